@@ -1,0 +1,10 @@
+//! Plans, records, statistics and verdicts.
+//!
+//! Pure: a verdict is a function of (record, criteria). No clock, file, thread or environment variable, so that what was
+//! concluded on one machine can be recomputed on any other, years later, from the record alone.
+#![forbid(unsafe_code)]
+
+pub mod metric;
+pub mod plan;
+pub mod record;
+pub mod study;

@@ -1,0 +1,101 @@
+//! The metrics that a trial can report: one row each, with unit and the direction that is good.
+//!
+//! A verdict needs the direction; a reader needs the unit. Both stand here once, and every report reads them from here.
+
+/// Which way a metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Throughput, rates: more is better.
+    HigherIsBetter,
+    /// Latency, cost: less is better.
+    LowerIsBetter,
+}
+
+/// A row of [`METRICS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// The name in records, plans and reports; ends with the unit where it has one.
+    pub name: &'static str,
+    /// The unit as printed.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub direction: Direction,
+    /// The percentile of latency that this is, if it is one: it needs enough I/Os to exist.
+    pub percentile: Option<f64>,
+    /// One line of meaning.
+    pub help: &'static str,
+}
+
+use Direction::{HigherIsBetter, LowerIsBetter};
+
+const fn row(name: &'static str, unit: &'static str, direction: Direction, help: &'static str) -> Metric {
+    Metric { name, unit, direction, percentile: None, help }
+}
+
+const fn percentile(name: &'static str, percentile: f64, help: &'static str) -> Metric {
+    Metric { name, unit: "µs", direction: LowerIsBetter, percentile: Some(percentile), help }
+}
+
+/// Every metric that schedlab's own workloads report. MB is 10^6 bytes.
+pub static METRICS: &[Metric] = &[
+    row("throughput_mb_per_s", "MB/s", HigherIsBetter, "bytes moved per second, reads and writes together"),
+    row("read_mb_per_s", "MB/s", HigherIsBetter, "bytes read per second"),
+    row("write_mb_per_s", "MB/s", HigherIsBetter, "bytes written per second"),
+    row("iops", "IO/s", HigherIsBetter, "requests completed per second, reads and writes together"),
+    row("read_iops", "IO/s", HigherIsBetter, "reads completed per second"),
+    row("write_iops", "IO/s", HigherIsBetter, "writes completed per second"),
+    row("latency_mean_us", "µs", LowerIsBetter, "mean time from a client's call to its result"),
+    percentile("latency_p50_us", 50.0, "median latency of a request"),
+    percentile("latency_p99_us", 99.0, "99th percentile of latency"),
+    percentile("latency_p999_us", 99.9, "99.9th percentile of latency"),
+    row("read_latency_mean_us", "µs", LowerIsBetter, "mean latency of a read"),
+    percentile("read_latency_p99_us", 99.0, "99th percentile of read latency"),
+    row("write_latency_mean_us", "µs", LowerIsBetter, "mean latency of a write"),
+    percentile("write_latency_p99_us", 99.0, "99th percentile of write latency"),
+    row("cpu_us_per_io", "µs", LowerIsBetter, "processor time of schedlab's clients per request, user and system"),
+];
+
+/// The row of a metric, if it is one of schedlab's own.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+/// The direction of any metric, foreign ones included: from the table, else from the words of its name, else
+/// higher-is-better with `false` as the second value, so that the caller can say that it guessed.
+pub fn direction_of(name: &str) -> (Direction, bool) {
+    if let Some(metric) = find(name) {
+        return (metric.direction, true);
+    }
+    let lower = name.to_ascii_lowercase();
+    let costs = ["latency", "time", "delay", "idle", "duration", "wait", "overhead", "elapsed"];
+    let rates = ["per_s", "iops", "tps", "throughput", "flops", "mb_s", "rate", "bandwidth"];
+    if rates.iter().any(|word| lower.contains(word)) {
+        (HigherIsBetter, true)
+    } else if costs.iter().any(|word| lower.contains(word)) {
+        (LowerIsBetter, true)
+    } else {
+        (HigherIsBetter, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_row_has_a_unit_and_a_meaning() {
+        for (i, metric) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|other| other.name != metric.name), "{} stands twice", metric.name);
+            assert!(!metric.unit.is_empty() && !metric.help.is_empty(), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn foreign_metrics_get_their_direction_from_their_words_and_a_guess_is_admitted() {
+        assert_eq!(direction_of("buffered_disk_reads_mb_per_s"), (HigherIsBetter, true));
+        assert_eq!(direction_of("latency_average_ms"), (LowerIsBetter, true));
+        assert_eq!(direction_of("kflops"), (HigherIsBetter, true));
+        assert_eq!(direction_of("deceptive_idle_ms"), (LowerIsBetter, true));
+        assert_eq!(direction_of("score"), (HigherIsBetter, false));
+    }
+}

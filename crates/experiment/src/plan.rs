@@ -1,0 +1,181 @@
+//! The plan of an experiment: what is compared, on what work, for how long, and what will count as a difference.
+//!
+//! Everything that decides a verdict is written down before the first trial, so that nobody can choose the margin, the
+//! metric or the stopping rule after seeing the numbers. Consent to destroy data is not part of a plan: a plan is copied
+//! from machine to machine, and consent belongs to one device on one day.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the plan's and record's schema that this build writes.
+pub const SCHEMA: u32 = 1;
+
+/// Where trials take place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArenaKind {
+    /// The machine's own kernel and a real device.
+    #[default]
+    Host,
+}
+
+/// An experiment, as written in plan.toml.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of this format; 1.
+    #[serde(default = "schema")]
+    pub schema: u32,
+    /// A title for the report.
+    #[serde(default)]
+    pub name: String,
+    /// Where trials take place.
+    #[serde(default)]
+    pub arena: ArenaKind,
+    /// `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device.
+    pub device: String,
+    /// Seed of every random choice: order of arms, offsets of requests.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// The arm that the others are compared with; the first one if not named.
+    #[serde(default)]
+    pub baseline: Option<String>,
+    /// How long to measure.
+    #[serde(default)]
+    pub budget: Budget,
+    /// How long one trial is.
+    #[serde(default)]
+    pub trial: TrialLength,
+    /// What counts as a difference.
+    #[serde(default)]
+    pub criteria: Criteria,
+    /// What makes a trial void.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The settings under comparison.
+    #[serde(rename = "arm")]
+    pub arms: Vec<Arm>,
+    /// The work.
+    #[serde(rename = "workload")]
+    pub workloads: Vec<WorkloadSpec>,
+}
+
+/// One setting under comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Its name in the report; unique.
+    pub name: String,
+    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
+    pub scheduler: String,
+    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tunables: BTreeMap<String, String>,
+}
+
+/// One workload with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// Its label in the report; unique.
+    pub name: String,
+    /// A row of the workload table.
+    pub kind: String,
+    /// The metric that decides; the workload's own choice if not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary: Option<String>,
+    /// Parameters as text (`clients = "8"`, `block_size = "4k"`), read by the workload crate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+/// How long to measure: an experiment ends when every verdict is reached, or here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// Wall time of all blocks together, in seconds.
+    pub time_s: f64,
+    /// At most this many blocks of each workload; none: only time limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u32>,
+    /// Go on to the end of the budget even when every verdict is reached.
+    pub no_early_stop: bool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget { time_s: 60.0, blocks: None, no_early_stop: false }
+    }
+}
+
+/// Length of a trial; what is not named is chosen so that about a dozen blocks fit into the budget.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrialLength {
+    /// The measured window, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Work done before the window opens and not counted, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_ms: Option<u64>,
+}
+
+/// How an interval is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// A confidence sequence: valid at every look, so that an experiment may stop as soon as it knows.
+    #[default]
+    Anytime,
+    /// Student's t for a number of blocks fixed beforehand (Welch's where there are no blocks).
+    Fixed,
+    /// Baseline mean ± 3 standard deviations, the rule of older studies; for comparison only.
+    ThreeSigma,
+}
+
+/// What counts as a difference; fixed before the first trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Criteria {
+    /// Practical margin as a fraction: 0.01 means that less than 1 % either way is of no interest.
+    pub margin: f64,
+    /// Family-wise error over all arms of one metric.
+    pub alpha: f64,
+    /// How intervals are computed.
+    pub method: Method,
+    /// A judgement is void when more than this share of its blocks is void.
+    pub max_void_share: f64,
+}
+
+impl Default for Criteria {
+    fn default() -> Self {
+        Criteria { margin: 0.01, alpha: 0.05, method: Method::Anytime, max_void_share: 0.2 }
+    }
+}
+
+/// Bounds outside of which a trial is void.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Bytes that others moved on the device, as a share of all bytes that it moved.
+    pub foreign_io_share: f64,
+    /// At least this share of the workload's bytes must have been counted by the device.
+    pub reached_share: f64,
+    /// Processor time stolen by the hypervisor, as a share of all processor time.
+    pub steal_share: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { foreign_io_share: 0.05, reached_share: 0.9, steal_share: 0.1 }
+    }
+}
+
+fn schema() -> u32 {
+    SCHEMA
+}
+
+fn seed() -> u64 {
+    1
+}

@@ -1,0 +1,204 @@
+//! The record of an experiment: everything that was seen, one JSON line each, in the order in which it was seen.
+//!
+//! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and nothing else. The study
+//! is a function of these lines.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+
+/// One line of record.jsonl.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Line {
+    /// The first line.
+    Header(Box<Header>),
+    /// One trial.
+    Trial(Box<Trial>),
+    /// Something that happened between trials.
+    Note(Note),
+    /// The experiment ended (a record without it was cut off, and can be resumed).
+    End(End),
+}
+
+/// What was planned, where and with what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of schedlab.
+    pub schedlab: String,
+    /// The plan, defaults filled in.
+    pub plan: Plan,
+    /// The machine.
+    pub environment: Environment,
+    /// Start, in milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// The command that repeats the experiment.
+    pub command: String,
+}
+
+/// Facts about the machine, by section (`kernel`, `device`, `cpu`, …) and name, as text.
+pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
+
+/// One trial: one arm, one workload, one place in the order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// 0, 1, 2 … over the whole experiment.
+    pub sequence: u64,
+    /// The workload's label.
+    pub workload: String,
+    /// Number of the block, counted per workload from 0.
+    pub block: u32,
+    /// Place in the block, from 0.
+    pub position: u32,
+    /// The arm's name.
+    pub arm: String,
+    /// Start of the trial in milliseconds after the start of the experiment.
+    pub started_ms: u64,
+    /// What was seen.
+    pub observation: Observation,
+}
+
+/// What a trial showed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Observation {
+    /// Length of the measured window in nanoseconds.
+    pub duration_ns: u64,
+    /// Value of each metric, in the unit of its name.
+    pub metrics: BTreeMap<String, f64>,
+    /// Latency curves: of all requests, of reads, of writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyCurve>,
+    /// What the device and the system counted meanwhile (`device_read_bytes`, `issued_read_bytes`, `steal_share`, …).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+    /// What invalidates this trial, or one metric of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voids: Vec<VoidReason>,
+}
+
+/// Percentiles of the latency of one kind of request in one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyCurve {
+    /// `all`, `read` or `write`.
+    pub op: String,
+    /// How many requests.
+    pub count: u64,
+    /// (percentile 0…100, latency in ns), ascending.
+    pub points: Vec<(f64, u64)>,
+}
+
+/// Why a trial, or one metric of it, is no evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum VoidReason {
+    /// The setting was not in effect when the trial began, although its write was accepted.
+    NotInEffect {
+        /// The attribute, e.g. `scheduler`.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// What was read back.
+        found: String,
+    },
+    /// The setting could not be written.
+    WriteFailed {
+        /// The attribute.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// The kernel's answer.
+        error: String,
+    },
+    /// Somebody else changed the setting during the trial.
+    ChangedMeanwhile {
+        /// The attribute.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// What was found during or after the trial.
+        found: String,
+    },
+    /// The workload's I/O did not reach the device (served from a cache).
+    NeverReached {
+        /// Bytes that the workload moved.
+        issued_bytes: u64,
+        /// Bytes that the device counted in the same time.
+        device_bytes: u64,
+    },
+    /// The device or the kernel reported errors.
+    DeviceErrors {
+        /// How many requests failed.
+        count: u64,
+        /// The first error, in words.
+        first: String,
+    },
+    /// The device went away or shrank during the trial.
+    DeviceVanished {
+        /// What was seen.
+        detail: String,
+    },
+    /// Others used the device.
+    ForeignIo {
+        /// Bytes of others as a share of all bytes that the device moved.
+        share: f64,
+        /// The bound.
+        limit: f64,
+    },
+    /// The hypervisor took processor time away.
+    Steal {
+        /// Share of all processor time.
+        share: f64,
+        /// The bound.
+        limit: f64,
+    },
+    /// The processor was throttled by heat or power.
+    Throttled {
+        /// How many throttling events.
+        events: u64,
+    },
+    /// Too few requests for this percentile to exist.
+    TooFewIos {
+        /// The metric that is void; the others stand.
+        metric: String,
+        /// How many there were.
+        count: u64,
+        /// How many it takes.
+        needed: u64,
+    },
+    /// The trial was cut off before its end.
+    Interrupted {
+        /// By what.
+        by: String,
+    },
+    /// A reason that came with foreign data.
+    Foreign {
+        /// As written there.
+        text: String,
+    },
+}
+
+/// Something that happened between trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// Milliseconds after the start of the experiment.
+    pub at_ms: u64,
+    /// `resumed`, `stopped-arm`, `module-loaded`, …
+    pub event: String,
+    /// In words.
+    pub text: String,
+}
+
+/// How the experiment ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// Milliseconds after the start of the experiment.
+    pub at_ms: u64,
+    /// `verdicts-reached`, `budget-spent`, `interrupted`, `failed`.
+    pub why: String,
+    /// In words.
+    pub text: String,
+}

@@ -1,0 +1,155 @@
+//! The study of a record: summaries, judgements and the recommendation.
+//!
+//! What `study.json` holds. Everything a report prints is here; a renderer computes nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Direction;
+use crate::plan::Criteria;
+
+/// A conclusion about one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The interval lies wholly beyond the margin, on the good side.
+    Better,
+    /// The interval lies wholly beyond the margin, on the bad side.
+    Worse,
+    /// The interval lies wholly inside the margin.
+    Equivalent,
+    /// None of these.
+    Inconclusive,
+    /// The evidence is invalid.
+    Void,
+}
+
+/// What study.json holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Study {
+    /// Version of this format.
+    pub schema: u32,
+    /// `host`, or `foreign` for a table that somebody else measured.
+    pub arena: String,
+    /// Title of the plan, or the file's name.
+    pub name: String,
+    /// One per workload × metric × arm other than the baseline; primary metrics first.
+    pub judgements: Vec<Judgement>,
+    /// The answer.
+    pub recommendation: Recommendation,
+    /// One per workload × metric × arm.
+    pub summaries: Vec<Summary>,
+    /// What a reader must know before believing any of it (guessed directions, missing blocks, cut record, …).
+    pub cautions: Vec<String>,
+    /// The rules that were applied.
+    pub criteria: Criteria,
+}
+
+/// One arm against the baseline, on one metric of one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Whether this metric decides for the workload.
+    pub primary: bool,
+    /// The arm.
+    pub arm: String,
+    /// What it is compared with.
+    pub baseline: String,
+    /// Estimate of arm / baseline: exp of the mean log ratio. None without evidence.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval; none: unbounded (0).
+    pub low: Option<f64>,
+    /// Upper end of the interval; none: unbounded.
+    pub high: Option<f64>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Blocks that count (pairs), or observations of the arm where there are no blocks.
+    pub blocks: u32,
+    /// Blocks that were void for this judgement.
+    pub void_blocks: u32,
+    /// Confidence of the interval after the correction for many arms, e.g. 0.983.
+    pub confidence: f64,
+    /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or never.
+    pub more_blocks: Option<u32>,
+    /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
+    pub reasons: Vec<String>,
+    /// log(arm/baseline) of each counted block, in order of blocks: what the plots show.
+    pub log_ratios: Vec<f64>,
+}
+
+/// What one arm's trials look like on one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Which way is better.
+    #[serde(with = "direction")]
+    pub direction: Direction,
+    /// The arm.
+    pub arm: String,
+    /// Number of valid trials.
+    pub n: u32,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation, n-1 in the denominator; none with fewer than two trials.
+    pub sd: Option<f64>,
+    /// sd / mean in percent.
+    pub cv_percent: Option<f64>,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Trials more than 3.5 scaled median absolute deviations from the median: flagged, shown and kept.
+    pub outliers: u32,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// The arm to use for everything that was measured; none when the workloads disagree or the evidence is void.
+    pub arm: Option<String>,
+    /// In one sentence.
+    pub sentence: String,
+    /// Per workload.
+    pub workloads: Vec<WorkloadAdvice>,
+}
+
+/// What to do for one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadAdvice {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric that decides.
+    pub metric: String,
+    /// The arm to use; none when the evidence is void.
+    pub arm: Option<String>,
+    /// Why, in one sentence.
+    pub why: String,
+}
+
+mod direction {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::metric::Direction;
+
+    pub(super) fn serialize<S: Serializer>(value: &Direction, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(match value {
+            Direction::HigherIsBetter => "higher",
+            Direction::LowerIsBetter => "lower",
+        })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Direction, D::Error> {
+        match String::deserialize(d)?.as_str() {
+            "higher" => Ok(Direction::HigherIsBetter),
+            "lower" => Ok(Direction::LowerIsBetter),
+            other => Err(serde::de::Error::custom(format!("direction is higher or lower, not {other:?}"))),
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The laboratory for Linux schedulers.
+fn main() {}

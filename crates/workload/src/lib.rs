@@ -1,0 +1,1 @@
+//! Client programs as pure step generators.
