@@ -1,0 +1,291 @@
+//! The line of one experiment: blocks of trials, each on the disk before the next, until every verdict is reached or the
+//! budget is spent.
+//!
+//! Round by round, each workload gets one block; a block holds every arm that is still undecided, and the baseline, once, in
+//! shuffled order. Workloads take turns, so that a disturbance of a minute does not hit one of them alone.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::plan::{Plan, WorkloadSpec};
+use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
+use experiment::schedule;
+use experiment::study::Decider;
+
+use crate::arena::{Arena, TrialOrder};
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::store::Store;
+
+/// A workload whose first blocks are void for every arm is given up: more of the same is no evidence either.
+const VOID_BLOCKS_TO_GIVE_UP: u32 = 3;
+
+/// How many blocks a trial's default length aims at: what a decision about a two-sigma effect takes, and a few more.
+const BLOCKS_AIMED_AT: f64 = 12.0;
+
+/// An experiment on its way.
+pub(crate) struct Conductor<'a> {
+    plan: &'a Plan,
+    arena: &'a mut dyn Arena,
+    store: &'a mut Store,
+    stop: &'a Stop,
+    progress: &'a Progress,
+    decider: Decider,
+    /// When the experiment began, in this process's clock: earlier sessions of a resumed one count as time spent.
+    began: Instant,
+    offset: Duration,
+    sequence: u64,
+    tracks: Vec<Track>,
+    dropped_arms: Vec<String>,
+}
+
+/// Where one workload stands.
+#[derive(Debug, Default, Clone)]
+struct Track {
+    next_block: u32,
+    void_blocks_only: u32,
+    given_up: bool,
+}
+
+impl<'a> Conductor<'a> {
+    /// An experiment that goes on where `record` ends (its header alone, for a new one).
+    pub(crate) fn new(
+        plan: &'a Plan,
+        record: &Record,
+        arena: &'a mut dyn Arena,
+        store: &'a mut Store,
+        stop: &'a Stop,
+        progress: &'a Progress,
+    ) -> Conductor<'a> {
+        let mut decider = Decider::new(plan);
+        let mut tracks = vec![Track::default(); plan.workloads.len()];
+        let mut spent_ms = record.notes.iter().map(|note| note.at_ms).max().unwrap_or(0);
+        for trial in &record.trials {
+            decider.push(trial);
+            spent_ms = spent_ms.max(trial.started_ms + trial.observation.duration_ns / 1_000_000);
+            if let Some(at) = plan.workloads.iter().position(|workload| workload.name == trial.workload) {
+                tracks[at].next_block = tracks[at].next_block.max(trial.block + 1);
+            }
+        }
+        let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
+        let offset = Duration::from_millis(spent_ms);
+        let began = Instant::now();
+        Conductor {
+            plan,
+            arena,
+            store,
+            stop,
+            progress,
+            decider,
+            began,
+            offset,
+            sequence,
+            tracks,
+            dropped_arms: Vec::new(),
+        }
+    }
+
+    /// Measures until the end, and writes the end into the record.
+    pub(crate) fn run(&mut self) -> Result<End> {
+        let end = match self.measure() {
+            Ok(end) => end,
+            Err(error) => {
+                let end = self.end("failed", format!("{error:#}"));
+                // The error that stopped the experiment matters more than a record that cannot take its last line.
+                let _ = self.store.append(&Line::End(end));
+                return Err(error);
+            }
+        };
+        self.store.append(&Line::End(end.clone()))?;
+        Ok(end)
+    }
+
+    fn measure(&mut self) -> Result<End> {
+        let plan = self.plan;
+        if self.offset.is_zero() {
+            for workload in &plan.workloads {
+                self.precondition(workload)?;
+            }
+        }
+        loop {
+            let mut measured = false;
+            for (at, workload) in plan.workloads.iter().enumerate() {
+                if let Some(signal) = self.stop.signal() {
+                    return Ok(self.end("interrupted", format!("by {signal}; go on with --resume")));
+                }
+                if self.wants_block(at) {
+                    if self.spent().as_secs_f64() >= plan.budget.time_s {
+                        return Ok(self.end("budget-spent", format!("{:.1} s of measuring", self.spent().as_secs_f64())));
+                    }
+                    if let Some(end) = self.block(at, workload)? {
+                        return Ok(end);
+                    }
+                    measured = true;
+                }
+            }
+            if !measured {
+                return Ok(self.end("verdicts-reached", self.why_no_more()));
+            }
+        }
+    }
+
+    fn why_no_more(&self) -> String {
+        if self.tracks.iter().any(|track| track.given_up) {
+            "what could be decided is decided; void workloads were given up".to_owned()
+        } else if self.plan.budget.blocks.is_some() {
+            "every block of the plan is measured".to_owned()
+        } else {
+            "every verdict is reached".to_owned()
+        }
+    }
+
+    /// Whether a workload still needs a block: something is undecided, or the plan asks for a fixed number.
+    fn wants_block(&self, at: usize) -> bool {
+        let track = &self.tracks[at];
+        let enough = self.plan.budget.blocks.is_some_and(|blocks| track.next_block >= blocks);
+        !track.given_up && !enough && self.arms(at).len() > 1
+    }
+
+    fn arms(&self, at: usize) -> Vec<String> {
+        let all = self.plan.budget.no_early_stop || self.plan.budget.blocks.is_some();
+        let arms = if all {
+            self.plan.arms.iter().map(|arm| arm.name.clone()).collect()
+        } else {
+            self.decider.active_arms(&self.plan.workloads[at].name)
+        };
+        let baseline_dropped = self.dropped_arms.iter().any(|name| name == self.plan.baseline());
+        if baseline_dropped {
+            return Vec::new();
+        }
+        arms.into_iter().filter(|name| !self.dropped_arms.contains(name)).collect()
+    }
+
+    /// One block: every active arm once. Returns the end of the experiment if it ended meanwhile.
+    fn block(&mut self, at: usize, workload: &WorkloadSpec) -> Result<Option<End>> {
+        let block = self.tracks[at].next_block;
+        let arms = self.arms(at);
+        let names: Vec<&str> = arms.iter().map(String::as_str).collect();
+        let order = schedule::order(self.plan.seed, &workload.name, block, &names);
+        let mut all_void = true;
+        for (position, arm) in order.into_iter().enumerate() {
+            let position = u32::try_from(position).expect("fewer arms than 2^32");
+            self.progress.trial(&self.plan.budget, self.spent(), &workload.name, arm, block);
+            let started_ms = self.at_ms();
+            let seed = schedule::trial_seed(self.plan.seed, &workload.name, block, position);
+            let observation = self.trial(arm, workload, seed)?;
+            all_void &= observation.voids.iter().any(VoidReason::voids_the_trial);
+            let trial = Trial {
+                sequence: self.sequence,
+                workload: workload.name.clone(),
+                block,
+                position,
+                arm: arm.to_owned(),
+                started_ms,
+                observation,
+            };
+            self.sequence += 1;
+            self.store.append(&Line::Trial(Box::new(trial.clone())))?;
+            self.decider.push(&trial);
+            if let Some(end) = self.aftermath(&trial)? {
+                return Ok(Some(end));
+            }
+        }
+        let before = self.arms(at);
+        let track = &mut self.tracks[at];
+        track.next_block = block + 1;
+        track.void_blocks_only = if all_void { track.void_blocks_only + 1 } else { 0 };
+        if track.void_blocks_only >= VOID_BLOCKS_TO_GIVE_UP {
+            track.given_up = true;
+            self.note("gave-up", format!("{}: {VOID_BLOCKS_TO_GIVE_UP} blocks in a row are wholly void", workload.name))?;
+        }
+        for name in arms.iter().filter(|name| !before.contains(name)) {
+            self.note("decided", format!("{}: {name} after block {}", workload.name, block + 1))?;
+        }
+        Ok(None)
+    }
+
+    fn trial(&mut self, arm: &str, workload: &WorkloadSpec, seed: u64) -> Result<Observation> {
+        let arm = self.plan.arms.iter().find(|a| a.name == arm).expect("the order holds arms of the plan");
+        let mut voids = self.arena.apply(arm)?;
+        if !voids.is_empty() {
+            // Nothing was measured: what would be measured is another setting than the arm's.
+            return Ok(Observation { voids, ..Observation::default() });
+        }
+        let mut observation = self.arena.measure(&self.order(workload, seed))?;
+        voids.append(&mut observation.voids);
+        observation.voids = voids;
+        Ok(observation)
+    }
+
+    fn order<'w>(&self, workload: &'w WorkloadSpec, seed: u64) -> TrialOrder<'w> {
+        let (duration, warmup) = trial_length(self.plan);
+        TrialOrder { workload, seed, duration, warmup }
+    }
+
+    /// What a trial's void reasons mean for the rest of the experiment.
+    fn aftermath(&mut self, trial: &Trial) -> Result<Option<End>> {
+        for reason in &trial.observation.voids {
+            match reason {
+                VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. }
+                    if !self.dropped_arms.contains(&trial.arm) =>
+                {
+                    self.dropped_arms.push(trial.arm.clone());
+                    self.note("dropped-arm", format!("{}: {reason}", trial.arm))?;
+                }
+                VoidReason::DeviceVanished { .. } => {
+                    return Ok(Some(self.end("failed", format!("{reason}; what was measured before is kept"))));
+                }
+                VoidReason::Interrupted { by } => {
+                    return Ok(Some(self.end("interrupted", format!("by {by}; go on with --resume"))));
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// One trial of each workload under the baseline that is no evidence: it fills what a first trial would find empty.
+    fn precondition(&mut self, workload: &WorkloadSpec) -> Result<()> {
+        if self.stop.signal().is_some() {
+            return Ok(());
+        }
+        let baseline = self.plan.baseline().to_owned();
+        self.progress.trial(&self.plan.budget, self.spent(), &workload.name, &baseline, 0);
+        let seed = schedule::trial_seed(self.plan.seed, &workload.name, u32::MAX, 0);
+        let observation = self.trial(&baseline, workload, seed)?;
+        let what = match (observation.voids.first(), observation.metrics.get("iops")) {
+            (Some(reason), _) => reason.to_string(),
+            (None, iops) => format!("{:.0} IO/s", iops.copied().unwrap_or(0.0)),
+        };
+        self.note("precondition", format!("{} under {baseline}, not counted: {what}", workload.name))
+    }
+
+    fn note(&mut self, event: &str, text: String) -> Result<()> {
+        let at_ms = self.at_ms();
+        self.store.append(&Line::Note(Note { at_ms, event: event.to_owned(), text }))
+    }
+
+    fn end(&self, why: &str, text: String) -> End {
+        End { at_ms: self.at_ms(), why: why.to_owned(), text }
+    }
+
+    fn spent(&self) -> Duration {
+        self.offset + self.began.elapsed()
+    }
+
+    fn at_ms(&self) -> u64 {
+        u64::try_from(self.spent().as_millis()).expect("an experiment is shorter than 584 million years")
+    }
+}
+
+/// Window and warm-up of a trial: the plan's, or so that about a dozen blocks fit into the budget.
+pub(crate) fn trial_length(plan: &Plan) -> (Duration, Duration) {
+    let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
+    let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let each_ms = plan.budget.time_s * 1000.0 / trials;
+    // A sixth of each trial's share is warm-up; 30 ms go to switching and checking.
+    let chosen = ((each_ms - 30.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
+    let duration = plan.trial.duration_ms.unwrap_or(chosen);
+    let warmup = plan.trial.warmup_ms.unwrap_or(duration / 5);
+    (Duration::from_millis(duration), Duration::from_millis(warmup))
+}
