@@ -68,7 +68,7 @@ fn devices_and_lists_are_there_for_people_and_programs() {
     let found = devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
     assert_eq!((&found["kind"], &found["scheduler"]), (&"loop".into(), &"bfq".into()), "{found}");
     assert_eq!(found["size_bytes"], 16 << 20);
-    assert!(found["available"].to_string().contains("kyber"), "{found}");
+    assert!(found["available_schedulers"].to_string().contains("kyber"), "{found}");
     assert!(found["tunables"].to_string().contains("slice_idle"), "{found}");
     assert!(lab.run(&["devices"]).expect_status(0).stdout.contains(&device.name));
 

@@ -1,0 +1,8 @@
+//! One file a command.
+
+pub(crate) mod bench;
+pub(crate) mod devices;
+pub(crate) mod experiment;
+pub(crate) mod list;
+pub(crate) mod restore;
+pub(crate) mod study;
