@@ -7,4 +7,6 @@
 pub mod metric;
 pub mod plan;
 pub mod record;
+pub mod samples;
+pub mod schedule;
 pub mod study;
