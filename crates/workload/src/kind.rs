@@ -17,6 +17,7 @@ const MAX_IODEPTH: u32 = 4096;
 const MAX_BLOCK: u32 = 64 << 20;
 const MAX_IN_FLIGHT: u64 = 1 << 30;
 const MAX_RECORDS: u64 = 16 << 20;
+const MAX_FILE: u64 = 1 << 50;
 
 /// Where clients work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -171,6 +172,9 @@ impl WorkloadKind {
             )
         })?;
         self.ensure(params.read_share <= 100, || format!("read_share = {}: 0 to 100 percent", params.read_share))?;
+        self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
+            format!("file_size: at most {} is possible", show_size(MAX_FILE))
+        })?;
         self.ensure(params.amount != Some(0), || "amount = 0: a client that does nothing has no rate".into())?;
         let (small, large) = (params.block_size, params.block_size_max);
         let doublings = large.is_multiple_of(small) && (large / small).is_power_of_two();

@@ -17,7 +17,7 @@ use crate::sequential::Stream;
 
 /// Writers and the reader.
 pub(crate) fn clients(params: &Params) -> u32 {
-    params.writers + 1
+    params.writers.saturating_add(1)
 }
 
 /// The writers come first; the reader is the last client.
