@@ -1,1 +1,4 @@
 //! The machine.
+
+pub mod engine;
+pub mod probe;

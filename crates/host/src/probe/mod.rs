@@ -1,0 +1,1 @@
+//! Probes: what the device and the system counted while a workload ran.
