@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 /// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`, every order equally
 /// likely over seeds, workloads and blocks. Only the arms given take part: those that are decided already are left out.
 pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec<&'a str> {
-    let mut rng = generator(seed, workload, block);
+    let mut rng = generator(seed, workload, block, b"order of arm");
     let mut shuffled = arms.to_vec();
     for i in (1..shuffled.len()).rev() {
         let j = below(&mut rng, i as u64 + 1) as usize;
@@ -20,12 +20,20 @@ pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec
     shuffled
 }
 
-fn generator(seed: u64, workload: &str, block: u32) -> ChaCha12Rng {
+/// The seed of the clients in the trial at `position` of block `block`. It depends on the place and not on the arm, so that no
+/// arm is given easier offsets; and on the position too, since a second arm with the first one's offsets would read from
+/// whatever cache the first one filled.
+pub fn trial_seed(seed: u64, workload: &str, block: u32, position: u32) -> u64 {
+    let mut rng = generator(seed, workload, block, b"seeds of tri");
+    (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")
+}
+
+fn generator(seed: u64, workload: &str, block: u32, purpose: &[u8; 12]) -> ChaCha12Rng {
     let mut key = [0_u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&fnv1a(workload.as_bytes()).to_le_bytes());
     key[16..20].copy_from_slice(&block.to_le_bytes());
-    key[20..].copy_from_slice(b"order of arm");
+    key[20..].copy_from_slice(purpose);
     ChaCha12Rng::from_seed(key)
 }
 
@@ -53,6 +61,18 @@ mod tests {
     use statrs::distribution::{ChiSquared, ContinuousCDF};
 
     use super::*;
+
+    #[test]
+    fn each_place_has_a_seed_of_its_own_that_a_resumed_experiment_finds_again() {
+        let mut seeds = Vec::new();
+        for block in 0..50 {
+            seeds.extend((0..4).map(|position| trial_seed(7, "oltp", block, position)));
+        }
+        assert_eq!(seeds[5], trial_seed(7, "oltp", 1, 1));
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 200, "no two trials share their offsets");
+    }
 
     const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 

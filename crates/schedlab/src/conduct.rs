@@ -10,15 +10,12 @@ use anyhow::Result;
 use experiment::plan::{Plan, WorkloadSpec};
 use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
-use experiment::study::Decider;
+use experiment::Decider;
 
 use crate::arena::{Arena, TrialOrder};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
-
-/// A workload whose first blocks are void for every arm is given up: more of the same is no evidence either.
-const VOID_BLOCKS_TO_GIVE_UP: u32 = 3;
 
 /// How many blocks a trial's default length aims at: what a decision about a two-sigma effect takes, and a few more.
 const BLOCKS_AIMED_AT: f64 = 12.0;
@@ -35,16 +32,10 @@ pub(crate) struct Conductor<'a> {
     began: Instant,
     offset: Duration,
     sequence: u64,
-    tracks: Vec<Track>,
-    dropped_arms: Vec<String>,
-}
-
-/// Where one workload stands.
-#[derive(Debug, Default, Clone)]
-struct Track {
-    next_block: u32,
-    void_blocks_only: u32,
-    given_up: bool,
+    /// The next block of each workload, in the plan's order.
+    next_block: Vec<u32>,
+    /// Arms whose setting the kernel refused: they are void, and measuring them would measure something else.
+    refused: Vec<String>,
 }
 
 impl<'a> Conductor<'a> {
@@ -58,17 +49,15 @@ impl<'a> Conductor<'a> {
         progress: &'a Progress,
     ) -> Conductor<'a> {
         let mut decider = Decider::new(plan);
-        let mut tracks = vec![Track::default(); plan.workloads.len()];
-        let mut spent_ms = record.notes.iter().map(|note| note.at_ms).max().unwrap_or(0);
+        let mut next_block = vec![0; plan.workloads.len()];
         for trial in &record.trials {
             decider.push(trial);
-            spent_ms = spent_ms.max(trial.started_ms + trial.observation.duration_ns / 1_000_000);
             if let Some(at) = plan.workloads.iter().position(|workload| workload.name == trial.workload) {
-                tracks[at].next_block = tracks[at].next_block.max(trial.block + 1);
+                next_block[at] = next_block[at].max(trial.block + 1);
             }
         }
         let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
-        let offset = Duration::from_millis(spent_ms);
+        let offset = Duration::from_millis(record.last_ms());
         let began = Instant::now();
         Conductor {
             plan,
@@ -80,8 +69,8 @@ impl<'a> Conductor<'a> {
             began,
             offset,
             sequence,
-            tracks,
-            dropped_arms: Vec::new(),
+            next_block,
+            refused: Vec::new(),
         }
     }
 
@@ -130,50 +119,41 @@ impl<'a> Conductor<'a> {
     }
 
     fn why_no_more(&self) -> String {
-        if self.tracks.iter().any(|track| track.given_up) {
-            "what could be decided is decided; void workloads were given up".to_owned()
-        } else if self.plan.budget.blocks.is_some() {
+        if self.plan.budget.blocks.is_some() {
             "every block of the plan is measured".to_owned()
         } else {
-            "every verdict is reached".to_owned()
+            "every verdict that can be reached is reached".to_owned()
         }
     }
 
-    /// Whether a workload still needs a block: something is undecided, or the plan asks for a fixed number.
+    /// Whether a workload still needs a block.
     fn wants_block(&self, at: usize) -> bool {
-        let track = &self.tracks[at];
-        let enough = self.plan.budget.blocks.is_some_and(|blocks| track.next_block >= blocks);
-        !track.given_up && !enough && self.arms(at).len() > 1
+        let enough = self.plan.budget.blocks.is_some_and(|blocks| self.next_block[at] >= blocks);
+        !enough && self.arms(at).len() > 1
     }
 
+    /// The arms of the next block: the undecided ones that the kernel did not refuse, and the baseline.
     fn arms(&self, at: usize) -> Vec<String> {
-        let all = self.plan.budget.no_early_stop || self.plan.budget.blocks.is_some();
-        let arms = if all {
-            self.plan.arms.iter().map(|arm| arm.name.clone()).collect()
-        } else {
-            self.decider.active_arms(&self.plan.workloads[at].name)
-        };
-        let baseline_dropped = self.dropped_arms.iter().any(|name| name == self.plan.baseline());
-        if baseline_dropped {
+        if self.refused.iter().any(|name| name == self.plan.baseline()) {
             return Vec::new();
         }
-        arms.into_iter().filter(|name| !self.dropped_arms.contains(name)).collect()
+        let mut arms = self.decider.active_arms(&self.plan.workloads[at].name);
+        arms.retain(|name| !self.refused.contains(name));
+        arms
     }
 
     /// One block: every active arm once. Returns the end of the experiment if it ended meanwhile.
     fn block(&mut self, at: usize, workload: &WorkloadSpec) -> Result<Option<End>> {
-        let block = self.tracks[at].next_block;
+        let block = self.next_block[at];
         let arms = self.arms(at);
         let names: Vec<&str> = arms.iter().map(String::as_str).collect();
         let order = schedule::order(self.plan.seed, &workload.name, block, &names);
-        let mut all_void = true;
         for (position, arm) in order.into_iter().enumerate() {
             let position = u32::try_from(position).expect("fewer arms than 2^32");
             self.progress.trial(&self.plan.budget, self.spent(), &workload.name, arm, block);
             let started_ms = self.at_ms();
             let seed = schedule::trial_seed(self.plan.seed, &workload.name, block, position);
             let observation = self.trial(arm, workload, seed)?;
-            all_void &= observation.voids.iter().any(VoidReason::voids_the_trial);
             let trial = Trial {
                 sequence: self.sequence,
                 workload: workload.name.clone(),
@@ -190,16 +170,10 @@ impl<'a> Conductor<'a> {
                 return Ok(Some(end));
             }
         }
-        let before = self.arms(at);
-        let track = &mut self.tracks[at];
-        track.next_block = block + 1;
-        track.void_blocks_only = if all_void { track.void_blocks_only + 1 } else { 0 };
-        if track.void_blocks_only >= VOID_BLOCKS_TO_GIVE_UP {
-            track.given_up = true;
-            self.note("gave-up", format!("{}: {VOID_BLOCKS_TO_GIVE_UP} blocks in a row are wholly void", workload.name))?;
-        }
-        for name in arms.iter().filter(|name| !before.contains(name)) {
-            self.note("decided", format!("{}: {name} after block {}", workload.name, block + 1))?;
+        self.next_block[at] = block + 1;
+        let left = self.arms(at);
+        for name in arms.iter().filter(|name| !left.contains(name)) {
+            self.note("stopped-arm", format!("{}: {name} after block {}", workload.name, block + 1))?;
         }
         Ok(None)
     }
@@ -227,10 +201,10 @@ impl<'a> Conductor<'a> {
         for reason in &trial.observation.voids {
             match reason {
                 VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. }
-                    if !self.dropped_arms.contains(&trial.arm) =>
+                    if !self.refused.contains(&trial.arm) =>
                 {
-                    self.dropped_arms.push(trial.arm.clone());
-                    self.note("dropped-arm", format!("{}: {reason}", trial.arm))?;
+                    self.refused.push(trial.arm.clone());
+                    self.note("refused-arm", format!("{}: {reason}", trial.arm))?;
                 }
                 VoidReason::DeviceVanished { .. } => {
                     return Ok(Some(self.end("failed", format!("{reason}; what was measured before is kept"))));

@@ -49,15 +49,20 @@ impl Store {
     /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
     pub(crate) fn resume(dir: &Path) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
-        let mut file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
+        let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
             format!("nothing to resume: cannot open {}; without --resume a new experiment begins", path.display())
         })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
-        let record = parse(&path, &text)?;
-        let whole = text.len() - record.cut.as_ref().map_or(0, String::len);
-        let store = Store::locked(dir, file, whole as u64)?;
+        // Locked before it is read: what another process is still writing looks like a line that was cut off.
+        let mut store = Store::locked(dir, file, 0)?;
+        let mut bytes = Vec::new();
+        store.file.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", path.display()))?;
+        let record = parse(&path, &bytes)?;
+        store.len = record.cut.as_ref().map_or(bytes.len() as u64, |cut| cut.offset);
         store.file.set_len(store.len).with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        if record.needs_newline {
+            store.file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
+            store.len += 1;
+        }
         Ok((store, record))
     }
 
@@ -98,14 +103,14 @@ impl Store {
 /// Reads the record of an experiment from its directory, or from the file itself.
 pub(crate) fn read(source: &Path) -> Result<Record> {
     let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
-    let text = fs::read_to_string(&path).with_context(|| {
+    let bytes = fs::read(&path).with_context(|| {
         format!("cannot read {}: name the directory that `compare --out` or `run --out` wrote", path.display())
     })?;
-    parse(&path, &text)
+    parse(&path, &bytes)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Record> {
-    Record::parse(text).with_context(|| format!("{} is no readable record", path.display()))
+fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
+    Record::from_bytes(bytes).with_context(|| format!("{} is no readable record", path.display()))
 }
 
 /// Writes a file so that it is there whole or not at all.

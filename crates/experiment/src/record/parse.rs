@@ -80,6 +80,19 @@ impl Line {
 }
 
 impl Record {
+    /// The record of an experiment that has not begun.
+    pub fn new(header: Header) -> Record {
+        Record { header, trials: Vec::new(), notes: Vec::new(), end: None, cut: None, needs_newline: false }
+    }
+
+    /// How long after the start of the experiment the last thing was seen, in milliseconds: where its clock goes on when it is
+    /// resumed.
+    pub fn last_ms(&self) -> u64 {
+        let trials = self.trials.iter().map(|trial| trial.started_ms + trial.observation.duration_ns / 1_000_000);
+        let notes = self.notes.iter().map(|note| note.at_ms);
+        trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
+    }
+
     /// Reads a record.
     ///
     /// # Errors
