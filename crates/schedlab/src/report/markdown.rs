@@ -1,0 +1,214 @@
+//! report.md: the report as text that can be pasted into an issue.
+//!
+//! Same content as the web page, without its plots. Text of others is escaped: an arm's name must not become markup.
+
+use std::fmt::Write;
+
+use experiment::study::Study;
+
+use super::view::{self, MetricView, WorkloadView};
+use super::{Evidence, number, reasons};
+
+/// The whole report.
+pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
+    let workloads = view::workloads(study, evidence);
+    let mut out = String::new();
+    line(&mut out, &format!("# {}\n", escaped(&view::title(study))));
+    line(&mut out, &format!("**{}**\n", escaped(&study.recommendation.sentence)));
+    for workload in &workloads {
+        if let Some(advice) = workload.advice {
+            line(&mut out, &format!("- **{}**: {}", escaped(workload.name), escaped(&advice.why)));
+        }
+    }
+    for workload in &workloads {
+        section(&mut out, workload);
+    }
+    remarks(&mut out, study, &workloads);
+    void_trials(&mut out, evidence);
+    all_metrics(&mut out, &workloads);
+    line(&mut out, "\n## How these verdicts were reached\n");
+    for sentence in super::html::METHOD {
+        line(&mut out, sentence);
+    }
+    line(&mut out, &format!("Here: {}.", view::rules(study)));
+    experiment_section(&mut out, study, evidence);
+    out
+}
+
+fn section(out: &mut String, workload: &WorkloadView<'_>) {
+    for metric in workload.metrics.iter().filter(|metric| metric.primary) {
+        let name = escaped(workload.name);
+        line(out, &format!("\n## {name}: {}, {}\n", escaped(&metric.label), metric.good()));
+        line(out, "| arm | median | change | interval | verdict | blocks |");
+        line(out, "|---|--:|--:|--:|---|--:|");
+        for row in &metric.rows {
+            let (change, interval, verdict) = match row.judgement {
+                Some(judgement) => (
+                    number::estimate(judgement).unwrap_or_else(|| "no evidence".into()),
+                    if judgement.ratio.is_some() { number::interval(judgement) } else { String::new() },
+                    format!("{} **{}**", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict)),
+                ),
+                None => Default::default(),
+            };
+            cells(
+                out,
+                &[&escaped(&row.name(metric)), &row.median(metric), &change, &interval, &verdict, &row.blocks()],
+            );
+        }
+    }
+}
+
+fn remarks(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
+    let mut found = Vec::new();
+    for workload in workloads {
+        for (arm, text, void) in view::remarks(workload, true) {
+            let loud = if void { "**VOID** " } else { "" };
+            found.push(format!("- {loud}{}, {}: {}", escaped(workload.name), escaped(arm), escaped(&text)));
+        }
+    }
+    found.extend(study.cautions.iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
+    if !found.is_empty() {
+        line(out, "\n## What else must be known\n");
+        found.iter().for_each(|text| line(out, text));
+    }
+}
+
+fn void_trials(out: &mut String, evidence: Option<&Evidence<'_>>) {
+    let groups = evidence.map(|evidence| reasons::groups(evidence.trials)).unwrap_or_default();
+    if groups.is_empty() {
+        return;
+    }
+    line(out, "\n## Void trials\n\n| workload | arm | blocks | trials | reason |\n|---|---|---|--:|---|");
+    for group in groups {
+        let (workload, arm) = (escaped(&group.workload), escaped(&group.arm));
+        cells(out, &[&workload, &arm, &group.blocks, &group.count.to_string(), &escaped(&group.reason)]);
+    }
+}
+
+fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
+    line(out, "\n<details><summary>All metrics</summary>");
+    for workload in workloads {
+        line(out, &format!("\n### {}\n", escaped(workload.name)));
+        line(out, "| metric | arm | n | median | mean | sd | sd/mean | outliers | change | verdict |");
+        line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|---|");
+        workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
+    }
+    line(out, "\n</details>");
+}
+
+fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
+    for row in &metric.rows {
+        let blank = || "-".to_string();
+        let of = |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
+        cells(
+            out,
+            &[
+                &escaped(&metric.label),
+                &escaped(&row.name(metric)),
+                &of(&|s| s.n.to_string()),
+                &row.median(metric),
+                &of(&|s| metric.scale.bare(s.mean)),
+                &of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
+                &of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
+                &of(&|s| s.outliers.to_string()),
+                &row.judgement.map_or_else(String::new, number::effect),
+                row.judgement.map_or("", |judgement| reasons::verdict(judgement.verdict)),
+            ],
+        );
+    }
+}
+
+fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidence<'_>>) {
+    line(out, "\n## The experiment\n\n| | |\n|---|---|");
+    for (name, value) in view::facts(study, evidence) {
+        cells(out, &[name, &escaped(&value)]);
+    }
+    let Some(evidence) = evidence else { return };
+    line(out, "\nTo repeat it:\n");
+    fenced(out, "sh", &view::clean(&evidence.header.command));
+    line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
+    for (section, facts) in &evidence.header.environment {
+        for (name, value) in facts {
+            cells(out, &[&escaped(section), &escaped(name), &escaped(value)]);
+        }
+    }
+    line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");
+    fenced(out, "toml", super::html::plan_text(evidence).trim_end());
+    line(out, "\n</details>");
+}
+
+fn line(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{text}");
+}
+
+fn cells(out: &mut String, cells: &[&str]) {
+    line(out, &format!("| {} |", cells.join(" | ")));
+}
+
+/// A code block whose fence is longer than any run of backticks inside, so that the text cannot end it.
+fn fenced(out: &mut String, language: &str, text: &str) {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    line(out, &format!("{fence}{language}\n{text}\n{fence}"));
+}
+
+/// Text of others as plain text in Markdown, in a table cell too.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in view::clean(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // A mention or a reference to an issue would reach people who have nothing to do with it.
+            '@' => out.push_str("@\u{200b}"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::Lab;
+
+    #[test]
+    fn the_report_reads_well() {
+        let lab = Lab::typical();
+        insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence())));
+    }
+
+    #[test]
+    fn names_cannot_become_markup() {
+        let lab = Lab::typical().renamed("bfq", "<img src=x>|`*@all");
+        let text = render(&lab.study, Some(&lab.evidence()));
+        let outside_the_plan = text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
+        assert!(!outside_the_plan.contains("<img"));
+        assert!(outside_the_plan.contains("&lt;img src=x&gt;\\|\\`\\*@\u{200b}all"));
+        for row in outside_the_plan.lines().filter(|row| row.starts_with("| IOPS")) {
+            assert_eq!(row.replace("\\|", "").matches('|').count(), 11, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_plan_with_backticks_stays_inside_its_fence() {
+        let mut out = String::new();
+        fenced(&mut out, "toml", "name = '````'");
+        assert!(out.starts_with("`````toml\n") && out.ends_with("\n`````\n"));
+    }
+
+    #[test]
+    fn every_verdict_is_there_and_a_missing_record_is_said() {
+        let lab = Lab::typical();
+        let text = render(&lab.study, None);
+        for verdict in ["better", "worse", "equivalent", "inconclusive"] {
+            assert!(text.contains(&format!("**{verdict}**")), "{verdict}");
+        }
+        assert!(text.contains("the study of a table") && !text.contains("To repeat it"));
+    }
+}
