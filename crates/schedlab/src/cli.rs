@@ -16,7 +16,13 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Where the journal of changed settings lives, so that they can be put back after a crash.
-    #[arg(long, global = true, env = "SCHEDLAB_STATE_DIR", default_value = "/var/lib/schedlab", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "SCHEDLAB_STATE_DIR",
+        default_value = "/var/lib/schedlab",
+        hide_env_values = true
+    )]
     #[arg(value_name = "DIR", help_heading = "Global options")]
     pub(crate) state_dir: PathBuf,
 }

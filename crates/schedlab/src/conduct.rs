@@ -7,10 +7,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use experiment::Decider;
 use experiment::plan::{Plan, WorkloadSpec};
 use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
-use experiment::Decider;
 
 use crate::arena::{Arena, TrialOrder};
 use crate::progress::Progress;
@@ -104,7 +104,9 @@ impl<'a> Conductor<'a> {
                 }
                 if self.wants_block(at) {
                     if self.spent().as_secs_f64() >= plan.budget.time_s {
-                        return Ok(self.end("budget-spent", format!("{:.1} s of measuring", self.spent().as_secs_f64())));
+                        return Ok(
+                            self.end("budget-spent", format!("{:.1} s of measuring", self.spent().as_secs_f64()))
+                        );
                     }
                     if let Some(end) = self.block(at, workload)? {
                         return Ok(end);

@@ -28,6 +28,15 @@ pub(crate) fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     parse(&text, columns).with_context(|| format!("in {}", path.display()))
 }
 
+/// The names of a table's columns.
+pub(crate) fn header(path: &Path) -> Result<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_path(path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(reader.headers()?.iter().map(str::to_owned).collect())
+}
+
 fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header: Vec<String> = reader.headers().context("the table has no header")?.iter().map(str::to_owned).collect();
@@ -56,7 +65,9 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
         for (name, &at) in columns.metrics.iter().zip(&metrics) {
             let cell = &row[at];
             let value = cell.parse::<f64>().map_err(|_| {
-                usage(format!("line {line}: {cell:?} in column {name:?} is no number; void rows are named by --void-if"))
+                usage(format!(
+                    "line {line}: {cell:?} in column {name:?} is no number; void rows are named by --void-if"
+                ))
             })?;
             samples.push(Sample {
                 workload: workload.map_or_else(|| "all".to_owned(), |at| row[at].to_owned()),
@@ -86,7 +97,8 @@ fn position(header: &[String], name: &str) -> Result<usize> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
+    const TABLE: &str =
+        "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
 
     fn columns(metrics: &[String]) -> Columns<'_> {
         Columns { arm: "scheduler", metrics, block: Some("run"), workload: Some("machine"), void_if: Some("error") }

@@ -58,7 +58,10 @@ impl Store {
         store.file.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", path.display()))?;
         let record = parse(&path, &bytes)?;
         store.len = record.cut.as_ref().map_or(bytes.len() as u64, |cut| cut.offset);
-        store.file.set_len(store.len).with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        store
+            .file
+            .set_len(store.len)
+            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
         if record.needs_newline {
             store.file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
             store.len += 1;

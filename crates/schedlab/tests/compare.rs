@@ -19,8 +19,20 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     let (out_str, dir) = (out.to_str().unwrap(), lab.path(""));
     let ran = lab
         .run(&[
-            "compare", "--device", "loop:48M", "--loop-dir", dir.to_str().unwrap(), "--schedulers",
-            "none,mq-deadline,bfq", "--workload", "randread,seqread", "--budget", "5s", "--out", out_str, "--json",
+            "compare",
+            "--device",
+            "loop:48M",
+            "--loop-dir",
+            dir.to_str().unwrap(),
+            "--schedulers",
+            "none,mq-deadline,bfq",
+            "--workload",
+            "randread,seqread",
+            "--budget",
+            "5s",
+            "--out",
+            out_str,
+            "--json",
         ])
         .expect_status(0);
 
@@ -61,19 +73,32 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
     let device = Loop::new(&lab, "disk", 32);
     let out = lab.path("out");
     lab.run(&[
-        "compare", "--device", &device.path, "--schedulers", "none,kyber", "--workload", "randread", "--blocks", "4",
-        "--trial-time", "150ms", "--out", out.to_str().unwrap(),
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "none,kyber",
+        "--workload",
+        "randread",
+        "--blocks",
+        "4",
+        "--trial-time",
+        "150ms",
+        "--out",
+        out.to_str().unwrap(),
     ])
     .expect_status(0);
     let trials = trials(&out);
     assert_eq!(trials.len(), 8, "4 blocks of 2 arms");
     for trial in &trials {
         let counters = &trial["observation"]["counters"];
-        let (issued, seen) = (counters["issued_read_bytes"].as_f64().unwrap(), counters["device_read_bytes"].as_f64().unwrap());
+        let (issued, seen) =
+            (counters["issued_read_bytes"].as_f64().unwrap(), counters["device_read_bytes"].as_f64().unwrap());
         assert!(issued > 0.0 && seen >= issued * 0.95, "issued {issued}, the device saw {seen}");
     }
     for block in 0..4 {
-        let mut arms: Vec<_> = trials.iter().filter(|t| t["block"] == block).map(|t| t["arm"].as_str().unwrap()).collect();
+        let mut arms: Vec<_> =
+            trials.iter().filter(|t| t["block"] == block).map(|t| t["arm"].as_str().unwrap()).collect();
         arms.sort_unstable();
         assert_eq!(arms, ["kyber", "none"]);
     }
@@ -89,8 +114,20 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     // One chance in a thousand of a false verdict: the promise itself is tested on 10,000 simulated experiments a kind.
     let study = lab
         .run(&[
-            "compare", "--device", &device.path, "--schedulers", "a=none,b=none,c=none", "--workload", "randread",
-            "--budget", "6s", "--alpha", "0.1%", "--out", lab.path("out").to_str().unwrap(), "--json",
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "a=none,b=none,c=none",
+            "--workload",
+            "randread",
+            "--budget",
+            "6s",
+            "--alpha",
+            "0.1%",
+            "--out",
+            lab.path("out").to_str().unwrap(),
+            "--json",
         ])
         .expect_status(0)
         .json();
@@ -112,8 +149,19 @@ fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
     device.set("read_ahead_kb", "64");
     let before = device.snapshot();
     lab.run(&[
-        "compare", "--device", &device.path, "--schedulers", "none,quick=bfq:slice_idle=0:nr_requests=32,kyber",
-        "--workload", "seqread", "--blocks", "2", "--trial-time", "100ms", "--out", lab.path("out").to_str().unwrap(),
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "none,quick=bfq:slice_idle=0:nr_requests=32,kyber",
+        "--workload",
+        "seqread",
+        "--blocks",
+        "2",
+        "--trial-time",
+        "100ms",
+        "--out",
+        lab.path("out").to_str().unwrap(),
     ])
     .expect_status(0);
     assert_eq!(device.snapshot(), before);
@@ -128,15 +176,34 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
     lab.run(&[
-        "compare", "--device", &device.path, "--schedulers", "noop,deadline", "--workload", "randread", "--blocks", "2",
-        "--trial-time", "100ms", "--out", out.to_str().unwrap(),
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "noop,deadline",
+        "--workload",
+        "randread",
+        "--blocks",
+        "2",
+        "--trial-time",
+        "100ms",
+        "--out",
+        out.to_str().unwrap(),
     ])
     .expect_status(0)
     .says(&["noop", "none", "deadline", "mq-deadline"]);
     for gone in ["cfq", "anticipatory"] {
-        lab.run(&["compare", "--device", &device.path, "--schedulers", &format!("none,{gone}"), "--workload", "randread"])
-            .expect_status(2)
-            .says(&[gone, "bfq", "removed"]);
+        lab.run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            &format!("none,{gone}"),
+            "--workload",
+            "randread",
+        ])
+        .expect_status(2)
+        .says(&[gone, "bfq", "removed"]);
     }
 }
 
@@ -149,8 +216,20 @@ fn a_plan_printed_by_compare_can_be_run() {
     let device = Loop::new(&lab, "disk", 16);
     let plan = lab
         .run(&[
-            "compare", "--device", &device.path, "--schedulers", "none,mq-deadline:read_expire=100", "--workload",
-            "oltp:clients=2", "--blocks", "2", "--trial-time", "100ms", "--seed", "7", "--plan-only",
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,mq-deadline:read_expire=100",
+            "--workload",
+            "oltp:clients=2",
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--seed",
+            "7",
+            "--plan-only",
         ])
         .expect_status(0);
     let file = lab.path("plan.toml");
@@ -170,8 +249,19 @@ fn a_report_made_again_from_the_record_is_the_same() {
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
     lab.run(&[
-        "compare", "--device", &device.path, "--schedulers", "none,kyber", "--workload", "randread", "--blocks", "3",
-        "--trial-time", "100ms", "--out", out.to_str().unwrap(),
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "none,kyber",
+        "--workload",
+        "randread",
+        "--blocks",
+        "3",
+        "--trial-time",
+        "100ms",
+        "--out",
+        out.to_str().unwrap(),
     ])
     .expect_status(0);
     let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();

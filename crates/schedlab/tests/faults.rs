@@ -12,8 +12,22 @@ use common::{Lab, Loop, Ran, can_run, trials, wait_until};
 /// A long comparison on `device`, into `out`.
 fn long<'a>(device: &'a str, workload: &'a str, out: &'a str) -> Vec<&'a str> {
     vec![
-        "compare", "--device", device, "--schedulers", "none,kyber", "--workload", workload, "--blocks", "200",
-        "--trial-time", "150ms", "--budget", "60s", "--out", out, "--json",
+        "compare",
+        "--device",
+        device,
+        "--schedulers",
+        "none,kyber",
+        "--workload",
+        workload,
+        "--blocks",
+        "200",
+        "--trial-time",
+        "150ms",
+        "--budget",
+        "60s",
+        "--out",
+        out,
+        "--json",
     ]
 }
 
@@ -54,8 +68,20 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     let out = lab.path("out");
     let child = lab
         .command(&[
-            "compare", "--device", &device.path, "--schedulers", "none,kyber", "--workload", "randread", "--blocks", "3",
-            "--trial-time", "500ms", "--out", out.to_str().unwrap(), "--json",
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "randread",
+            "--blocks",
+            "3",
+            "--trial-time",
+            "500ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
         ])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -136,7 +162,10 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     child.wait().unwrap();
     lab.run(&["restore"]).expect_status(0);
     let loops = String::from_utf8(Command::new("losetup").arg("-a").output().unwrap().stdout).unwrap();
-    assert!(!loops.lines().any(|l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())), "{loops}");
+    assert!(
+        !loops.lines().any(|l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())),
+        "{loops}"
+    );
 }
 
 #[test]
@@ -155,8 +184,19 @@ fn the_next_start_puts_back_what_a_crash_left() {
     child.wait().unwrap();
     let next = lab.path("next");
     lab.run(&[
-        "compare", "--device", &device.path, "--schedulers", "bfq,mq-deadline", "--workload", "randread", "--blocks", "2",
-        "--trial-time", "100ms", "--out", next.to_str().unwrap(),
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "bfq,mq-deadline",
+        "--workload",
+        "randread",
+        "--blocks",
+        "2",
+        "--trial-time",
+        "100ms",
+        "--out",
+        next.to_str().unwrap(),
     ])
     .expect_status(0)
     .says(&["restored"]);
@@ -174,9 +214,11 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
     let small = lab.path("small");
     let _tmpfs = Tmpfs::mount(&small, "64k");
     let out = small.join("out");
-    lab.run(&long(&device.path, "randread", out.to_str().unwrap()))
-        .expect_status(1)
-        .says(&["record.jsonl", "No space left", "--resume"]);
+    lab.run(&long(&device.path, "randread", out.to_str().unwrap())).expect_status(1).says(&[
+        "record.jsonl",
+        "No space left",
+        "--resume",
+    ]);
     assert_eq!(device.snapshot(), before);
     assert!(trials(&out).len() > 2, "trials are kept");
     let text = fs::read_to_string(out.join("record.jsonl")).unwrap();
@@ -248,8 +290,19 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
     let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
     let compare = |workload: &str, out: &str, more: &[&str]| {
         let mut arguments = vec![
-            "compare", "--device", &device.path, "--schedulers", "none,kyber", "--workload", workload, "--blocks", "2",
-            "--trial-time", "100ms", "--out", out,
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            workload,
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out,
         ];
         arguments.extend(more);
         lab.run(&arguments)
@@ -293,8 +346,19 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     let out = lab.path("out");
     let compare = |more: &[&str]| {
         let mut arguments = vec![
-            "compare", "--device", &device.path, "--schedulers", "none,kyber", "--workload", "randread", "--blocks", "3",
-            "--trial-time", "100ms", "--out", out.to_str().unwrap(),
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "randread",
+            "--blocks",
+            "3",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
         ];
         arguments.extend(more);
         lab.run(&arguments)

@@ -37,7 +37,8 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 #[test]
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
-    let study = judgements(&[&file, "--arm", "setting", "--metric", "kflops", "--block", "reps", "--baseline", "default"], 0);
+    let study =
+        judgements(&[&file, "--arm", "setting", "--metric", "kflops", "--block", "reps", "--baseline", "default"], 0);
     let summary = study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
     // Computed apart: python3 -c 'import statistics as s; x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x), s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
@@ -51,7 +52,14 @@ fn a_row_whose_switch_failed_is_void() {
     let file = table("kyber_mdelay_100ms.csv");
     let study = judgements(
         &[
-            &file, "--arm", "requested", "--metric", "buffered_disk_reads_mb_per_s", "--baseline", "none", "--void-if",
+            &file,
+            "--arm",
+            "requested",
+            "--metric",
+            "buffered_disk_reads_mb_per_s",
+            "--baseline",
+            "none",
+            "--void-if",
             "write_error",
         ],
         3,
@@ -66,8 +74,15 @@ fn one_run_each_gives_ratios_without_intervals() {
     let lab = Lab::new();
     let postmark = lab
         .run(&[
-            "study", &table("wpcas_postmark.csv"), "--arm", "scheduler", "--metric", "throughput_kbit_per_s", "--baseline",
-            "as", "--json",
+            "study",
+            &table("wpcas_postmark.csv"),
+            "--arm",
+            "scheduler",
+            "--metric",
+            "throughput_kbit_per_s",
+            "--baseline",
+            "as",
+            "--json",
         ])
         .expect_status(0)
         .json();

@@ -75,7 +75,16 @@ fn devices_and_lists_are_there_for_people_and_programs() {
     let workloads = lab.run(&["list", "workloads", "--json"]).expect_status(0).json();
     let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap().to_owned()).collect();
     for name in [
-        "seqread", "seqwrite", "randread", "randwrite", "oltp", "dss", "iozone", "buffered-read", "cached-read", "mixed",
+        "seqread",
+        "seqwrite",
+        "randread",
+        "randwrite",
+        "oltp",
+        "dss",
+        "iozone",
+        "buffered-read",
+        "cached-read",
+        "mixed",
     ] {
         assert!(names.iter().any(|n| n == name), "{name} is missing: {names:?}");
     }

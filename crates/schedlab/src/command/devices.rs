@@ -50,9 +50,10 @@ fn schedulers(device: &Device) -> String {
     if let Some(why) = &device.no_scheduler {
         return format!("has none: {why}");
     }
-    let offered = device.available_schedulers.iter().map(|name| {
-        if Some(name) == device.scheduler.as_ref() { format!("[{name}]") } else { name.clone() }
-    });
+    let offered = device
+        .available_schedulers
+        .iter()
+        .map(|name| if Some(name) == device.scheduler.as_ref() { format!("[{name}]") } else { name.clone() });
     let unloaded = device.unloaded_schedulers.iter().map(|name| format!("({name})"));
     offered.chain(unloaded).collect::<Vec<_>>().join(" ")
 }

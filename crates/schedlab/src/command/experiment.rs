@@ -7,7 +7,6 @@ use elevator::Named;
 use experiment::metric;
 use experiment::plan::{self, Arm, Budget, Criteria, Method, Plan, TrialLength};
 use experiment::record::{End, Header, Note, Record};
-use experiment::study;
 use host::Root;
 use host::device;
 use jiff::Timestamp;
@@ -37,7 +36,8 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let named = || args.plan.display().to_string();
-    let text = std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
+    let text =
+        std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
     let plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     carry_out(root, checked(plan)?, &args.conduct)
 }
@@ -65,7 +65,8 @@ fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         })?),
     };
     let now = present_scheduler(root, &args.device)?;
-    let schedulers = if args.schedulers.is_empty() { every_scheduler(root, &args.device)? } else { args.schedulers.clone() };
+    let schedulers =
+        if args.schedulers.is_empty() { every_scheduler(root, &args.device)? } else { args.schedulers.clone() };
     let arms = plan::parse_arms(&schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
     let workloads = plan::parse_workloads(&args.workload).map_err(|e| usage(format!("--workload: {e}")))?;
     let baseline = args.baseline.clone().or_else(|| now.filter(|now| arms.iter().any(|arm| arm.name == *now)));
@@ -76,7 +77,7 @@ fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         device: args.device.clone(),
         seed: args.seed,
         baseline,
-        budget: Budget { time_s: seconds("--budget", &args.budget)?, blocks, no_early_stop: false },
+        budget: Budget { time_s: seconds("--budget", &args.budget)?, blocks, no_early_stop: blocks.is_some() },
         trial: TrialLength {
             duration_ms: millis("--trial-time", &args.trial_time)?,
             warmup_ms: millis("--warmup", &args.warmup)?,
@@ -101,14 +102,11 @@ fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
+/// Every scheduler that the device offers. The device behind loop:SIZE is not made yet, so another one of its kind answers.
 fn every_scheduler(root: &Root, word: &str) -> Result<Vec<String>> {
-    let device = if Target::is_temporary(word)? {
-        host::loopdev::offered_schedulers(root)
-    } else {
-        let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
-        device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect()
-    };
-    Ok(device)
+    let word = if Target::is_temporary(word)? { "loop0" } else { word };
+    let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name them with --schedulers")))?;
+    Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
 /// Checks a plan against what there is, and fills in what it leaves open.
@@ -124,7 +122,10 @@ fn checked(mut plan: Plan) -> Result<Plan> {
         let primary = spec.primary.get_or_insert_with(|| kind.primary.to_owned());
         if metric::find(primary).is_none() {
             let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
-            return Err(usage(format!("workload {}: no metric is called {primary:?}{nearest}; see: schedlab list metrics", spec.name)));
+            return Err(usage(format!(
+                "workload {}: no metric is called {primary:?}{nearest}; see: schedlab list metrics",
+                spec.name
+            )));
         }
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
@@ -170,7 +171,9 @@ fn carry_out(root: &Root, plan: Plan, args: &ConductArgs) -> Result<u8> {
         }
         (Ok(_), Err(error)) => return Err(error),
         (Err(error), Ok(_)) => return Err(error),
-        (Err(error), Err(also)) => return Err(error.context(format!("and the settings could not be put back: {also:#}"))),
+        (Err(error), Err(also)) => {
+            return Err(error.context(format!("and the settings could not be put back: {also:#}")));
+        }
     };
     conclude(&dir, &end, args)
 }
@@ -193,7 +196,10 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut HostArena<'_>) -> Res
     let environment = arena.capture()?;
     let now = Timestamp::now();
     if !args.resume {
-        let dir = args.out.clone().unwrap_or_else(|| Path::new("schedlab-out").join(now.strftime("%Y%m%dT%H%M%SZ").to_string()));
+        let dir = args
+            .out
+            .clone()
+            .unwrap_or_else(|| Path::new("schedlab-out").join(now.strftime("%Y%m%dT%H%M%SZ").to_string()));
         let header = Header {
             schema: plan::SCHEMA,
             schedlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -248,11 +254,11 @@ fn same_experiment(
 
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
     let record = crate::store::read(dir)?;
-    let study = study::study(&record, None);
+    let study = experiment::study(&record, None);
     let evidence = Evidence::of(&record);
     let files = report::write_all(dir, &study, Some(&evidence))?;
     if args.json {
-        println!("{}", report::json(&study)?);
+        print!("{}", report::json::render(&study)?);
     } else {
         let options = terminal::Options::of_stdout(args.verbose);
         print!("{}", terminal::render(&study, Some(&evidence), &files, &options));
@@ -269,7 +275,8 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
 
 /// The command line, quoted so that a shell reads it back.
 fn repeat_command() -> String {
-    let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c));
+    let plain =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c));
     let quoted = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
     let mut words: Vec<String> = std::env::args().map(quoted).collect();
     if let Some(first) = words.first_mut() {

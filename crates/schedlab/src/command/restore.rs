@@ -1,7 +1,7 @@
 //! `schedlab restore`: puts back what a crash left changed.
 
 use anyhow::{Result, bail};
-use host::Root;
+use host::{Outcome, Root};
 
 use crate::cli::RestoreArgs;
 use crate::failure::REACHED;
@@ -10,7 +10,9 @@ use crate::failure::REACHED;
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
     let outcomes = host::restore_all(root)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&outcomes)?);
+        let rows: Vec<_> =
+            outcomes.iter().map(|o| serde_json::json!({"done": !left_undone(o), "text": o.to_string()})).collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
     } else if outcomes.is_empty() {
         println!("nothing to restore: no unclean end is in {}", root.state("journal").display());
     } else {
@@ -18,9 +20,13 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
             println!("{outcome}");
         }
     }
-    let failed = outcomes.iter().filter(|outcome| outcome.failed()).count();
+    let failed = outcomes.iter().filter(|outcome| left_undone(outcome)).count();
     if failed > 0 {
         bail!("{failed} of {} could not be put back; the journal keeps the old values, see above", outcomes.len());
     }
     Ok(REACHED)
+}
+
+fn left_undone(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed { .. })
 }

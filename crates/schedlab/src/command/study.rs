@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use experiment::Options;
+use experiment::metric::Direction;
 use experiment::plan::{self, Criteria};
 use experiment::record::Record;
-use experiment::study::{self, Study, Verdict};
+use experiment::study::{Study, Verdict};
 
 use crate::cli::{ReportArgs, StudyArgs};
 use crate::failure::{REACHED, VOID, usage};
@@ -32,7 +34,11 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
         studies.push(study);
     }
     if args.json {
-        println!("{}", report::json_of(&studies)?);
+        // One source gives one study, as study.json holds it; several give a list.
+        match studies.as_slice() {
+            [study] => print!("{}", report::json::render(study)?),
+            studies => println!("{}", serde_json::to_string_pretty(studies)?),
+        }
     }
     Ok(if studies.iter().any(has_void) { VOID } else { REACHED })
 }
@@ -40,7 +46,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
 /// Writes the reports of a record again.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let record = store::read(&args.dir)?;
-    let study = study::study(&record, None);
+    let study = experiment::study(&record, None);
     let dir = if args.dir.is_dir() { &args.dir } else { args.dir.parent().unwrap_or(Path::new(".")) };
     for file in report::write_all(dir, &study, Some(&Evidence::of(&record)))? {
         println!("{}", file.display());
@@ -59,7 +65,7 @@ fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)>
     }
     let record = store::read(source)?;
     let criteria = criteria(args, record.header.plan.criteria.clone())?;
-    Ok((study::study(&record, Some(&criteria)), Some(record)))
+    Ok((experiment::study(&record, Some(&criteria)), Some(record)))
 }
 
 fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
@@ -79,22 +85,19 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         void_if: args.void_if.as_deref(),
     };
     let samples = foreign::read(source, &columns)?;
-    let baseline = match &args.baseline {
-        Some(name) if samples.iter().any(|sample| sample.arm == *name) => name.clone(),
-        Some(name) => {
-            let nearest = crate::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
-            return Err(usage(format!("--baseline {name:?} is no arm of {}{nearest}", source.display())));
-        }
-        None => samples.first().map(|sample| sample.arm.clone()).context("a table has rows")?,
-    };
+    if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
+        let nearest = crate::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
+        return Err(usage(format!("--baseline {name:?} is no arm of {}{nearest}", source.display())));
+    }
     let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
-    let options = study::Options {
-        baseline,
-        primary: args.metric[0].clone(),
-        lower_is_better: args.lower_is_better.clone(),
+    let options = Options {
+        baseline: args.baseline.clone(),
+        primary: samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect(),
+        directions: args.lower_is_better.iter().map(|name| (name.clone(), Direction::LowerIsBetter)).collect(),
         criteria: criteria(args, Criteria::default())?,
+        ..Options::default()
     };
-    Ok(study::study_samples(&name, &samples, &options))
+    Ok(experiment::study_samples(&name, &samples, &options))
 }
 
 fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {

@@ -143,7 +143,8 @@ impl Drop for Loop {
 #[must_use]
 pub fn can_run(programs: &[&str]) -> bool {
     let root = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0).unwrap_or(false);
-    let mut missing: Vec<String> = programs.iter().filter(|program| !installed(program)).map(ToString::to_string).collect();
+    let mut missing: Vec<String> =
+        programs.iter().filter(|program| !installed(program)).map(ToString::to_string).collect();
     if !root {
         missing.push("root".to_owned());
     }
