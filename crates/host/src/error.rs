@@ -155,7 +155,7 @@ pub enum Error {
         device: String,
     },
     /// Too little room for a temporary file.
-    #[error("{} has {free_bytes} bytes free, and the loop file needs {needed_bytes}: choose a smaller size or another directory (TMPDIR)", dir.display())]
+    #[error("{} has {free_bytes} bytes free, and the loop file with room to spare for others needs {needed_bytes}: choose a smaller loop:SIZE or another --loop-dir", dir.display())]
     NoSpace {
         /// The directory.
         dir: PathBuf,

@@ -32,10 +32,39 @@ pub(crate) struct Conductor<'a> {
     began: Instant,
     offset: Duration,
     sequence: u64,
-    /// The next block of each workload, in the plan's order.
-    next_block: Vec<u32>,
+    /// The blocks of each workload, in the plan's order.
+    tracks: Vec<Track>,
     /// Arms whose setting the kernel refused: they are void, and measuring them would measure something else.
     refused: Vec<String>,
+}
+
+/// The blocks of one workload so far.
+#[derive(Debug, Default, Clone)]
+struct Track {
+    /// Number of the next block.
+    next: u32,
+    /// Blocks that hold every arm that was to be measured in them. A cut-off one is kept as evidence and made up for.
+    whole: u32,
+    /// Arms that the last block still lacks.
+    lacking: Vec<String>,
+}
+
+impl Track {
+    /// Takes notice of a trial of an earlier session; `active` are the arms that its block was to hold.
+    fn replay(&mut self, trial: &Trial, active: impl FnOnce() -> Vec<String>) {
+        if trial.block >= self.next {
+            self.next = trial.block + 1;
+            self.lacking = active();
+        }
+        let interrupted = trial.observation.voids.iter().any(|reason| matches!(reason, VoidReason::Interrupted { .. }));
+        if interrupted {
+            return;
+        }
+        self.lacking.retain(|arm| *arm != trial.arm);
+        if self.lacking.is_empty() {
+            self.whole += 1;
+        }
+    }
 }
 
 impl<'a> Conductor<'a> {
@@ -49,29 +78,17 @@ impl<'a> Conductor<'a> {
         progress: &'a Progress,
     ) -> Conductor<'a> {
         let mut decider = Decider::new(plan);
-        let mut next_block = vec![0; plan.workloads.len()];
+        let mut tracks = vec![Track::default(); plan.workloads.len()];
         for trial in &record.trials {
-            decider.push(trial);
             if let Some(at) = plan.workloads.iter().position(|workload| workload.name == trial.workload) {
-                next_block[at] = next_block[at].max(trial.block + 1);
+                tracks[at].replay(trial, || decider.active_arms(&trial.workload));
             }
+            decider.push(trial);
         }
         let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
         let offset = Duration::from_millis(record.last_ms());
         let began = Instant::now();
-        Conductor {
-            plan,
-            arena,
-            store,
-            stop,
-            progress,
-            decider,
-            began,
-            offset,
-            sequence,
-            next_block,
-            refused: Vec::new(),
-        }
+        Conductor { plan, arena, store, stop, progress, decider, began, offset, sequence, tracks, refused: Vec::new() }
     }
 
     /// Measures until the end, and writes the end into the record.
@@ -130,7 +147,7 @@ impl<'a> Conductor<'a> {
 
     /// Whether a workload still needs a block.
     fn wants_block(&self, at: usize) -> bool {
-        let enough = self.plan.budget.blocks.is_some_and(|blocks| self.next_block[at] >= blocks);
+        let enough = self.plan.budget.blocks.is_some_and(|blocks| self.tracks[at].whole >= blocks);
         !enough && self.arms(at).len() > 1
     }
 
@@ -146,7 +163,7 @@ impl<'a> Conductor<'a> {
 
     /// One block: every active arm once. Returns the end of the experiment if it ended meanwhile.
     fn block(&mut self, at: usize, workload: &WorkloadSpec) -> Result<Option<End>> {
-        let block = self.next_block[at];
+        let block = self.tracks[at].next;
         let arms = self.arms(at);
         let names: Vec<&str> = arms.iter().map(String::as_str).collect();
         let order = schedule::order(self.plan.seed, &workload.name, block, &names);
@@ -172,7 +189,8 @@ impl<'a> Conductor<'a> {
                 return Ok(Some(end));
             }
         }
-        self.next_block[at] = block + 1;
+        self.tracks[at].next = block + 1;
+        self.tracks[at].whole += 1;
         let left = self.arms(at);
         for name in arms.iter().filter(|name| !left.contains(name)) {
             self.note("stopped-arm", format!("{}: {name} after block {}", workload.name, block + 1))?;

@@ -1,8 +1,6 @@
 //! The tables of the literature, studied again: what their evidence supports.
 
-mod common;
-
-use common::Lab;
+use crate::common::Lab;
 
 fn table(name: &str) -> String {
     format!("{}/../../data/published/{name}", env!("CARGO_MANIFEST_DIR"))

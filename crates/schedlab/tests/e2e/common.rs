@@ -1,5 +1,4 @@
 //! What the end-to-end tests share: the built binary, a real loop device, a place for files, and a loud skip.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,45 +7,45 @@ use std::time::{Duration, Instant};
 
 /// A temporary directory on a real disk (never tmpfs: loop devices with direct I/O live in it) with a state directory
 /// of its own.
-pub struct Lab {
-    pub dir: tempfile::TempDir,
+pub(crate) struct Lab {
+    pub(crate) dir: tempfile::TempDir,
 }
 
 impl Lab {
-    pub fn new() -> Lab {
+    pub(crate) fn new() -> Lab {
         Lab { dir: tempfile::Builder::new().prefix("schedlab-test-").tempdir_in("/var/tmp").unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
     /// The built binary, with this lab's state directory.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
         command.args(arguments).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran::from(self.command(arguments).output().unwrap())
     }
 
-    pub fn start(&self, arguments: &[&str]) -> Child {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 }
 
 /// What a run of the binary printed, and its exit status.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl From<Output> for Ran {
@@ -61,14 +60,14 @@ impl From<Output> for Ran {
 
 impl Ran {
     #[track_caller]
-    pub fn expect_status(self, status: i32) -> Ran {
+    pub(crate) fn expect_status(self, status: i32) -> Ran {
         assert_eq!(self.status, Some(status), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
     /// Asserts that standard error holds each of these words.
     #[track_caller]
-    pub fn says(self, words: &[&str]) -> Ran {
+    pub(crate) fn says(self, words: &[&str]) -> Ran {
         for word in words {
             assert!(self.stderr.contains(word), "expected {word:?} on standard error:\n{}", self.stderr);
         }
@@ -76,20 +75,20 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.stdout, self.stderr))
     }
 }
 
 /// A loop device of our own over a file of our own; detached when dropped.
-pub struct Loop {
-    pub path: String,
-    pub name: String,
-    pub file: PathBuf,
+pub(crate) struct Loop {
+    pub(crate) path: String,
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
 }
 
 impl Loop {
-    pub fn new(lab: &Lab, name: &str, mib: usize) -> Loop {
+    pub(crate) fn new(lab: &Lab, name: &str, mib: usize) -> Loop {
         let file = lab.path(name);
         // Real data: holes and unwritten extents are read without any I/O.
         let data: Vec<u8> = (0..mib << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
@@ -97,28 +96,28 @@ impl Loop {
         Loop::over(&file)
     }
 
-    pub fn over(file: &Path) -> Loop {
+    pub(crate) fn over(file: &Path) -> Loop {
         let out = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file).output().unwrap();
         assert!(out.status.success(), "losetup: {}", String::from_utf8_lossy(&out.stderr));
         let path = String::from_utf8(out.stdout).unwrap().trim().to_owned();
         Loop { name: path.trim_start_matches("/dev/").to_owned(), path, file: file.to_owned() }
     }
 
-    pub fn queue(&self) -> PathBuf {
+    pub(crate) fn queue(&self) -> PathBuf {
         PathBuf::from(format!("/sys/block/{}/queue", self.name))
     }
 
-    pub fn scheduler(&self) -> String {
+    pub(crate) fn scheduler(&self) -> String {
         let line = fs::read_to_string(self.queue().join("scheduler")).unwrap();
         line.split(['[', ']']).nth(1).unwrap_or(line.trim()).to_owned()
     }
 
-    pub fn set(&self, attribute: &str, value: &str) {
+    pub(crate) fn set(&self, attribute: &str, value: &str) {
         fs::write(self.queue().join(attribute), value).unwrap_or_else(|e| panic!("{attribute}={value}: {e}"));
     }
 
     /// Every readable file of the queue and its scheduler: what must be the same before and after.
-    pub fn snapshot(&self) -> Vec<(String, String)> {
+    pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for dir in [self.queue(), self.queue().join("iosched")] {
             for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
@@ -141,7 +140,7 @@ impl Drop for Loop {
 
 /// Whether a test that needs root and these programs can run. If not it says so loudly; where every test must run, it fails.
 #[must_use]
-pub fn can_run(programs: &[&str]) -> bool {
+pub(crate) fn can_run(programs: &[&str]) -> bool {
     let root = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0).unwrap_or(false);
     let mut missing: Vec<String> =
         programs.iter().filter(|program| !installed(program)).map(ToString::to_string).collect();
@@ -164,7 +163,7 @@ fn installed(program: &str) -> bool {
 
 /// Waits until something holds; a test that waits forever fails with the sentence.
 #[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
@@ -173,7 +172,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Trials of the record of an experiment that is on its way or has ended.
-pub fn trials(dir: &Path) -> Vec<serde_json::Value> {
+pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(dir.join("record.jsonl")).unwrap_or_default();
     text.lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())

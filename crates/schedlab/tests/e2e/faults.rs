@@ -1,13 +1,11 @@
 //! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear message or a void reason,
 //! the settings put back, and nothing lost that was measured.
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use common::{Lab, Loop, Ran, can_run, trials, wait_until};
+use crate::common::{Lab, Loop, Ran, can_run, trials, wait_until};
 
 /// A long comparison on `device`, into `out`.
 fn long<'a>(device: &'a str, workload: &'a str, out: &'a str) -> Vec<&'a str> {
@@ -87,7 +85,8 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("the first trial runs under kyber", || !trials(&out).is_empty() && device.scheduler() == "kyber");
+    let last_arm = || trials(&out).last().map(|trial| trial["arm"].clone());
+    wait_until("a trial runs under kyber", || last_arm() == Some("none".into()) && device.scheduler() == "kyber");
     std::thread::sleep(std::time::Duration::from_millis(150));
     device.set("scheduler", "mq-deadline");
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(3);
@@ -98,6 +97,112 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     assert_eq!((&reason["wanted"], &reason["found"]), (&"kyber".into(), &"mq-deadline".into()), "{reason}");
     assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("mq-deadline"));
     assert_eq!(device.scheduler(), "none", "put back to what it was before the experiment");
+}
+
+#[test]
+fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measured() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber,wrong=bfq:nomerges=banana",
+            "--workload",
+            "randread",
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    let study = ran.json();
+    let verdict_of = |arm: &str| {
+        let judgements = study["judgements"].as_array().unwrap();
+        let found = judgements.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap();
+        (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
+    };
+    let (verdict, reasons) = verdict_of("wrong");
+    assert!(verdict == "void" && reasons.contains("Invalid argument") && reasons.contains("nomerges"), "{reasons}");
+    assert_ne!(verdict_of("kyber").0, "void");
+    assert_eq!(trials(&out).iter().filter(|t| t["arm"] == "wrong").count(), 1, "it is not tried again and again");
+    assert!(
+        trials(&out).iter().all(|t| t["arm"] != "wrong" || t["observation"]["metrics"].as_object().unwrap().is_empty())
+    );
+    assert_eq!(device.snapshot(), before);
+}
+
+#[test]
+fn a_write_that_succeeds_without_effect_makes_its_arm_void() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    // Linux takes writes to this attribute since 5.16, and ignores them.
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,deaf=none:io_poll_delay=7",
+            "--workload",
+            "randread",
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("io_poll_delay"), "{}", ran.stdout);
+    let deaf: Vec<_> = trials(&out).into_iter().filter(|t| t["arm"] == "deaf").collect();
+    assert_eq!(deaf.iter().flat_map(voids).collect::<Vec<_>>(), ["not-in-effect"]);
+}
+
+#[test]
+fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "cached-read",
+            "--budget",
+            "5s",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    assert_eq!(ran.json()["judgements"][0]["verdict"], "void");
+    assert!(trials(&out).iter().all(|t| voids(t).contains(&"never-reached".to_owned())));
+    assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
 }
 
 #[test]
@@ -255,7 +360,7 @@ fn errors_of_the_device_make_the_trial_void() {
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
     wait_until("a trial saw it", || trials(&out).iter().any(|t| !voids(t).is_empty()));
     kill(&child, "-INT");
-    Ran::from(child.wait_with_output().unwrap());
+    child.wait_with_output().unwrap();
     let seen: Vec<String> = trials(&out).iter().flat_map(voids).collect();
     assert!(seen.iter().any(|reason| reason == "device-errors" || reason == "device-vanished"), "{seen:?}");
     assert_eq!(device.snapshot(), before);

@@ -1,11 +1,9 @@
 //! `schedlab compare` end to end, on real loop devices: what a user gets, and what is left behind (nothing).
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Lab, Loop, can_run, trials};
+use crate::common::{Lab, Loop, can_run, trials};
 
 const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "void"];
 

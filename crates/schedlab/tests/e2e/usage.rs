@@ -1,10 +1,8 @@
 //! Wrong words: each names what is wrong, the nearest right one, and ends with status 2.
 
-mod common;
-
 use std::fs;
 
-use common::{Lab, Loop, can_run};
+use crate::common::{Lab, Loop, can_run};
 
 #[test]
 fn mistyped_words_name_the_nearest_right_one() {
