@@ -97,7 +97,7 @@ struct Worker {
 /// How a client's requests are made.
 enum Means {
     Sync(Buffer),
-    Ring(Ring),
+    Ring(Box<Ring>),
 }
 
 /// Runs all clients once.
@@ -259,7 +259,7 @@ impl Worker {
         let buffer = Buffer::new(size, self.depth, fill)?;
         let means = match self.depth {
             1 => Means::Sync(buffer),
-            depth => Means::Ring(Ring::new(buffer, size, depth, &self.target)?),
+            depth => Means::Ring(Box::new(Ring::new(buffer, size, depth, &self.target)?)),
         };
         Ok((self.kind.client(&self.params, self.seat), means))
     }
