@@ -2,7 +2,7 @@
 //!
 //! The calling thread only waits. It wakes fifty times a second to hear the caller's stop flag, and it stops waiting when the
 //! window has been closed for longer than the drive's patience: a thread that the kernel holds in an uninterruptible request
-//! cannot be ended by anybody, so it is left behind with everything that its requests refer to.
+//! cannot be ended by anybody, so it is left behind; it cleans up by itself if the device ever answers.
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,6 @@ pub(super) struct Shared {
     gate: Mutex<bool>,
     opened: Condvar,
     stop: AtomicBool,
-    abandoned: AtomicBool,
 }
 
 impl Shared {
@@ -46,11 +45,6 @@ impl Shared {
     #[inline]
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Whether nobody waits for the clients any more.
-    pub(super) fn abandoned(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed)
     }
 
     fn stop(&self) {
@@ -97,7 +91,7 @@ struct Worker {
 /// How a client's requests are made.
 enum Means {
     Sync(Buffer),
-    Ring(Ring),
+    Ring(Box<Ring>),
 }
 
 /// Runs all clients once.
@@ -203,7 +197,6 @@ fn await_done(
                 }
                 if now > give_up {
                     shared.stop();
-                    shared.abandoned.store(true, Ordering::Relaxed);
                     let missing = tallies.iter().filter(|tally| tally.is_none()).count();
                     return Err(hung(missing, &targets[silent], drive.patience));
                 }
@@ -259,7 +252,7 @@ impl Worker {
         let buffer = Buffer::new(size, self.depth, fill)?;
         let means = match self.depth {
             1 => Means::Sync(buffer),
-            depth => Means::Ring(Ring::new(buffer, size, depth, &self.target)?),
+            depth => Means::Ring(Box::new(Ring::new(buffer, size, depth, &self.target)?)),
         };
         Ok((self.kind.client(&self.params, self.seat), means))
     }

@@ -4,8 +4,8 @@
 //! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
 //!
 //! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only when no request uses them,
-//! so a request that outlives the mapping writes into pages that nobody else has. Nevertheless a ring that is given up with
-//! requests in flight is leaked together with its buffer.
+//! so a request that outlives the mapping writes into pages that nobody else has. Nevertheless a ring that breaks with
+//! requests in flight is leaked together with its buffer; one whose device hangs is waited for by its own thread.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -109,9 +109,6 @@ impl Ring {
                         tally.errors += 1;
                         return;
                     }
-                }
-                if shared.abandoned() {
-                    return;
                 }
                 now = shared.now();
                 if !self.reap(target, now, &mut last, tally) {
