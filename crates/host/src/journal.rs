@@ -130,10 +130,9 @@ pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> 
     })
 }
 
-/// Removes an entry, and what is left of an unfinished one; durable when this returns.
+/// Removes an entry; durable when this returns.
 pub(crate) fn remove(root: &Root, key: &str) -> Result<(), Error> {
     let path = path(root, key);
-    let _ = fs::remove_file(new_path(&path));
     root.files().remove(&path).map_err(Error::io("remove", &path))?;
     root.files().sync_dir(&root.state("journal")).map_err(Error::io("sync", root.state("journal")))
 }
