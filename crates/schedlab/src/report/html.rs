@@ -60,7 +60,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         }).collect::<Vec<_>>(),
         method => METHOD,
         docs => DOCS,
-        rules => view::rules(study),
+        rules => view::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
             (number::span_ms(note.at_ms), view::clean(&note.text))
@@ -374,6 +374,7 @@ mod tests {
 
     #[test]
     fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
+        well_formed(&page(&Lab::extreme()));
         let mut lab = Lab::typical();
         lab.trials.retain(|trial| trial.block == 0);
         well_formed(&page(&lab));

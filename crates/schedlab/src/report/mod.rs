@@ -68,8 +68,14 @@ fn replace(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().with_context(|| {
-        format!("cannot write {}: free some space or name another directory with --out", path.display())
+    write().map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "free some space and repeat `report`"
+            }
+            _ => "name another directory with --out",
+        };
+        anyhow::Error::new(error).context(format!("cannot write {}: {hint}", path.display()))
     })?;
     Ok(path.to_path_buf())
 }
@@ -98,7 +104,11 @@ mod tests {
         assert_eq!(written.len(), names.len());
         // For the eye: SCHEDLAB_KEEP_REPORT=DIR keeps the report of the fixture.
         if let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") {
-            write_all(Path::new(&keep), &lab.study, Some(&lab.evidence())).expect("the kept report is written");
+            for (name, lab) in [("typical", lab), ("extreme", fixture::Lab::extreme())] {
+                let dir = Path::new(&keep).join(name);
+                std::fs::create_dir_all(&dir).expect("the directory is made");
+                write_all(&dir, &lab.study, Some(&lab.evidence())).expect("the kept report is written");
+            }
         }
     }
 

@@ -54,16 +54,21 @@ impl RowView<'_> {
         if metric.baseline == Some(self.arm) { format!("{name} (baseline)") } else { name }
     }
 
-    /// `14`, or `13 + 1 void`; valid trials for the baseline.
+    /// `14`, or `13 of 14` when some are void; valid trials for the baseline.
     pub(crate) fn blocks(&self) -> String {
         match (self.judgement, self.summary) {
             (Some(judgement), _) if judgement.void_blocks > 0 => {
-                format!("{} + {} void", judgement.blocks, judgement.void_blocks)
+                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.void_blocks)
             }
             (Some(judgement), _) => judgement.blocks.to_string(),
             (None, Some(summary)) => summary.n.to_string(),
             (None, None) => "0".into(),
         }
+    }
+
+    /// The median without its unit, `-` without a valid trial.
+    pub(crate) fn bare_median(&self, metric: &MetricView<'_>) -> String {
+        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.bare(summary.median))
     }
 
     /// The median with its unit, `-` without a valid trial.
@@ -169,7 +174,8 @@ pub(crate) fn label(name: &str) -> String {
 
 /// What settles an inconclusive judgement.
 pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
-    judgement.more_blocks.map(|more| {
+    let open = judgement.verdict == experiment::study::Verdict::Inconclusive;
+    judgement.more_blocks.filter(|_| open).map(|more| {
         let blocks = if more == 1 { "block" } else { "blocks" };
         format!("about {} more {blocks} would probably settle it", number::count(more.into()))
     })
