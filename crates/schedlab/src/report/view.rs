@@ -199,6 +199,28 @@ pub(crate) fn remarks<'a>(workload: &'a WorkloadView<'a>, all_metrics: bool) -> 
     found
 }
 
+/// How a verdict is reached, in three sentences. Of data that somebody else measured nothing is claimed that cannot be known.
+pub(crate) fn method(study: &Study) -> [&'static str; 3] {
+    let verdicts = "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside \
+                    it, inconclusive when neither, and void when something invalidated the evidence; outliers are kept.";
+    if study.arena == "foreign" {
+        return [
+            "Somebody else measured these values: whether the order was random, and whether every setting was in effect, \
+             cannot be checked here.",
+            "The effect is the ratio to the baseline, block by block where the table has blocks, with an interval; the margin \
+             is a difference that is of no interest.",
+            verdicts,
+        ];
+    }
+    [
+        "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that \
+         whatever drifts hits all arms alike.",
+        "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
+         was fixed before the first trial.",
+        verdicts,
+    ]
+}
+
 /// How the intervals were made, in one sentence without a full stop.
 pub(crate) fn rules(study: &Study) -> String {
     let (margin, level) = (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));

@@ -58,7 +58,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
     let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
-    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), (room as usize).max(4)));
+    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
     let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let place = |arm: usize, block: u32| match blocks {

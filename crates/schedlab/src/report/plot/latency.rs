@@ -86,7 +86,7 @@ fn partial(reason: &experiment::record::VoidReason) -> bool {
 /// The latency at a percentile in ns, between the curve's points on a straight line as it will be drawn.
 fn latency_at(curve: &LatencyCurve, percentile: f64) -> Option<f64> {
     // Beyond this a percentile is not even one request.
-    if !(curve.count as f64 * (1.0 - percentile / 100.0) >= 1.0 - 1e-9) {
+    if (curve.count as f64 * (1.0 - percentile / 100.0)) < 1.0 - 1e-9 {
         return None;
     }
     let points = || curve.points.iter().filter(|(p, ns)| (0.0..100.0).contains(p) && *ns > 0);
