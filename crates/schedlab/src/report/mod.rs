@@ -128,6 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn who_is_reading_the_former_report_keeps_it_whole() {
+        use std::io::Read;
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("report.md");
+        replace(&path, "former").expect("the first report is written");
+        let mut reader = File::open(&path).expect("the first report is there");
+        replace(&path, "new").expect("the second report is written");
+        let mut seen = String::new();
+        reader.read_to_string(&mut seen).expect("the open file is readable");
+        assert_eq!((seen.as_str(), std::fs::read_to_string(&path).ok().as_deref()), ("former", Some("new")));
+    }
+
+    #[test]
     fn a_full_disk_leaves_the_former_report_and_names_the_file() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mounted = std::process::Command::new("mount")

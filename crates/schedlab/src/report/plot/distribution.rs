@@ -43,6 +43,18 @@ impl Subject<'_> {
             .collect()
     }
 
+    /// Half the width of a mark in shown pixels: many marks are small, so that they stay apart.
+    pub(crate) fn mark_size(&self, room: i32) -> i32 {
+        let each = self.trials.len() / self.arms.len().max(1);
+        if each > 200 {
+            1
+        } else if each > 60 {
+            2
+        } else {
+            room
+        }
+    }
+
     /// The title of the axis of values.
     pub(crate) fn title(&self, axis: &Axis) -> String {
         let log = if axis.log { ", log scale" } else { "" };
@@ -91,7 +103,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
             for (_, value, void, trial) in of_arm {
                 let at = (place(arm, trial.block), y.position(*value));
                 let draw = if *void { void_mark } else { mark };
-                draw(chart.plotting_area(), arm, at, 4)?;
+                draw(chart.plotting_area(), arm, at, subject.mark_size(4))?;
             }
         }
         Ok(())
