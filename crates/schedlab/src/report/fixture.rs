@@ -307,7 +307,7 @@ fn study(trials: &[Trial]) -> Study {
             arm: Some("mq-deadline".into()),
             sentence: "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.".into(),
             workloads: vec![
-                advice("oltp", "iops", "mq-deadline", "mq-deadline gives the most IOPS, 11.3 % above none"),
+                advice("oltp", "iops", "mq-deadline", "mq-deadline gives the most IOPS, 11.1 % above none"),
                 advice("seqread", "throughput_mb_per_s", "none", "no scheduler is better than none"),
                 advice("mixed", "read_latency_p99_us", "bfq", "bfq has the shortest read latency p99"),
             ],
