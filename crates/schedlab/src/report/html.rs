@@ -5,22 +5,12 @@
 
 use anyhow::Context;
 use experiment::record::Trial;
-use experiment::study::{Judgement, Study, Verdict};
+use experiment::study::{Judgement, Study, Summary, Verdict};
 use minijinja::{Environment, Value, context};
 
 use super::plot::{self, distribution, forest, latency, timeline};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{Evidence, number, reasons};
-
-/// How a verdict is reached, in three sentences.
-pub(crate) const METHOD: [&str; 3] = [
-    "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that whatever \
-     drifts hits all arms alike.",
-    "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest was \
-     fixed before the first trial.",
-    "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside it, \
-     inconclusive when neither, and void when something invalidated the evidence; outliers are kept.",
-];
 
 /// Where the long answer stands in schedlab's source.
 const DOCS: &str = "docs/verdicts.md";
@@ -58,9 +48,9 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
             count => group.count,
             reason => view::clean(&group.reason),
         }).collect::<Vec<_>>(),
-        method => METHOD,
+        method => view::method(study),
         docs => DOCS,
-        rules => view::rules(study),
+        rules => view::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
             (number::span_ms(note.at_ms), view::clean(&note.text))
@@ -130,23 +120,26 @@ fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> anyhow::Re
 /// The words and numbers of one arm on one metric.
 fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     let judgement = row.judgement;
+    let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
+    // Empty instead of none throughout: the template engine would print a none as a word.
     context! {
-        arm => row.name(metric),
+        arm => view::clean(row.arm),
         baseline => judgement.is_none(),
-        median => row.median(metric),
-        mean => row.summary.map(|s| metric.scale.bare(s.mean)),
-        sd => row.summary.and_then(|s| s.sd).map(|sd| metric.scale.bare(sd)),
-        cv => row.summary.and_then(|s| s.cv_percent).map(|cv| format!("{} %", number::significant(cv))),
-        span => row.summary.map(|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
+        median => of_trials(&|s| metric.scale.with_unit(s.median)),
+        bare_median => of_trials(&|s| metric.scale.bare(s.median)),
+        mean => of_trials(&|s| metric.scale.bare(s.mean)),
+        sd => of_trials(&|s| s.sd.map(|sd| metric.scale.bare(sd)).unwrap_or_default()),
+        cv => of_trials(&|s| s.cv_percent.map(|cv| format!("{} %", number::significant(cv))).unwrap_or_default()),
+        span => of_trials(&|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
         n => row.summary.map_or(0, |s| s.n),
         outliers => row.summary.map_or(0, |s| s.outliers),
-        verdict => judgement.map(|j| reasons::verdict(j.verdict)),
-        sign => judgement.map(|j| reasons::sign(j.verdict)),
-        estimate => judgement.and_then(number::estimate).map(minus),
-        interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus),
-        confidence => judgement.map(|j| number::percent(j.confidence)),
+        verdict => judgement.map(|j| reasons::verdict(j.verdict)).unwrap_or_default(),
+        sign => judgement.map(|j| reasons::sign(j.verdict)).unwrap_or_default(),
+        estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
+        interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
+        confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
         blocks => row.blocks(),
-        settle => judgement.filter(|_| metric.primary).and_then(view::settle),
+        settle => judgement.filter(|_| metric.primary).and_then(view::settle).unwrap_or_default(),
     }
 }
 
@@ -362,6 +355,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_is_left_out_and_not_printed_as_a_word() {
+        for lab in [Lab::typical(), Lab::extreme()] {
+            let page = page(&lab);
+            for word in [">None<", ">undefined<", "NaN", ">inf"] {
+                assert!(!page.contains(word), "{word}");
+            }
+        }
+    }
+
+    #[test]
     fn void_evidence_is_an_alarm_at_the_top() {
         let mut lab = Lab::typical();
         assert!(!page(&lab).contains("Void evidence"));
@@ -374,6 +377,7 @@ mod tests {
 
     #[test]
     fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
+        well_formed(&page(&Lab::extreme()));
         let mut lab = Lab::typical();
         lab.trials.retain(|trial| trial.block == 0);
         well_formed(&page(&lab));

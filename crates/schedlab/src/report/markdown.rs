@@ -27,7 +27,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     void_trials(&mut out, evidence);
     all_metrics(&mut out, &workloads);
     line(&mut out, "\n## How these verdicts were reached\n");
-    for sentence in super::html::METHOD {
+    for sentence in view::method(study) {
         line(&mut out, sentence);
     }
     line(&mut out, &format!("Here: {}.", view::rules(study)));

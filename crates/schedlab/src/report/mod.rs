@@ -75,8 +75,14 @@ fn replace(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().with_context(|| {
-        format!("cannot write {}: free some space or name another directory with --out", path.display())
+    write().map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "free some space and repeat `report`"
+            }
+            _ => "name another directory with --out",
+        };
+        anyhow::Error::new(error).context(format!("cannot write {}: {hint}", path.display()))
     })?;
     Ok(path.to_path_buf())
 }
@@ -105,7 +111,11 @@ mod tests {
         assert_eq!(written.len(), names.len());
         // For the eye: SCHEDLAB_KEEP_REPORT=DIR keeps the report of the fixture.
         if let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") {
-            write_all(Path::new(&keep), &lab.study, Some(&lab.evidence())).expect("the kept report is written");
+            for (name, lab) in [("typical", lab), ("extreme", fixture::Lab::extreme())] {
+                let dir = Path::new(&keep).join(name);
+                std::fs::create_dir_all(&dir).expect("the directory is made");
+                write_all(&dir, &lab.study, Some(&lab.evidence())).expect("the kept report is written");
+            }
         }
     }
 
@@ -122,6 +132,19 @@ mod tests {
         let lab = fixture::Lab::typical();
         let error = write_all(Path::new("/proc/nowhere"), &lab.study, None).expect_err("there is no such directory");
         assert!(error.to_string().contains("/proc/nowhere/report.html"), "{error}");
+    }
+
+    #[test]
+    fn who_is_reading_the_former_report_keeps_it_whole() {
+        use std::io::Read;
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("report.md");
+        replace(&path, "former").expect("the first report is written");
+        let mut reader = File::open(&path).expect("the first report is there");
+        replace(&path, "new").expect("the second report is written");
+        let mut seen = String::new();
+        reader.read_to_string(&mut seen).expect("the open file is readable");
+        assert_eq!((seen.as_str(), std::fs::read_to_string(&path).ok().as_deref()), ("former", Some("new")));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) fn significant(value: f64) -> String {
     if size == 0.0 {
         return "0".into();
     }
-    if size >= 1e15 || size < 1e-4 {
+    if !(1e-4..1e15).contains(&size) {
         return format!("{value:.2e}");
     }
     let decimals = match size {

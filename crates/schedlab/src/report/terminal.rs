@@ -7,7 +7,9 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, TableComponent, presets,
+};
 use experiment::study::{Study, Verdict};
 
 use super::view::{self, MetricView, WorkloadView};
@@ -16,7 +18,7 @@ use super::{Evidence, number, reasons};
 /// How to print.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Columns of the terminal.
+    /// Columns of the terminal, 64 at least.
     pub(crate) width: u16,
     /// Whether verdicts are coloured.
     pub(crate) colour: bool,
@@ -30,7 +32,7 @@ impl Options {
         let terminal = std::io::stdout().is_terminal();
         let silent = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let width = Table::new().width().unwrap_or(80).clamp(40, 120);
+        let width = Table::new().width().unwrap_or(80).clamp(64, 120);
         Options { width, colour: terminal && !silent && !dumb, verbose }
     }
 }
@@ -77,28 +79,39 @@ impl Page<'_> {
 
     fn table(&self, metric: &MetricView<'_>) -> Table {
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
         table.set_width(self.options.width).force_no_tty();
         if self.options.colour {
             table.enforce_styling();
         }
-        table.set_header(["arm", "median", "change  [interval]", "verdict", "blocks"]);
+        let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
+        let unit = format!("median {}", metric.scale.unit);
+        let head = [
+            Cell::new("arm"),
+            right(unit.trim_end()),
+            right("change  [interval]"),
+            Cell::new("verdict"),
+            right("blocks"),
+        ];
+        table.set_header(head);
         for row in &metric.rows {
             let (change, verdict) = match row.judgement {
                 Some(judgement) => (number::effect(judgement), verdict_cell(judgement.verdict)),
-                None => (String::new(), Cell::new("")),
+                None => (String::new(), Cell::new("baseline").add_attribute(Attribute::Dim)),
             };
-            table.add_row([
-                Cell::new(row.name(metric)),
-                Cell::new(row.median(metric)).set_alignment(CellAlignment::Right),
-                Cell::new(change).set_alignment(CellAlignment::Right),
-                verdict,
-                Cell::new(row.blocks()).set_alignment(CellAlignment::Right),
-            ]);
+            let name = Cell::new(view::shortened(&view::clean(row.arm), 40));
+            table.add_row([name, right(&row.bare_median(metric)), right(&change), verdict, right(&row.blocks())]);
         }
-        // Only the name may wrap: a number that is broken over two lines is misread.
-        for column in table.column_iter_mut().skip(1) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
+        for (i, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, if i == 4 { 0 } else { 2 }));
+            // Only the name may wrap: a number that is broken over two lines is misread.
+            if i > 0 {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+            if i == 4 && self.options.width < 78 {
+                column.set_constraint(ColumnConstraint::Hidden);
+            }
         }
         table
     }
@@ -232,7 +245,7 @@ mod tests {
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         let lab = Lab::typical().renamed("kyber", &"kyber with a very long name ".repeat(4));
-        for width in [72, 80, 120] {
+        for width in [64, 72, 80, 120] {
             let options = Options { width, verbose: true, ..PLAIN };
             let text = render(&lab.study, Some(&lab.evidence()), &[], &options);
             for line in text.lines() {

@@ -54,16 +54,21 @@ impl RowView<'_> {
         if metric.baseline == Some(self.arm) { format!("{name} (baseline)") } else { name }
     }
 
-    /// `14`, or `13 + 1 void`; valid trials for the baseline.
+    /// `14`, or `13 of 14` when some are void; valid trials for the baseline.
     pub(crate) fn blocks(&self) -> String {
         match (self.judgement, self.summary) {
             (Some(judgement), _) if judgement.void_blocks > 0 => {
-                format!("{} + {} void", judgement.blocks, judgement.void_blocks)
+                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.void_blocks)
             }
             (Some(judgement), _) => judgement.blocks.to_string(),
             (None, Some(summary)) => summary.n.to_string(),
             (None, None) => "0".into(),
         }
+    }
+
+    /// The median without its unit, `-` without a valid trial.
+    pub(crate) fn bare_median(&self, metric: &MetricView<'_>) -> String {
+        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.bare(summary.median))
     }
 
     /// The median with its unit, `-` without a valid trial.
@@ -169,7 +174,8 @@ pub(crate) fn label(name: &str) -> String {
 
 /// What settles an inconclusive judgement.
 pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
-    judgement.more_blocks.map(|more| {
+    let open = judgement.verdict == experiment::study::Verdict::Inconclusive;
+    judgement.more_blocks.filter(|_| open).map(|more| {
         let blocks = if more == 1 { "block" } else { "blocks" };
         format!("about {} more {blocks} would probably settle it", number::count(more.into()))
     })
@@ -191,6 +197,28 @@ pub(crate) fn remarks<'a>(workload: &'a WorkloadView<'a>, all_metrics: bool) -> 
         }
     }
     found
+}
+
+/// How a verdict is reached, in three sentences. Of data that somebody else measured nothing is claimed that cannot be known.
+pub(crate) fn method(study: &Study) -> [&'static str; 3] {
+    let verdicts = "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside \
+                    it, inconclusive when neither, and void when something invalidated the evidence; outliers are kept.";
+    if study.arena == "foreign" {
+        return [
+            "Somebody else measured these values: whether the order was random, and whether every setting was in effect, \
+             cannot be checked here.",
+            "The effect is the ratio to the baseline, block by block where the table has blocks, with an interval; the margin \
+             is a difference that is of no interest.",
+            verdicts,
+        ];
+    }
+    [
+        "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that \
+         whatever drifts hits all arms alike.",
+        "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
+         was fixed before the first trial.",
+        verdicts,
+    ]
 }
 
 /// How the intervals were made, in one sentence without a full stop.

@@ -140,8 +140,9 @@ fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         return Vec::new();
     }
     let power = 10f64.powf(raw.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(10.0 * power);
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
+    let off = |step: &f64| (step / raw).ln().abs();
+    let step = steps.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).expect("there are four steps");
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let (first, last) = ((low / step).ceil(), (high / step).floor());
     let count = (last - first).clamp(0.0, 50.0) as usize;
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_carry_only_the_decimals_that_they_need() {
         let axis = Axis::of_values([982.0, 1051.0]).expect("there are values");
-        assert_eq!(labels(&axis), ["980", "1,000", "1,020", "1,040"]);
+        assert_eq!(labels(&axis), ["980", "990", "1,000", "1,010", "1,020", "1,030", "1,040", "1,050"]);
         assert_eq!(labels(&Axis::of_values([3.0, 20.0]).expect("values")), ["0", "5", "10", "15", "20"]);
         let axis = Axis::of_values([10.0, 4000.0]).expect("there are values");
         assert!(axis.log);
@@ -207,8 +208,8 @@ mod tests {
 
     #[test]
     fn changes_are_percent_while_small_and_factors_when_huge() {
-        let axis = Axis::of_changes((0.95f64).ln()..(1.16f64).ln());
-        assert_eq!(labels(&axis), ["−5 %", "0 %", "+5 %", "+10 %", "+15 %"]);
+        let axis = Axis::of_changes((0.93f64).ln()..(1.26f64).ln());
+        assert_eq!(labels(&axis), ["−5 %", "0 %", "+5 %", "+10 %", "+15 %", "+20 %", "+25 %"]);
         let axis = Axis::of_changes((0.05f64).ln()..(200.0f64).ln());
         assert_eq!(labels(&axis), ["÷10", "same", "×10", "×100"]);
     }

@@ -43,6 +43,18 @@ impl Subject<'_> {
             .collect()
     }
 
+    /// Half the width of a mark in shown pixels: many marks are small, so that they stay apart.
+    pub(crate) fn mark_size(&self, room: i32) -> i32 {
+        let each = self.trials.len() / self.arms.len().max(1);
+        if each > 200 {
+            1
+        } else if each > 60 {
+            2
+        } else {
+            room
+        }
+    }
+
     /// The title of the axis of values.
     pub(crate) fn title(&self, axis: &Axis) -> String {
         let log = if axis.log { ", log scale" } else { "" };
@@ -58,7 +70,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
     let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
-    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), (room as usize).max(4)));
+    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
     let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let place = |arm: usize, block: u32| match blocks {
@@ -91,7 +103,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
             for (_, value, void, trial) in of_arm {
                 let at = (place(arm, trial.block), y.position(*value));
                 let draw = if *void { void_mark } else { mark };
-                draw(chart.plotting_area(), arm, at, 4)?;
+                draw(chart.plotting_area(), arm, at, subject.mark_size(4))?;
             }
         }
         Ok(())

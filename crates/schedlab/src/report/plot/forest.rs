@@ -30,6 +30,7 @@ pub(crate) fn plot(
     if judgements.is_empty() {
         return Ok(None);
     }
+    let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
     let names: Vec<String> = judgements.iter().map(|j| view::shortened(&view::clean(&j.arm), 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let x = Axis::of_changes(span(judgements, margin));
@@ -93,7 +94,7 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
     let centre = judgements.iter().filter_map(|j| j.ratio).map(log);
     let blocks = judgements.iter().flat_map(|j| j.log_ratios.iter().copied());
     let band = band(margin);
-    let (mut low, mut high) = (band.start * 2.0, band.end * 2.0);
+    let (mut low, mut high) = ((band.start * 2.0).min(-0.005), (band.end * 2.0).max(0.005));
     for x in centre.chain(blocks).filter(sane) {
         (low, high) = (low.min(x), high.max(x));
     }

@@ -41,7 +41,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
             chart.draw_series([PathElement::new(path, colour(arm).mix(0.35).stroke_width(FINE as u32))])?;
             for point in of_arm {
                 let draw = if point.2 { void_mark } else { mark };
-                draw(chart.plotting_area(), arm, at(point), 3)?;
+                draw(chart.plotting_area(), arm, at(point), subject.mark_size(3))?;
             }
         }
         Ok(())
