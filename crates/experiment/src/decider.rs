@@ -88,3 +88,126 @@ impl Decider {
         self.plan.workloads.iter().find(|spec| spec.name == workload)?.primary.as_deref()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{parse_arms, parse_workloads};
+    use crate::record::{Observation, VoidReason};
+
+    fn plan() -> Plan {
+        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        plan.arms = parse_arms(&["kyber", "none", "bfq"]).unwrap();
+        plan.workloads = parse_workloads(&["oltp:primary=iops", "dss:primary=read_mb_per_s"]).unwrap();
+        plan.baseline = Some("none".to_string());
+        plan
+    }
+
+    /// A trial whose value is `factor` times that of the block; no value: the setting was refused.
+    fn trial(arm: &str, block: u32, factor: Option<f64>) -> Trial {
+        let base = [100.0, 101.0, 99.0, 100.4, 99.7][block as usize % 5] + 0.01 * f64::from(block);
+        let wobble = 1.0 + 0.002 * f64::from((block * 7 + arm.len() as u32 * 3) % 5);
+        let mut observation = Observation::default();
+        match factor {
+            Some(factor) => {
+                observation.metrics.insert("iops".to_string(), base * factor * wobble);
+            }
+            None => observation.voids.push(VoidReason::WriteFailed {
+                attribute: "scheduler".to_string(),
+                wanted: arm.to_string(),
+                error: "Invalid argument".to_string(),
+            }),
+        }
+        let (workload, arm) = ("oltp".to_string(), arm.to_string());
+        Trial { sequence: 0, workload, block, position: 0, arm, started_ms: 0, observation }
+    }
+
+    fn factor(arm: &str) -> Option<f64> {
+        match arm {
+            "none" => Some(1.0),
+            "kyber" => Some(1.3),
+            _ => Some(1.02),
+        }
+    }
+
+    #[test]
+    fn at_first_every_arm_is_active_and_other_workloads_do_not_matter() {
+        let mut decider = Decider::new(&plan());
+        assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"]);
+        for block in 0..12 {
+            for arm in ["kyber", "none", "bfq"] {
+                decider.push(&trial(arm, block, factor(arm)));
+            }
+        }
+        assert_eq!(decider.active_arms("dss"), ["kyber", "none", "bfq"]);
+    }
+
+    #[test]
+    fn decided_arms_stop_and_stay_decided_and_the_baseline_goes_with_the_last_one() {
+        let mut decider = Decider::new(&plan());
+        let mut sizes = Vec::new();
+        for block in 0..200 {
+            let active = decider.active_arms("oltp");
+            assert!(active.is_empty() || active.contains(&"none".to_string()), "the baseline stays: {active:?}");
+            sizes.push(active.len());
+            for arm in &active {
+                decider.push(&trial(arm, block, factor(arm)));
+            }
+        }
+        assert!(sizes.windows(2).all(|pair| pair[1] <= pair[0]), "no arm comes back: {sizes:?}");
+        assert!(sizes.contains(&3) && sizes.contains(&2) && sizes.ends_with(&[0]), "{sizes:?}");
+        let verdicts: Vec<Verdict> = decider.judgements("oltp").iter().map(|judgement| judgement.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Better, Verdict::Better]);
+    }
+
+    #[test]
+    fn with_a_fixed_number_of_blocks_or_early_stopping_off_nothing_stops() {
+        type Change = fn(&mut Plan);
+        let fixed: Change = |plan| plan.criteria.method = Method::Fixed;
+        let no_early_stop: Change = |plan| plan.budget.no_early_stop = true;
+        for change in [fixed, no_early_stop] {
+            let mut plan = plan();
+            change(&mut plan);
+            let mut decider = Decider::new(&plan);
+            for block in 0..12 {
+                for arm in ["kyber", "none", "bfq"] {
+                    decider.push(&trial(arm, block, factor(arm)));
+                }
+            }
+            assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Better);
+            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"]);
+        }
+    }
+
+    #[test]
+    fn an_arm_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not() {
+        let mut decider = Decider::new(&plan());
+        for block in 0..HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"], "block {block}");
+            decider.push(&trial("none", block, Some(1.0)));
+            decider.push(&trial("bfq", block, None));
+            decider.push(&trial("kyber", block, if block == 0 { None } else { Some(1.02) }));
+        }
+        assert_eq!(decider.active_arms("oltp"), ["kyber", "none"]);
+    }
+
+    #[test]
+    fn without_a_baseline_that_works_there_is_nothing_to_compare_with() {
+        let mut decider = Decider::new(&plan());
+        for block in 0..HOPELESS_AFTER as u32 {
+            decider.push(&trial("none", block, None));
+            decider.push(&trial("kyber", block, Some(1.0)));
+        }
+        assert!(decider.active_arms("oltp").is_empty());
+    }
+
+    #[test]
+    fn a_decider_that_is_fed_a_record_again_goes_on_where_it_was() {
+        let trials: Vec<Trial> =
+            (0..4).flat_map(|block| ["kyber", "none", "bfq"].map(|arm| trial(arm, block, factor(arm)))).collect();
+        let (mut live, mut resumed) = (Decider::new(&plan()), Decider::new(&plan()));
+        trials.iter().for_each(|trial| live.push(trial));
+        trials.iter().for_each(|trial| resumed.push(trial));
+        assert_eq!(live.active_arms("oltp"), resumed.active_arms("oltp"));
+    }
+}

@@ -186,8 +186,10 @@ impl<'a> Case<'a> {
             reasons.push(format!("{n} blocks are too few for an interval at {confidence:.1} % confidence"));
         }
         if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
-            reasons
-                .push(format!("all {n} blocks show the same ratio: {} may be too coarse a measure", question.metric));
+            reasons.push(format!(
+                "all {n} blocks show exactly the same ratio: {} may be too coarse a measure",
+                question.metric
+            ));
         }
         let outliers = describe::outliers(&self.log_ratios).len();
         if outliers > 0 {

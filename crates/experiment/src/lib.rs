@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod calibration;
 pub mod decider;
 pub mod judge;
 pub mod metric;

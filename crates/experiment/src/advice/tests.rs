@@ -1,1 +1,128 @@
+//! Advice on judgements made by hand.
 
+use super::*;
+
+fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgement {
+    let ratio = (verdict != Verdict::Void).then_some(ratio);
+    Judgement {
+        workload: workload.to_string(),
+        metric: "iops".to_string(),
+        primary: true,
+        arm: arm.to_string(),
+        baseline: "none".to_string(),
+        ratio,
+        low: ratio.map(|ratio| ratio - 0.03),
+        high: ratio.map(|ratio| ratio + 0.03),
+        verdict,
+        blocks: 8,
+        void_blocks: 0,
+        confidence: 0.983,
+        more_blocks: (verdict == Verdict::Inconclusive).then_some(14),
+        reasons: if verdict == Verdict::Void { vec!["8 of 8 blocks void: device errors".to_string()] } else { vec![] },
+        log_ratios: vec![],
+    }
+}
+
+fn advise(judgements: &[Judgement]) -> Recommendation {
+    let mut workloads: Vec<String> = judgements.iter().map(|judgement| judgement.workload.clone()).collect();
+    workloads.dedup();
+    recommend(judgements, &workloads, &Criteria::default(), &|metric| crate::metric::direction_of(metric).0)
+}
+
+use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+
+#[test]
+fn the_better_arm_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands() {
+    let advice = advise(&[judgement("oltp", "bfq", Better, 1.05), judgement("oltp", "kyber", Better, 1.12)]);
+    assert_eq!(advice.arm.as_deref(), Some("kyber"));
+    assert_eq!(
+        advice.sentence,
+        "Use kyber for oltp: 12 % more IO/s than none (between 9 % and 15 %, 95 % sure). \
+         bfq is better too: 5 % more IO/s than none (between 2 % and 8 %, 95 % sure)."
+    );
+}
+
+#[test]
+fn for_a_latency_less_is_better_and_the_interval_reads_from_small_to_large() {
+    let mut lower = judgement("oltp", "kyber", Better, 0.8);
+    lower.metric = "latency_p99_us".to_string();
+    let words = "Use kyber for oltp: 20 % lower p99 latency than none (between 17 % and 23 %, 95 % sure).";
+    assert_eq!(advise(&[lower]).sentence, words);
+}
+
+#[test]
+fn a_multiple_is_told_as_a_multiple() {
+    let words = "Use bfq for oltp: 3.2 times the IO/s of none (between 3.2 and 3.2 times, 95 % sure).";
+    assert_eq!(advise(&[judgement("oltp", "bfq", Better, 3.2)]).sentence, words);
+}
+
+#[test]
+fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
+    let advice = advise(&[
+        judgement("oltp", "kyber", Equivalent, 1.001),
+        judgement("oltp", "bfq", Worse, 0.77),
+        judgement("oltp", "mq-deadline", Inconclusive, 1.03),
+        judgement("oltp", "broken", Void, 1.0),
+    ]);
+    assert_eq!(advice.arm.as_deref(), Some("none"));
+    assert_eq!(
+        advice.sentence,
+        "Keep none for oltp: nothing was shown to be better by more than 1 %; kyber is equivalent (within 1 %), \
+         bfq is worse (23 % less IO/s), mq-deadline is undecided (3 % more IO/s so far; about 14 more blocks would \
+         probably settle it), broken has void evidence."
+    );
+}
+
+#[test]
+fn void_evidence_gives_no_advice_and_says_why() {
+    let advice = advise(&[judgement("oltp", "kyber", Void, 1.0)]);
+    assert_eq!(advice.arm, None);
+    assert_eq!(advice.sentence, "No advice for oltp: the evidence is void: 8 of 8 blocks void: device errors.");
+}
+
+#[test]
+fn an_undecided_arm_that_may_be_better_still_is_mentioned() {
+    let advice = advise(&[judgement("oltp", "kyber", Better, 1.12), judgement("oltp", "bfq", Inconclusive, 1.4)]);
+    assert!(
+        advice
+            .sentence
+            .ends_with("bfq is undecided (40 % more IO/s so far; about 14 more blocks would probably settle it).")
+    );
+}
+
+#[test]
+fn an_arm_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all() {
+    for (elsewhere, ratio, overall) in [
+        (Equivalent, 1.0, Some("kyber")),
+        (Better, 1.3, Some("kyber")),
+        (Inconclusive, 0.995, Some("kyber")),
+        (Inconclusive, 0.97, None),
+        (Worse, 0.9, None),
+        (Void, 1.0, None),
+    ] {
+        let advice = advise(&[judgement("oltp", "kyber", Better, 1.12), judgement("dss", "kyber", elsewhere, ratio)]);
+        assert_eq!(advice.arm.as_deref(), overall, "{elsewhere:?} {ratio}: {}", advice.sentence);
+    }
+}
+
+#[test]
+fn a_middling_arm_for_all_beats_the_best_arms_that_hurt_elsewhere() {
+    let advice = advise(&[
+        judgement("oltp", "kyber", Better, 1.5),
+        judgement("oltp", "bfq", Better, 1.1),
+        judgement("dss", "kyber", Worse, 0.6),
+        judgement("dss", "bfq", Better, 1.1),
+    ]);
+    assert_eq!(advice.arm.as_deref(), Some("bfq"));
+    assert_eq!(advice.workloads[0].arm.as_deref(), Some("kyber"));
+    assert!(advice.sentence.starts_with("Use bfq: for oltp 10 % more IO/s than none"), "{}", advice.sentence);
+}
+
+#[test]
+fn workloads_that_disagree_get_no_common_arm_but_each_its_own() {
+    let advice = advise(&[judgement("oltp", "kyber", Better, 1.5), judgement("dss", "kyber", Worse, 0.6)]);
+    assert_eq!(advice.sentence, "No single choice suits all: use kyber for oltp, keep none for dss.");
+    let advice = advise(&[judgement("oltp", "kyber", Worse, 0.5), judgement("dss", "kyber", Worse, 0.6)]);
+    assert_eq!(advice.arm.as_deref(), Some("none"));
+    assert_eq!(advice.sentence, "Keep none: nothing was shown to be better by more than 1 % for oltp, dss.");
+}

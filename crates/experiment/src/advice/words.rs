@@ -48,13 +48,17 @@ impl Words<'_> {
             Verdict::Equivalent => format!("is equivalent (within {})", percent(self.criteria.margin)),
             Verdict::Void => "has void evidence".to_string(),
             Verdict::Inconclusive => {
-                let so_far = so_far.map(|change| format!(" ({change} so far)")).unwrap_or_default();
-                let more = match judgement.more_blocks {
-                    Some(1) => "; about 1 more block would probably settle it".to_string(),
-                    Some(more) => format!("; about {more} more blocks would probably settle it"),
-                    None => String::new(),
-                };
-                format!("is undecided{so_far}{more}")
+                let more = judgement.more_blocks.map(|more| {
+                    let plural = if more == 1 { "" } else { "s" };
+                    format!("about {more} more block{plural} would probably settle it")
+                });
+                let known: Vec<String> =
+                    so_far.map(|change| format!("{change} so far")).into_iter().chain(more).collect();
+                if known.is_empty() {
+                    "is undecided".to_string()
+                } else {
+                    format!("is undecided ({})", known.join("; "))
+                }
             }
         }
     }

@@ -1,1 +1,234 @@
+//! Verdicts on small tables whose answer is known beforehand.
 
+use super::*;
+use crate::record::VoidReason;
+
+pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
+
+fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
+    let (workload, metric) = ("oltp".to_string(), "iops".to_string());
+    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, voids: Vec::new() }
+}
+
+/// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise of their own.
+fn table(arms: &[(&str, f64)]) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (block, base) in BLOCKS.iter().enumerate() {
+        samples.push(sample("none", Some(block as u32), *base));
+        for (i, (arm, factor)) in arms.iter().enumerate() {
+            let wobble = 1.0 + 0.001 * ((block * 7 + i * 3) % 5) as f64;
+            samples.push(sample(arm, Some(block as u32), base * factor * wobble));
+        }
+    }
+    samples
+}
+
+struct Asked {
+    arms: Vec<String>,
+    direction: Direction,
+    criteria: Criteria,
+}
+
+impl Asked {
+    fn about(arms: &[&str]) -> Asked {
+        let arms = arms.iter().map(|arm| arm.to_string()).collect();
+        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default() }
+    }
+
+    fn judge(&self, samples: &[Sample]) -> Vec<Judgement> {
+        let question = Question {
+            workload: "oltp",
+            metric: "iops",
+            primary: true,
+            baseline: "none",
+            arms: &self.arms,
+            direction: self.direction,
+            criteria: &self.criteria,
+        };
+        judge(&question, &samples.iter().collect::<Vec<_>>())
+    }
+
+    fn one(&self, samples: &[Sample]) -> Judgement {
+        self.judge(samples).remove(0)
+    }
+}
+
+fn verdicts(judgements: &[Judgement]) -> Vec<Verdict> {
+    judgements.iter().map(|judgement| judgement.verdict).collect()
+}
+
+#[test]
+fn clear_cases_get_the_verdict_that_anybody_would_give() {
+    use Verdict::{Better, Equivalent, Worse};
+    let samples = table(&[("kyber", 1.2), ("bfq", 0.7), ("mq-deadline", 1.0)]);
+    let asked = Asked::about(&["kyber", "bfq", "mq-deadline"]);
+    let judged = asked.judge(&samples);
+    assert_eq!(verdicts(&judged), [Better, Worse, Equivalent]);
+    assert!((judged[0].ratio.unwrap() - 1.2024).abs() < 0.001, "{:?}", judged[0]);
+    assert_eq!((judged[0].blocks, judged[0].void_blocks, judged[0].log_ratios.len()), (8, 0, 8));
+    let reversed = Asked { direction: Direction::LowerIsBetter, ..asked };
+    assert_eq!(verdicts(&reversed.judge(&samples)), [Worse, Better, Equivalent]);
+}
+
+#[test]
+fn the_shown_interval_always_agrees_with_the_verdict_and_holds_the_estimate() {
+    let margin = 0.01_f64.ln_1p();
+    for factor in [0.5, 0.97, 0.985, 0.99, 1.0, 1.003, 1.01, 1.02, 1.05, 3.0] {
+        let asked = Asked::about(&["a", "b", "c"]);
+        for judgement in asked.judge(&table(&[("a", factor), ("b", 1.0), ("c", 1.5)])) {
+            let log = |end: Option<f64>, otherwise: f64| end.map_or(otherwise, f64::ln);
+            let shown =
+                Interval { low: log(judgement.low, f64::NEG_INFINITY), high: log(judgement.high, f64::INFINITY) };
+            assert!(shown.contains(judgement.ratio.unwrap().ln()));
+            match judgement.verdict {
+                Verdict::Better => assert!(shown.low > margin, "{judgement:?}"),
+                Verdict::Worse => assert!(shown.high < -margin, "{judgement:?}"),
+                Verdict::Equivalent => assert!(equivalent(&shown, margin), "{judgement:?}"),
+                Verdict::Inconclusive => {
+                    assert!(!differs(&shown, margin) && !equivalent(&shown, margin), "{judgement:?}");
+                }
+                Verdict::Void => panic!("nothing is void here: {judgement:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn holm_lends_the_level_of_a_decided_arm_to_the_others_of_its_kind_and_stopped_arms_still_count() {
+    let asked = Asked::about(&["kyber", "bfq", "absent"]);
+    let judged = asked.judge(&table(&[("kyber", 1.2), ("bfq", 1.02)]));
+    assert!((judged[0].confidence - (1.0 - 0.05 / 3.0)).abs() < 1e-12, "first of three: {}", judged[0].confidence);
+    assert_eq!(judged[2].verdict, Verdict::Void);
+    assert_eq!(judged[2].reasons, ["there is no value of absent"]);
+}
+
+#[test]
+fn void_blocks_are_left_out_counted_and_named_with_their_first_example() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    let foreign = VoidReason::ForeignIo { share: 0.12, limit: 0.05 };
+    samples[5].voids = vec![foreign];
+    let asked = Asked::about(&["kyber"]);
+    let judgement = asked.one(&samples);
+    assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 7, 1));
+    let words = "1 of 8 blocks void: others used the device (in block 2, kyber: others moved 12.0 % of the device's bytes, \
+                 more than the bound of 5.0 %: their work was measured too)";
+    assert_eq!(judgement.reasons[0], words);
+}
+
+#[test]
+fn too_many_void_blocks_make_the_judgement_void() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    for i in [1, 3] {
+        samples[i].voids = vec![VoidReason::Throttled { events: 2 }];
+    }
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((judgement.verdict, judgement.void_blocks), (Verdict::Void, 2), "2 of 8 are more than 20 %");
+    assert_eq!((judgement.ratio, judgement.low), (None, None));
+    assert!(
+        judgement.reasons[0].starts_with("2 of 8 blocks void: processor throttled (first in block 0"),
+        "{judgement:?}"
+    );
+    let mut patient = Asked::about(&["kyber"]);
+    patient.criteria.max_void_share = 0.25;
+    assert_eq!(patient.one(&samples).verdict, Verdict::Better);
+}
+
+#[test]
+fn values_that_cannot_be_put_on_a_log_scale_are_void_and_named() {
+    for bad in [0.0, -3.0, f64::NAN, f64::INFINITY] {
+        let mut samples = table(&[("kyber", 1.2)]);
+        samples[0].value = bad;
+        let judgement = Asked::about(&["kyber"]).one(&samples);
+        assert_eq!((judgement.blocks, judgement.void_blocks), (7, 1), "{bad}");
+        assert!(judgement.reasons[0].contains("log scale") && judgement.reasons[0].contains(&format!("iops is {bad}")));
+    }
+}
+
+#[test]
+fn the_last_block_of_a_cut_record_is_incomplete_and_not_void() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    samples.remove(14);
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((judgement.blocks, judgement.void_blocks), (7, 0));
+    assert!(judgement.reasons.iter().any(|reason| reason.contains("1 without a trial of none")), "{judgement:?}");
+}
+
+#[test]
+fn several_values_in_one_block_are_one_unit_of_evidence() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    let once = Asked::about(&["kyber"]).one(&samples);
+    samples.extend(samples.clone());
+    let twice = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((once.blocks, once.low), (twice.blocks, twice.low));
+}
+
+#[test]
+fn one_observation_per_arm_gives_a_ratio_without_an_interval() {
+    for block in [None, Some(0)] {
+        let judgement = Asked::about(&["cfq"]).one(&[sample("none", block, 1000.0), sample("cfq", block, 1300.0)]);
+        assert_eq!((judgement.verdict, judgement.low, judgement.high), (Verdict::Inconclusive, None, None));
+        assert!((judgement.ratio.unwrap() - 1.3).abs() < 1e-12);
+        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".to_string()));
+    }
+}
+
+#[test]
+fn without_blocks_welchs_interval_is_used_and_said_so() {
+    let samples: Vec<Sample> = table(&[("kyber", 1.3)]).into_iter().map(|s| Sample { block: None, ..s }).collect();
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((judgement.verdict, judgement.blocks), (Verdict::Better, 8));
+    assert!(judgement.reasons.iter().any(|reason| reason.contains("Welch")), "{judgement:?}");
+    assert!(judgement.log_ratios.is_empty());
+}
+
+#[test]
+fn the_three_sigma_rule_knows_no_margin_and_never_finds_equivalence() {
+    let mut asked = Asked::about(&["kyber", "bfq"]);
+    asked.criteria.method = Method::ThreeSigma;
+    let judged = asked.judge(&table(&[("kyber", 1.1), ("bfq", 1.0)]));
+    assert_eq!(verdicts(&judged), [Verdict::Better, Verdict::Inconclusive]);
+    assert_eq!((judged[0].confidence, judged[0].more_blocks), (0.9973, None));
+}
+
+#[test]
+fn an_inconclusive_judgement_says_how_many_more_blocks_would_probably_settle_it() {
+    let samples: Vec<Sample> = table(&[("kyber", 1.02)]).into_iter().filter(|s| s.block < Some(3)).collect();
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    let more = judgement.more_blocks.expect("the effect is clear and the noise is small");
+    assert!((1..10).contains(&more), "{more}");
+    // What lies on the margin is never settled.
+    let on_the_margin: Vec<Sample> = BLOCKS
+        .iter()
+        .enumerate()
+        .flat_map(|(i, base)| {
+            let factor = if i % 2 == 0 { 1.01 * 1.05 } else { 1.01 / 1.05 };
+            [sample("none", Some(i as u32), *base), sample("kyber", Some(i as u32), base * factor)]
+        })
+        .collect();
+    assert_eq!(Asked::about(&["kyber"]).one(&on_the_margin).more_blocks, None);
+}
+
+#[test]
+fn outliers_are_flagged_and_kept() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    samples[7].value *= 3.0;
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!(judgement.blocks, 8);
+    assert!(
+        judgement.reasons.contains(&"1 of 8 blocks far from the others, flagged and kept".to_string()),
+        "{judgement:?}"
+    );
+}
+
+#[test]
+fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
+    let flat = |blocks: u32| -> Vec<Sample> {
+        (0..blocks).flat_map(|b| [sample("none", Some(b), 84.0), sample("kyber", Some(b), 80.0)]).collect()
+    };
+    let early = Asked::about(&["kyber"]).one(&flat(3));
+    assert_eq!(early.verdict, Verdict::Inconclusive);
+    let late = Asked::about(&["kyber"]).one(&flat(6));
+    assert_eq!(late.verdict, Verdict::Worse);
+    assert!(late.reasons[0].contains("too coarse"), "{late:?}");
+}

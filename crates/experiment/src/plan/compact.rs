@@ -33,13 +33,17 @@ pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
 }
 
 /// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter `primary=METRIC` names the
-/// metric that decides.
+/// metric that decides; it is no part of the label that a workload without a name of its own gets.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
 pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
     let mut parts = split(word, "a workload", "oltp:clients=8:block_size=8k or mine=oltp:clients=8")?;
     let primary = parts.pairs.remove("primary");
+    if primary.is_some() && parts.name == word.trim() {
+        let kept: Vec<&str> = parts.name.split(':').filter(|field| !field.trim().starts_with("primary=")).collect();
+        parts.name = kept.join(":");
+    }
     Ok(WorkloadSpec { name: parts.name, kind: parts.head, primary, params: parts.pairs })
 }
 
@@ -126,6 +130,7 @@ mod tests {
         assert_eq!((workload.name.as_str(), workload.kind.as_str()), ("mine", "oltp"));
         assert_eq!(workload.primary.as_deref(), Some("latency_p99_us"));
         assert_eq!(workload.params.into_iter().collect::<Vec<_>>(), [("clients".to_string(), "8".to_string())]);
+        assert_eq!(parse_workload("oltp:primary=iops:clients=8").unwrap().name, "oltp:clients=8");
         assert!(parse_workloads(&["oltp", "oltp"]).unwrap_err().to_string().contains("first=oltp,second=oltp"));
     }
 

@@ -9,6 +9,9 @@ use super::Moments;
 /// How many scaled deviations from the median make an outlier.
 pub const OUTLIER_BOUND: f64 = 3.5;
 
+/// Among fewer values than this nothing is called an outlier: two that happen to be close would make one of any third.
+pub const LEAST_FOR_OUTLIERS: usize = 6;
+
 /// What some values look like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
@@ -43,9 +46,9 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Positions of the outliers. None where more than half of the values are equal: there the deviation is 0 and says nothing.
+/// Positions of the outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, and none where more than half of the values are equal: there the deviation is 0 and says nothing.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
-    let Some(centre) = median(values) else { return Vec::new() };
+    let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else { return Vec::new() };
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     let scaled = 1.4826 * median(&distances).expect("as many distances as values, and there are values");
     if scaled == 0.0 {
@@ -85,7 +88,8 @@ mod tests {
         assert_eq!(outliers(&values), [5]);
         let description = describe(&values).unwrap();
         assert_eq!((description.n, description.max, description.outliers), (6, 14.0, 1));
-        assert_eq!(outliers(&[1.0, 1.0, 1.0, 9.0]), [] as [usize; 0]);
+        assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.0, 1.1, 9.0]), [] as [usize; 0], "more than half are equal");
+        assert_eq!(outliers(&[1.0, 1.01, 9.0]), [] as [usize; 0], "too few to tell");
     }
 
     #[test]

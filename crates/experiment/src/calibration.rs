@@ -1,0 +1,150 @@
+//! Whether the promises hold: thousands of simulated experiments whose truth is known.
+//!
+//! The statistics promise error rates. Nobody can see an error rate in one experiment, so the promises are counted here, over
+//! noise of five kinds, including those for which no theorem promises them. Deterministic by seed. The same function serves
+//! the test that keeps the promises and the command that prints them.
+
+use std::fmt;
+
+mod engine;
+mod noise;
+mod power;
+mod promises;
+
+pub use engine::Rule;
+pub use noise::{KINDS, Noise};
+pub use power::{EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
+pub use promises::{ARMS, LOOKS, Promise};
+
+use crate::stats::sequence;
+
+/// How much to simulate.
+#[derive(Debug, Clone, Copy)]
+pub struct Calibration {
+    /// Experiments per kind of noise and scenario.
+    pub experiments: u64,
+    /// Family-wise error to promise.
+    pub alpha: f64,
+    /// Seed of all.
+    pub seed: u64,
+    /// The rule under test; the product's own unless somebody wants to see another one fail.
+    pub rule: Rule,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Calibration { experiments: 10_000, alpha: 0.05, seed: 1, rule: sequence::critical_t }
+    }
+}
+
+/// What was counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Experiments per kind of noise and scenario.
+    pub experiments: u64,
+    /// The promises.
+    pub promises: Vec<Promise>,
+    /// Power at a 2 % effect.
+    pub powers: Vec<Power>,
+    /// Blocks over a mix of effects.
+    pub savings: Vec<Saving>,
+}
+
+/// Counts everything.
+pub fn calibrate(calibration: &Calibration) -> Report {
+    let Calibration { experiments, alpha, seed, rule } = *calibration;
+    let fewer = (experiments / 2).max(1);
+    Report {
+        experiments,
+        promises: promises::promises(rule, experiments, alpha, seed),
+        powers: power::powers(fewer, alpha, seed),
+        savings: power::savings(fewer, alpha, seed),
+    }
+}
+
+/// Counts the promises only.
+pub fn promises_of(calibration: &Calibration) -> Vec<Promise> {
+    let Calibration { experiments, alpha, seed, rule } = *calibration;
+    promises::promises(rule, experiments, alpha, seed)
+}
+
+impl Report {
+    /// The promises that are broken.
+    pub fn broken(&self) -> Vec<&Promise> {
+        self.promises.iter().filter(|promise| !promise.kept()).collect()
+    }
+
+    /// Mean blocks of the sequential design over the mix of effects, as a share of the fixed design's, at one size of noise.
+    pub fn mix_share(&self, block_sd: f64) -> f64 {
+        let rows: Vec<&Saving> = self.savings.iter().filter(|row| row.block_sd == block_sd).collect();
+        let fixed: usize = rows.iter().map(|row| row.fixed_blocks).sum();
+        rows.iter().map(|row| row.mean_blocks).sum::<f64>() / fixed as f64
+    }
+}
+
+/// Tables in Markdown.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Promises: {} experiments per row, {} arms and a baseline, up to {LOOKS} blocks, a look after each\n",
+            self.experiments, ARMS
+        )?;
+        writeln!(f, "| noise | what must be rare | promised at most | found | bound | kept |")?;
+        writeln!(f, "|---|---|---:|---:|---:|---|")?;
+        for row in &self.promises {
+            let kept = if row.kept() { "yes" } else { "NO" };
+            let [promised, found, bound] = [row.promised, row.found, row.bound].map(percent);
+            writeln!(f, "| {} | {} | {promised} | {found} | {bound} | {kept} |", row.noise.name(), row.what)?;
+        }
+        writeln!(f, "\nPower at a true effect of +2 %, one arm, normal noise, at most {MOST_BLOCKS} blocks\n")?;
+        writeln!(
+            f,
+            "| sd of a block | design | calls it better | calls it something false | mean blocks | false alarms if identical |"
+        )?;
+        writeln!(f, "|---:|---|---:|---:|---:|---:|")?;
+        for row in &self.powers {
+            let [sd, power, wrong, alarms] = [row.block_sd, row.power, row.wrong, row.false_alarms].map(percent);
+            writeln!(f, "| {sd} | {} | {power} | {wrong} | {:.1} | {alarms} |", row.design, row.mean_blocks)?;
+        }
+        self.write_savings(f)
+    }
+}
+
+impl Report {
+    fn write_savings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\nBlocks against a fixed design sized to tell 2 % from 0 (margin 1 %, 90 % right on both); sequential: at most \
+             {MOST_TIMES_FIXED} times as many\n"
+        )?;
+        writeln!(
+            f,
+            "| sd of a block | true effect | fixed: blocks | right | wrong | sequential: mean blocks | right | wrong |"
+        )?;
+        writeln!(f, "|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+        let mut sizes: Vec<f64> = Vec::new();
+        for row in &self.savings {
+            let [sd, effect, fixed_wrong, wrong] = [row.block_sd, row.effect, row.fixed_wrong, row.wrong].map(percent);
+            let [fixed, ours] = [row.fixed_correct, row.correct].map(|share| share.map_or("-".to_string(), percent));
+            writeln!(
+                f,
+                "| {sd} | {effect} | {} | {fixed} | {fixed_wrong} | {:.1} | {ours} | {wrong} |",
+                row.fixed_blocks, row.mean_blocks
+            )?;
+            if sizes.last() != Some(&row.block_sd) {
+                sizes.push(row.block_sd);
+            }
+        }
+        writeln!(f)?;
+        for block_sd in sizes {
+            let saved = percent(1.0 - self.mix_share(block_sd));
+            writeln!(f, "Over this mix of effects, at {} per block: {saved} of the blocks saved.", percent(block_sd))?;
+        }
+        Ok(())
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

@@ -1,0 +1,109 @@
+//! The promises, each counted over simulated experiments and held against a binomial bound.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::engine::{Rule, Setup, Table, always_covered, experiment};
+use super::noise::{KINDS, Noise};
+
+/// Blocks of an experiment, and looks at it.
+pub const LOOKS: usize = 100;
+/// Arms other than the baseline.
+pub const ARMS: usize = 3;
+
+/// One promise under one noise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Promise {
+    /// The noise.
+    pub noise: Noise,
+    /// What was counted.
+    pub what: &'static str,
+    /// How many cases were counted.
+    pub cases: u64,
+    /// The share that failed.
+    pub found: f64,
+    /// The share that is promised at most.
+    pub promised: f64,
+    /// The share beyond which the promise is broken and not the dice: the 99.99 % point of the binomial distribution.
+    pub bound: f64,
+}
+
+impl Promise {
+    /// Whether the promise is kept.
+    pub fn kept(&self) -> bool {
+        self.found <= self.bound
+    }
+
+    fn new(noise: Noise, what: &'static str, failed: u64, cases: u64, promised: f64) -> Promise {
+        let binomial = Binomial::new(promised, cases).expect("a share is a probability");
+        let bound = binomial.inverse_cdf(0.9999) as f64 / cases as f64;
+        Promise { noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
+    }
+}
+
+/// Counts all promises under all kinds of noise.
+pub(super) fn promises(rule: Rule, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+    KINDS.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
+}
+
+/// The scenarios, each with the log ratios of the arms, the margin, and what is counted in it.
+fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+    let table = Table::new(rule, ARMS, alpha, LOOKS);
+    let margin = 0.01_f64.ln_1p();
+    let setup = |effects: [f64; ARMS], margin: f64| Setup {
+        noise,
+        block_sd: 0.02,
+        effects: effects.to_vec(),
+        margin,
+        blocks: LOOKS,
+        first_look: 1,
+    };
+    let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
+    let promise = |what, failed, cases| Promise::new(noise, what, failed, cases, alpha);
+
+    let sharp = setup([0.0; ARMS], 1e-9);
+    let uncovered: u64 = (0..experiments)
+        .map(|i| always_covered(&sharp, &table, seed + i).iter().filter(|covered| !**covered).count() as u64)
+        .sum();
+    let same_sharp = run(&sharp);
+    let same = run(&setup([0.0; ARMS], margin));
+    let up = 0.05_f64.ln_1p();
+    let planted = run(&setup([0.0, up, -up], margin));
+    let beyond = run(&setup([margin * 1.001; ARMS], margin));
+    let tiny = run(&setup([0.001, -0.001, 0.001], 1e-9));
+    let n = experiments;
+    vec![
+        promise("A/A, margin 0: any arm called better or worse", same_sharp.false_difference, n),
+        promise("A/A, margin 0: interval misses at any of 100 looks", uncovered, n * ARMS as u64),
+        promise("A/A, margin 1 %: any arm called better or worse", same.false_difference, n),
+        promise("A/A, margin 1 %: shown interval misses", same.missed, n * ARMS as u64),
+        promise("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
+        promise("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
+        promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * ARMS as u64),
+        promise("±0.1 %, margin 0: any arm called better that is worse, or the reverse", tiny.false_difference, n),
+        promise("all just beyond 1 %: any false `equivalent`", beyond.false_equivalence, n),
+    ]
+}
+
+#[derive(Default)]
+struct Counts {
+    false_difference: u64,
+    false_equivalence: u64,
+    missed: u64,
+}
+
+impl Counts {
+    fn of(setup: &Setup, table: &Table, experiments: u64, seed: u64) -> Counts {
+        let mut counts = Counts::default();
+        for i in 0..experiments {
+            let endings = experiment(setup, table, seed + i);
+            let pairs = || endings.iter().zip(&setup.effects);
+            let margin = setup.margin;
+            counts.false_difference +=
+                u64::from(pairs().any(|(end, effect)| end.claim.is_false_difference(*effect, margin)));
+            counts.false_equivalence +=
+                u64::from(pairs().any(|(end, effect)| end.claim.is_false_equivalence(*effect, margin)));
+            counts.missed += pairs().filter(|(end, effect)| !end.shown.contains(**effect)).count() as u64;
+        }
+        counts
+    }
+}

@@ -1,0 +1,176 @@
+//! From a record or a table to study.json: the whole way, on small evidence.
+
+use std::collections::BTreeMap;
+
+use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
+use experiment::record::{End, Header, Line, Observation, Record, Trial, VoidReason};
+use experiment::samples::Sample;
+use experiment::schedule::order;
+use experiment::study::{Study, Verdict};
+use experiment::{Decider, Options, study, study_samples};
+
+/// A value that looks measured and is the same on every machine: the block's level, the arm's factor, and a wobble.
+fn value(base: f64, factor: f64, block: u32, arm: usize) -> f64 {
+    let level = 1.0 + 0.02 * f64::from((block * 5) % 7) / 7.0;
+    let wobble = 1.0 + 0.004 * f64::from((block * 11 + arm as u32 * 3) % 8) / 8.0;
+    (base * factor * level * wobble * 1000.0).round() / 1000.0
+}
+
+fn plan() -> Plan {
+    let empty = r#"{"name":"golden","device":"loop:64M","arm":[],"workload":[]}"#;
+    let mut plan: Plan = serde_json::from_str(empty).unwrap();
+    plan.arms = parse_arms(&["none", "kyber", "bfq"]).unwrap();
+    plan.workloads = parse_workloads(&["oltp:primary=iops", "seqread:primary=read_mb_per_s"]).unwrap();
+    plan.check().unwrap();
+    plan
+}
+
+/// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is void.
+fn trial(workload: &str, arm: &str, block: u32, sequence: u64) -> Trial {
+    let place = ["none", "kyber", "bfq"].iter().position(|known| *known == arm).unwrap();
+    let mut observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
+    let mut put = |metric: &str, base: f64, factors: [f64; 3]| {
+        observation.metrics.insert(metric.to_string(), value(base, factors[place], block, place));
+    };
+    if workload == "oltp" {
+        put("iops", 8000.0, [1.0, 1.12, 0.8]);
+        put("latency_p99_us", 900.0, [1.0, 0.9, 1.3]);
+    } else {
+        put("read_mb_per_s", 500.0, [1.0, 1.0, 1.0]);
+    }
+    if workload == "oltp" && arm == "bfq" && block == 1 {
+        observation.voids.push(VoidReason::ForeignIo { share: 0.12, limit: 0.05 });
+    }
+    let (workload, arm) = (workload.to_string(), arm.to_string());
+    Trial { sequence, workload, block, position: 0, arm, started_ms: sequence * 1000, observation }
+}
+
+/// The experiment as a runner would make it, as text.
+fn record_text() -> String {
+    let plan = plan();
+    let header = Header {
+        schema: 1,
+        schedlab: "0.1.0".to_string(),
+        plan: plan.clone(),
+        environment: BTreeMap::new(),
+        started_unix_ms: 0,
+        command: "schedlab run plan.toml".to_string(),
+    };
+    let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
+    let mut decider = Decider::new(&plan);
+    let mut sequence = 0;
+    for block in 0..20 {
+        for workload in ["oltp", "seqread"] {
+            let active = decider.active_arms(workload);
+            let names: Vec<&str> = active.iter().map(String::as_str).collect();
+            for arm in order(plan.seed, workload, block, &names) {
+                let trial = trial(workload, arm, block, sequence);
+                decider.push(&trial);
+                text += &(Line::Trial(Box::new(trial)).to_json_line() + "\n");
+                sequence += 1;
+            }
+        }
+    }
+    let end = End { at_ms: sequence * 1000, why: "verdicts-reached".to_string(), text: "all decided".to_string() };
+    text + &Line::End(end).to_json_line() + "\n"
+}
+
+/// Six digits: logarithms may differ in the last ones between machines.
+fn round(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap();
+            *value = serde_json::json!((float * 1e6).round() / 1e6);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(round),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_small_record_gives_this_study() {
+    let record = Record::parse(&record_text()).unwrap();
+    let study = study(&record, None);
+    let mut rounded = serde_json::to_value(&study).unwrap();
+    round(&mut rounded);
+    insta::assert_json_snapshot!("small_record", rounded);
+    let written = serde_json::to_string(&study).unwrap();
+    assert_eq!(serde_json::from_str::<Study>(&written).unwrap(), study, "study.json can be read again");
+}
+
+#[test]
+fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
+    let record = Record::parse(&record_text()).unwrap();
+    let trials_of = |arm: &str| record.trials.iter().filter(|t| t.workload == "oltp" && t.arm == arm).count();
+    assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
+    let study = study(&record, None);
+    for judgement in study.judgements.iter().filter(|judgement| judgement.primary) {
+        assert!(!matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Void), "{judgement:?}");
+    }
+    assert_eq!(study.recommendation.arm.as_deref(), Some("kyber"));
+    assert_eq!(study.cautions, [] as [&str; 0]);
+}
+
+#[test]
+fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_called_so() {
+    let text = record_text();
+    let record = Record::parse(&text[..text.len() * 9 / 10]).unwrap();
+    assert!(record.cut.is_some());
+    let criteria = Criteria { method: Method::Fixed, ..Criteria::default() };
+    let study = study(&record, Some(&criteria));
+    for words in ["last line of the record was cut off", "before its end", "chosen after", "does not hold here"] {
+        assert!(study.cautions.iter().any(|caution| caution.contains(words)), "{words}: {:?}", study.cautions);
+    }
+}
+
+fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
+    let sample = |(i, (arm, block, value)): (usize, &(&str, Option<u32>, f64))| Sample {
+        workload: "table".to_string(),
+        metric: "score".to_string(),
+        arm: arm.to_string(),
+        block: *block,
+        sequence: i as u64,
+        value: *value,
+        voids: Vec::new(),
+    };
+    rows.iter().enumerate().map(sample).collect()
+}
+
+#[test]
+fn a_foreign_table_without_blocks_or_known_direction_is_judged_with_the_cautions_that_it_deserves() {
+    let rows: Vec<(&str, Option<u32>, f64)> =
+        (0..6).flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))]).collect();
+    let study = study_samples("table.csv", &foreign(&rows), &Options::default());
+    assert_eq!(study.arena, "foreign");
+    assert_eq!(study.judgements[0].verdict, Verdict::Better);
+    for words in ["no baseline was named: a is taken", "no blocks in table", "which way score is better was guessed"] {
+        assert!(study.cautions.iter().any(|caution| caution.contains(words)), "{words}: {:?}", study.cautions);
+    }
+}
+
+#[test]
+fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
+    let rows = [("cfq", None, 1644.1), ("deadline", None, 2141.3), ("noop", None, 2150.0)];
+    let study = study_samples("pgbench.csv", &foreign(&rows), &Options::default());
+    for judgement in &study.judgements {
+        assert_eq!((judgement.verdict, judgement.low), (Verdict::Inconclusive, None));
+        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".to_string()));
+    }
+    assert_eq!(study.recommendation.arm.as_deref(), Some("cfq"), "{}", study.recommendation.sentence);
+}
+
+#[test]
+fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
+    let options = Options { baseline: Some("zzz".to_string()), ..Options::default() };
+    let study = study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
+    assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
+    assert_eq!(study.judgements[0].reasons, ["there is no value of zzz"]);
+    assert_eq!(study.recommendation.arm, None);
+}
+
+#[test]
+fn no_samples_give_an_empty_study_and_no_advice() {
+    let study = study_samples("empty.csv", &[], &Options::default());
+    assert_eq!((study.judgements.len(), study.recommendation.arm), (0, None));
+}
