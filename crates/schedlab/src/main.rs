@@ -4,6 +4,7 @@
 //! in `failure`.
 
 mod arena;
+mod bench;
 mod cli;
 mod command;
 mod conduct;
@@ -44,6 +45,6 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::study::report(args),
         Command::Restore(args) => command::restore::run(root, args),
-        Command::Bench(_) => Ok(0),
+        Command::Bench(args) => command::bench::run(args),
     }
 }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod bench;
 pub(crate) mod devices;
 pub(crate) mod experiment;
 pub(crate) mod list;

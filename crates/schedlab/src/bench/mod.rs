@@ -1,0 +1,4 @@
+//! Comparisons of schedlab's own parts with the tools that people use for the same.
+
+pub(crate) mod engine;
+mod fio;

@@ -1,0 +1,38 @@
+//! `schedlab bench`: schedlab measured by its own standards.
+
+use anyhow::{Result, bail};
+use experiment::calibration::{Calibration, calibrate};
+use experiment::plan;
+
+use crate::bench::engine;
+use crate::cli::{Bench, BenchArgs, BenchEngineArgs};
+use crate::failure::{REACHED, usage};
+
+/// Runs one of the benchmarks.
+pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
+    match &args.what {
+        Bench::Engine(args) => against_fio(args),
+        Bench::Calibration { experiments } => calibration((*experiments).into()),
+    }
+}
+
+fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
+    let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
+    let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(REACHED)
+}
+
+fn calibration(experiments: u64) -> Result<u8> {
+    let report = calibrate(&Calibration { experiments, ..Calibration::default() });
+    print!("{report}");
+    let broken = report.broken().len();
+    if broken > 0 {
+        bail!("{broken} promises are broken: the rows that say so above");
+    }
+    Ok(REACHED)
+}
