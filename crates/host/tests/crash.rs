@@ -1,0 +1,187 @@
+//! `kill -9` at real system calls of a real process on a real loop device: afterwards, `restore_all` leaves everything as before.
+//!
+//! strace kills the victim, which is this program started again, when it enters its n-th call of one kind. The state of the machine changes
+//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is; kills at
+//! calls between them are added up to a round number. This test has a `main` of its own because the victim must have one thread: strace
+//! counts calls per thread, and the standard harness would make the count vary.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use common::Bench;
+use host::{Guard, LoopDevice, Outcome, Root, Setting, restore_all};
+
+/// Kills at least this many, where the experiment makes as many calls.
+const POINTS: usize = 120;
+
+/// Calls that change something outside of the process.
+const EFFECTS: [&str; 10] =
+    ["write", "fsync", "rename", "renameat2", "unlink", "unlinkat", "flock", "ftruncate", "mkdir", "fallocate"];
+
+const TESTS: [(&str, fn()); 2] = [
+    ("killed_at_each_of_the_settings_calls_the_device_is_as_before", settings_survive),
+    ("killed_while_a_loop_device_is_made_or_removed_nothing_is_left_of_it", loop_devices_survive),
+];
+
+fn main() {
+    if let Ok(victim) = env::var("SCHEDLAB_CRASH_VICTIM") {
+        return be_killed(&victim);
+    }
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+    for (name, test) in TESTS {
+        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {
+            continue;
+        }
+        if arguments.iter().any(|word| word == "--list") {
+            println!("{name}: test");
+            continue;
+        }
+        println!("test {name} ...");
+        test();
+        println!("test {name} ... ok");
+    }
+}
+
+/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`.
+fn be_killed(victim: &str) {
+    let words: Vec<&str> = victim.split('\n').collect();
+    let root = Root::real().with_state_dir(words[1]);
+    match words[0] {
+        "settings" => {
+            let device = host::device::find(&root, words[2]).expect("the loop device is there");
+            let mut guard = Guard::begin(&root, &device).expect("nobody else has it");
+            for setting in [
+                Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64"),
+                Setting::of("none").with("nr_requests", "16").with("nomerges", "2"),
+            ] {
+                assert_eq!(guard.apply(&setting).expect("the kernel has it"), []);
+            }
+            guard.restore().expect("everything can be put back");
+        }
+        _ => {
+            let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| ControlFlow::Continue(()));
+            made.expect("there is room for 1 MiB").remove().expect("nobody uses it");
+        }
+    }
+}
+
+/// A victim and how to start it.
+struct Experiment {
+    victim: String,
+    log: PathBuf,
+}
+
+/// A system call of the victim: its name, and which of the calls of this name it is, from 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Call {
+    name: String,
+    ordinal: usize,
+}
+
+impl Experiment {
+    /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it ended in good order.
+    fn run(&self, call: Option<&Call>) -> bool {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(&self.log);
+        if let Some(Call { name, ordinal }) = call {
+            let inject = format!("inject={name}:signal=KILL:when={ordinal}");
+            strace.args(["-e", &format!("trace={name}"), "-e", &inject]);
+        }
+        strace.arg(env::current_exe().expect("this program")).env("SCHEDLAB_CRASH_VICTIM", &self.victim);
+        let output = strace.output().expect("strace runs");
+        output.status.success()
+    }
+
+    /// The calls at which to kill: those with an effect and the ones right after them, and an even choice of the others, beginning
+    /// with the first call that concerns the state directory.
+    fn points(&self, state: &Path) -> Vec<Call> {
+        // The first time makes directories that are there afterwards.
+        for _ in 0..2 {
+            assert!(self.run(None), "without a kill the victim ends well: {}", self.victim);
+        }
+        let log = fs::read_to_string(&self.log).expect("strace's log");
+        let state = state.display().to_string();
+        let main = log.lines().next().and_then(|line| line.split(' ').next()).expect("a first call").to_string();
+        let (mut calls, mut seen, mut begin) = (Vec::new(), BTreeMap::new(), None);
+        for line in log.lines().filter_map(|line| line.strip_prefix(&main)) {
+            // Lines without a name are ends of interrupted calls and of the process.
+            let Some((name, _)) = line.trim_start().split_once('(') else { continue };
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                continue;
+            }
+            begin = begin.or_else(|| line.contains(&state).then_some(calls.len()));
+            let ordinal = seen.entry(name.to_string()).and_modify(|count| *count += 1).or_insert(1);
+            calls.push(Call { name: name.to_string(), ordinal: *ordinal });
+        }
+        let calls = &calls[begin.expect("the journal's first call")..];
+        let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
+        let after_effect = calls.windows(2).filter(|pair| has_effect(&pair[0])).flatten();
+        let between = calls.iter().step_by((calls.len() / POINTS).max(1));
+        let all: BTreeSet<&Call> = after_effect.chain(between).collect();
+        all.into_iter().cloned().collect()
+    }
+}
+
+fn recover(root: &Root, call: &Call) {
+    for outcome in restore_all(root).expect("the journal can be read") {
+        assert!(!matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }), "killed at {call:?}: {outcome}");
+    }
+    let left: Vec<_> = fs::read_dir(root.state("journal")).expect("the journal").flatten().collect();
+    assert!(left.is_empty(), "killed at {call:?}: {left:?}");
+}
+
+fn settings_survive() {
+    let Some(bench) = Bench::set_up(&["strace"]) else { return };
+    let blank = bench.blank_loop(16);
+    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
+        return;
+    }
+    blank.set("scheduler", "mq-deadline");
+    blank.set("iosched/read_expire", "252");
+    blank.set("read_ahead_kb", "512");
+    let before = blank.whole_queue();
+    let state = bench.dir.path().join("state");
+    let victim = format!("settings\n{}\n{}", state.display(), blank.word());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let points = experiment.points(&state);
+    assert!(points.len() >= 100, "only {} points", points.len());
+    let (mut killed, mut undone) = (0, 0);
+    for call in &points {
+        killed += usize::from(!experiment.run(Some(call)));
+        undone += usize::from(blank.whole_queue() != before);
+        recover(&bench.root, call);
+        assert_eq!(blank.whole_queue(), before, "killed at {call:?}");
+    }
+    println!(
+        "killed at {killed} of {} points; the device was changed at {undone} of them, and as before after each",
+        points.len()
+    );
+    assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
+}
+
+fn loop_devices_survive() {
+    let Some(bench) = Bench::set_up(&["strace"]) else { return };
+    let files = bench.dir.path().join("files");
+    fs::create_dir(&files).expect("own directory");
+    let state = bench.dir.path().join("state");
+    let victim = format!("loop\n{}\n{}", state.display(), files.display());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let (mut killed, mut undone) = (0, 0);
+    for call in experiment.points(&state) {
+        killed += usize::from(!experiment.run(Some(&call)));
+        let left = || fs::read_dir(&files).expect("own").flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+        undone += usize::from(!left().is_empty());
+        recover(&bench.root, &call);
+        assert!(left().is_empty(), "killed at {call:?}: {:?}", left());
+        let attached = common::run("losetup", &["--list"]);
+        assert!(!attached.contains(&files.display().to_string()), "killed at {call:?}: {attached}");
+    }
+    println!("killed at {killed} points; a file or device was left at {undone} of them, and none after recovery");
+    assert!(killed >= 30 && undone >= 10, "the kills have to hit: {killed}, {undone}");
+}

@@ -1,0 +1,109 @@
+//! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever happens on the way.
+
+mod common;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use common::{Bench, run, try_run};
+use host::{Error, Guard, LoopDevice, Setting, check_writable, restore_all};
+
+const MIB: u64 = 1 << 20;
+
+fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
+    LoopDevice::create(&bench.root, 8 * MIB, dir, &mut |_| ControlFlow::Continue(()))
+}
+
+/// Nothing of ours is attached, in the directory, or in the journal.
+fn assert_no_trace(bench: &Bench, dir: &Path) {
+    let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
+    assert!(!attached.contains(&dir.display().to_string()), "{attached}");
+    let left: Vec<_> = fs::read_dir(dir).expect("own").flatten().filter(|e| e.path().is_file()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(restore_all(&bench.root).expect("readable").is_empty());
+}
+
+#[test]
+fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_afterwards() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let mut heard = Vec::new();
+    let made = LoopDevice::create(&bench.root, 8 * MIB, bench.dir.path(), &mut |done| {
+        heard.push(done);
+        ControlFlow::Continue(())
+    });
+    let device = made.expect("there is room for 8 MiB");
+    assert_eq!(heard.last(), Some(&(8 * MIB)));
+    let meta = fs::metadata(device.file()).expect("the file");
+    assert!(meta.len() == 8 * MIB && meta.blocks() * 512 >= 8 * MIB, "{} blocks", meta.blocks());
+    let bytes = fs::read(device.path()).expect("the device");
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    assert!(zeros * 100 < bytes.len(), "noise has one zero in 256, and this has {zeros} in {}", bytes.len());
+    let described = device.describe().expect("it is there");
+    assert_eq!((described.size_bytes, described.backing_file.as_deref()), (8 * MIB, Some(device.file())));
+    assert_eq!(fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(), "1");
+    assert!(device.warnings().is_empty(), "{:?}", device.warnings());
+    check_writable(&bench.root, &described, None).expect("noise is no signature: our own device needs no consent");
+    device.remove().expect("nobody uses it");
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn a_loop_device_whose_owner_is_alive_is_left_alone_and_one_that_is_dropped_is_removed() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
+    let outcomes = restore_all(&bench.root).expect("readable");
+    assert!(matches!(&outcomes[..], [host::Outcome::Busy { .. }]), "{outcomes:?}");
+    assert!(device.file().exists());
+    drop(device);
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn too_little_room_is_said_with_both_numbers_before_anything_is_written() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let at = bench.dir.path().join("small");
+    fs::create_dir(&at).expect("own directory");
+    let text = at.display().to_string();
+    run("mount", &["-t", "tmpfs", "-o", "size=1m", "schedlab-test", &text]);
+    let error = make(&bench, &at).err();
+    run("umount", &[&text]);
+    let error = error.expect("8 MiB do not fit into 1 MiB");
+    assert!(
+        matches!(&error, Error::NoSpace { free_bytes, needed_bytes, .. }
+        if *free_bytes <= MIB && *needed_bytes >= 8 * MIB),
+        "{error}"
+    );
+    assert!(error.to_string().contains(&text), "{error}");
+    assert_no_trace(&bench, &at);
+}
+
+#[test]
+fn breaking_off_while_the_file_is_written_leaves_nothing() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let error = LoopDevice::create(&bench.root, 8 * MIB, bench.dir.path(), &mut |_| ControlFlow::Break(()));
+    assert!(matches!(error, Err(Error::Interrupted { .. })));
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn without_losetup_the_package_is_named_and_nothing_is_left() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let root = bench.root.clone().with_tool_dirs(vec![]);
+    let error = LoopDevice::create(&root, MIB, bench.dir.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(&error, Error::ToolMissing { tool, .. } if tool == "losetup"), "{error}");
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn settings_of_our_own_loop_device_are_applied_and_taken_back_before_it_goes() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
+    let mut guard = Guard::begin(&bench.root, &device.describe().expect("there")).expect("free");
+    let other = if guard.original().scheduler.as_deref() == Some("none") { "mq-deadline" } else { "none" };
+    assert_eq!(guard.apply(&Setting::of(other)).expect("offered"), []);
+    guard.restore().expect("everything can be put back");
+    device.remove().expect("nobody uses it");
+    assert_no_trace(&bench, bench.dir.path());
+}
