@@ -174,6 +174,10 @@ pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io("delete", file)(error)),
     }
+    // A losetup that outlived its killed parent may have attached the file in the meantime; now it finds none.
+    if same_boot && let Some(name) = attached(root, file) {
+        detach(root, &name, file)?;
+    }
     journal::remove(root, key)
 }
 
