@@ -18,6 +18,36 @@ const NOT_EXPOSED: &str = "not exposed";
 const TOOLS: [(&str, &str); 4] =
     [("fio", "--version"), ("blkid", "--version"), ("losetup", "--version"), ("psql", "--version")];
 
+/// Beginnings of kernel options that bear on I/O or on the processors.
+const TELLING_OPTIONS: [&str; 26] = [
+    "amd_pstate",
+    "blk",
+    "cpuidle",
+    "dm_mod",
+    "elevator",
+    "haltpoll",
+    "hugepages",
+    "idle",
+    "intel_idle",
+    "intel_pstate",
+    "iommu",
+    "isolcpus",
+    "mitigations",
+    "nohz",
+    "nomodule",
+    "nosmt",
+    "nvme",
+    "pcie_aspm",
+    "preempt",
+    "processor.",
+    "rcu",
+    "scsi_mod",
+    "swiotlb",
+    "threadirqs",
+    "transparent_hugepage",
+    "virtio",
+];
+
 /// Facts by section (`kernel`, `device`, `queue`, `cpu`, …) and name.
 pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -46,11 +76,18 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     Ok(section([
         ("release", text("sys/kernel/osrelease")),
         ("version", text("sys/kernel/version")),
-        ("command_line", text("cmdline")),
+        ("command_line", command_line(&text("cmdline"))),
         ("boot_id", root.boot_id()?),
         ("uptime_s", text("uptime").split_whitespace().next().unwrap_or_default().to_string()),
         ("load", text("loadavg")),
     ]))
+}
+
+/// The words of the kernel's command line that bear on I/O or on the processors. The others may hold addresses and keys.
+fn command_line(all: &str) -> String {
+    let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
+    let (told, kept): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
+    format!("{} ({} other words left out)", told.join(" "), kept.len()).trim_start().to_string()
 }
 
 fn about(device: &Device) -> BTreeMap<String, String> {
@@ -204,6 +241,12 @@ mod tests {
         assert_eq!(facts["device"]["name"], device.name);
         assert_ne!(facts["cpu"]["count"], "0");
         assert!(facts["memory"]["total"].ends_with("kB"));
+    }
+
+    #[test]
+    fn of_the_kernels_command_line_only_what_bears_on_performance_is_told() {
+        let told = command_line("root=UUID=1 mitigations=off luks.key=/secret elevator=bfq");
+        assert_eq!(told, "mitigations=off elevator=bfq (2 other words left out)");
     }
 
     #[test]

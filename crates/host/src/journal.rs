@@ -130,11 +130,11 @@ pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> 
     })
 }
 
-/// Removes an entry; durable when this returns.
+/// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what a loss of power brings back
+/// is an entry of another boot, and that is dropped unread.
 pub(crate) fn remove(root: &Root, key: &str) -> Result<(), Error> {
     let path = path(root, key);
-    root.files().remove(&path).map_err(Error::io("remove", &path))?;
-    root.files().sync_dir(&root.state("journal")).map_err(Error::io("sync", root.state("journal")))
+    root.files().remove(&path).map_err(Error::io("remove", &path))
 }
 
 /// The entry of `key`, if there is one.

@@ -21,6 +21,9 @@ use crate::root::Root;
 /// Bytes written at a time while filling the file.
 const CHUNK: usize = 4 << 20;
 
+/// The largest block size of common disks: a size that is a multiple of it suits all.
+const BLOCK: u64 = 4096;
+
 /// Room left on the file system, so that the record and everybody else can go on writing.
 const RESERVE: u64 = 64 << 20;
 
@@ -40,8 +43,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a loop device of `size_bytes` (a multiple of 4096) over a new file in `dir`. `progress` hears how many bytes are
-    /// written so far and may break off.
+    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in `dir`. `progress` hears how
+    /// many bytes are written so far and may break off.
     ///
     /// # Errors
     /// [`Error::NoSpace`], [`Error::ToolMissing`], [`Error::ToolFailed`] (no free loop device), [`Error::Interrupted`]; nothing is
@@ -53,6 +56,7 @@ impl LoopDevice {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<LoopDevice, Error> {
         let dir = fs::canonicalize(dir).map_err(Error::io("find", dir))?;
+        let size_bytes = size_bytes.max(1).next_multiple_of(BLOCK);
         check_space(&dir, size_bytes)?;
         let stem = unique_stem();
         let file = dir.join(format!("{stem}.img"));
@@ -116,29 +120,36 @@ impl LoopDevice {
 
     fn attach(&mut self) -> Result<(), Error> {
         let file = self.file.display().to_string();
-        let losetup = |args: &[&str]| self.root.run("losetup", args, "mount", "to make a loop device");
-        let mut output = losetup(&["--find", "--show", "--direct-io=on", &file])?;
-        if !output.status.success() && attached(&self.root, &self.file).is_none() {
-            // File systems without direct I/O (tmpfs before Linux 6.6) make losetup fail as a whole.
-            output = losetup(&["--find", "--show", &file])?;
+        // Direct I/O wants the disk's own sector size below a 4 KiB-sector file system, and some file systems have no direct I/O.
+        let attempts: [&[&str]; 3] = [&["--direct-io=on"], &["--direct-io=on", "--sector-size=4096"], &[]];
+        let mut said = String::new();
+        for options in attempts {
+            let args: Vec<&str> = ["--find", "--show"].iter().chain(options).copied().chain([file.as_str()]).collect();
+            let output = self.root.run("losetup", &args, "mount", "to make a loop device")?;
+            let Some(name) = attached(&self.root, &self.file) else {
+                said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+                continue;
+            };
+            let direct = self.root.read_optional(self.root.sys("block").join(&name).join("loop/dio"));
+            if direct.as_deref() == Some("1") {
+                self.name = name;
+                return Ok(());
+            }
+            if options.is_empty() {
+                self.warnings.push(format!(
+                    "the file system of {file} refuses direct I/O: /dev/{name} is served by the page cache of its file, and differences between schedulers shrink"
+                ));
+                self.name = name;
+                return Ok(());
+            }
+            detach(&self.root, &name, &self.file)?;
         }
-        let Some(name) = attached(&self.root, &self.file) else {
-            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_string();
-            let advice = "is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?";
-            return Err(Error::ToolFailed {
-                command: format!("losetup --find --show {file}"),
-                status: output.status.to_string(),
-                stderr: format!("{stderr}; {advice}"),
-            });
-        };
-        let direct = self.root.read_optional(self.root.sys("block").join(&name).join("loop/dio"));
-        if direct.as_deref() != Some("1") {
-            self.warnings.push(format!(
-                "the file system of {file} refuses direct I/O: /dev/{name} is served by the page cache of its file, and differences between schedulers shrink"
-            ));
-        }
-        self.name = name;
-        Ok(())
+        let advice = "is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?";
+        Err(Error::ToolFailed {
+            command: format!("losetup --find --show {file}"),
+            status: "no loop device".to_string(),
+            stderr: format!("{said}; {advice}"),
+        })
     }
 }
 
@@ -162,6 +173,10 @@ pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io("delete", file)(error)),
+    }
+    // A losetup that outlived its killed parent may have attached the file in the meantime; now it finds none.
+    if same_boot && let Some(name) = attached(root, file) {
+        detach(root, &name, file)?;
     }
     journal::remove(root, key)
 }

@@ -217,6 +217,15 @@ fn read_text(path: &Path) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Installs a shell script as a program, for tests. Written by another process: a write handle of ours that a thread's child inherits
+/// for a moment would make the kernel refuse to run the file.
+#[cfg(test)]
+pub(crate) fn install_script(path: &Path, script: &str) {
+    let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();
+    assert!(status.is_ok_and(|status| status.success()), "{} is written", path.display());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,7 +44,8 @@ pub struct Device {
     pub firmware: Option<String>,
     /// The serial number.
     pub serial: Option<String>,
-    /// What tells this device from every other: see [`crate::device`]'s notes on identity.
+    /// What tells this device from every other, whatever it is called: world-wide name, else serial number and model, else name
+    /// and device number, which are good for one boot.
     pub identity: String,
     /// The kernel's count of media that appeared; changes when another medium or file is behind the same name.
     pub diskseq: Option<u64>,
@@ -151,8 +152,8 @@ impl Kind {
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
-    let is_there = |name: &&String| !name.starts_with("loop") || usage::backing_file(root, name).is_some();
-    Ok(names.iter().filter(is_there).map(|name| describe(root, name, &identities[name])).collect())
+    let there = names.iter().filter(|name| is_there(root, name));
+    Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
 /// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node (`/dev/disk/by-id/…`).
@@ -177,8 +178,9 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     {
         return Err(Error::Partition { word: word.into(), disk: node_path(disk).display().to_string() });
     }
-    let nearest_name = nearest_of(word.trim_start_matches("/dev/"), &disks);
-    Err(Error::UnknownDevice { word: word.into(), nearest_name, known: disks })
+    let known: Vec<String> = disks.into_iter().filter(|name| is_there(root, name)).collect();
+    let nearest_name = nearest_of(word.trim_start_matches("/dev/"), &known);
+    Err(Error::UnknownDevice { word: word.into(), nearest_name, known })
 }
 
 /// The name of the disk that has this identity now, if it is there; `last_name` is what it was called.
@@ -194,6 +196,11 @@ pub(crate) fn node_path(name: &str) -> PathBuf {
 /// The directory of a disk's queue.
 pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
     root.sys("block").join(name).join("queue")
+}
+
+/// Whether there is something to measure: the kernel keeps loop devices without a file behind them in stock.
+fn is_there(root: &Root, name: &str) -> bool {
+    !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
 
 fn disk_names(root: &Root) -> Result<Vec<String>, Error> {

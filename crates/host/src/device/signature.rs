@@ -97,7 +97,10 @@ fn read_ends(node: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::root::install_script;
 
     #[test]
     fn file_systems_and_partition_tables_are_both_read_from_blkids_answer() {
@@ -108,6 +111,21 @@ mod tests {
     #[test]
     fn a_success_without_a_name_still_counts_as_a_signature() {
         assert_eq!(formats("DEVNAME=/dev/x\n").len(), 1);
+    }
+
+    #[test]
+    fn contradicting_signatures_count_as_one_and_a_failing_blkid_as_unknown() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path()).with_tool_dirs(vec![dir.path().into()]);
+        fs::create_dir_all(root.dev("")).expect("fake dev");
+        fs::write(root.dev("sda"), "data").expect("fake disk");
+        let answers = |status: i32| {
+            install_script(&dir.path().join("blkid"), &format!("#!/bin/sh\nexit {status}\n"));
+            probe(&root, Path::new("/dev/sda"))
+        };
+        assert!(matches!(answers(8), Signature::Found { .. }));
+        assert_eq!(answers(2), Signature::Blank);
+        assert!(matches!(answers(4), Signature::Unknown { .. }));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{Guard, Outcome, Problem, Setting, restore_all};
 use crate::device;
 use crate::error::Error;
 use crate::journal;
-use crate::root::Files;
+use crate::root::{Files, install_script};
 
 fn begin(machine: &Machine) -> Guard {
     Guard::begin(&machine.root(), &machine.disk()).expect("nobody else has the fake disk")
@@ -98,6 +98,21 @@ fn a_scheduler_that_the_kernel_does_not_have_is_a_problem_that_says_what_there_i
     );
     let text = problems[0].to_string();
     assert!(text.contains("cfq-iosched") && text.contains("offers: mq-deadline, none, kyber, bfq"), "{text}");
+}
+
+#[test]
+fn a_scheduler_whose_module_is_not_loaded_is_loaded_first() {
+    let machine = Machine::booted();
+    let bin = tempfile::tempdir().expect("a temporary directory");
+    let scheduler = machine.queue("scheduler").display().to_string();
+    let script = format!("#!/bin/sh\n[ \"$1\" = adios-iosched ] && echo '[mq-deadline] none adios' > {scheduler}\n");
+    install_script(&bin.path().join("modprobe"), &script);
+    let root = machine.root().with_tool_dirs(vec![bin.path().into()]);
+    let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
+    applied(&mut guard, &Setting::of("adios"));
+    assert!(machine.shows("scheduler").contains("[adios]"));
+    guard.restore().expect("everything can be put back");
+    assert!(machine.shows("scheduler").contains("[mq-deadline]"));
 }
 
 #[test]
