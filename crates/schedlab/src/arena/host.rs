@@ -89,7 +89,10 @@ impl<'a> HostArena<'a> {
         };
         check_schedulers(&device, plan)?;
         let claim = if writes(plan)? {
-            Some(host::check_writable(root, &device, args.destroy_data.as_deref()).map_err(as_usage)?)
+            // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
+            let ours = temporary.as_ref().map(|made| made.name().to_owned());
+            let consent = ours.as_deref().or(args.destroy_data.as_deref());
+            Some(host::check_writable(root, &device, consent).map_err(as_usage)?)
         } else {
             None
         };
