@@ -284,3 +284,39 @@ fn repeat_command() -> String {
     }
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_of_record_can_be_run() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
+            let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            // What is written into an experiment's directory gives the same experiment again.
+            assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());
+            seen += 1;
+        }
+        assert!(seen >= 3, "the plans of record are in plans/");
+    }
+
+    #[test]
+    fn a_trial_is_as_long_as_a_dozen_blocks_allow() {
+        let text = |budget: &str| {
+            format!(
+                "device = \"loop:16M\"\n[budget]\n{budget}\n[[arm]]\nname = \"a\"\nscheduler = \"none\"\n[[arm]]\nname = \"b\"\n\
+                 scheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n"
+            )
+        };
+        let length = |budget: &str| checked(Plan::from_toml(&text(budget)).unwrap()).unwrap().trial;
+        let of = |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
+        assert_eq!(length("time_s = 60"), of(2058, 411));
+        assert_eq!(length("time_s = 1"), of(100, 20), "shorter than a tenth of a second measures the start only");
+        assert_eq!(length("time_s = 100000"), of(10_000, 2000), "more blocks are better than longer trials");
+    }
+}
