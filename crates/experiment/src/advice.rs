@@ -81,16 +81,28 @@ impl<'a> Case<'a> {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             return (None, format!("No advice for {}: the evidence is void{reason}.", self.workload));
         }
-        let states: Vec<String> =
-            self.judgements.iter().map(|j| format!("{} {}", j.arm, self.words.state(j))).collect();
-        let why = format!(
-            "Keep {} for {}: nothing was shown to be better{}; {}.",
-            any.baseline,
-            self.workload,
-            self.words.by_more_than_margin(),
-            states.join(", ")
-        );
+        let margin = self.words.by_more_than_margin();
+        let (stay, workload, states) = (&any.baseline, self.workload, self.states());
+        let why = format!("Keep {stay} for {workload}: nothing was shown to be better{margin}; {states}.");
         (Some(any.baseline.clone()), why)
+    }
+
+    /// How the arms stand when none is better. Three or more of one verdict are told together, by the most promising of them.
+    fn states(&self) -> String {
+        let mut told: Vec<Verdict> = Vec::new();
+        let mut states = Vec::new();
+        for judgement in &self.judgements {
+            let verdict = judgement.verdict;
+            let mut same: Vec<&Judgement> = self.judgements.iter().copied().filter(|j| j.verdict == verdict).collect();
+            if same.len() < 3 {
+                states.push(format!("{} {}", judgement.arm, self.words.state(judgement)));
+            } else if !told.contains(&verdict) {
+                told.push(verdict);
+                same.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
+                states.push(format!("of {} others {} {}", same.len(), same[0].arm, self.words.group_state(same[0])));
+            }
+        }
+        states.join(", ")
     }
 
     /// Whether `arm` may be used here without a loss that the evidence points to.

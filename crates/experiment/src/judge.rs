@@ -195,7 +195,7 @@ impl<'a> Case<'a> {
         if outliers > 0 {
             reasons.push(format!("{outliers} of {n} blocks far from the others, flagged and kept"));
         }
-        if self.method == Method::Anytime && !cells.paired() {
+        if self.method == Method::Anytime && !cells.paired() && interval.is_bounded() {
             reasons.push("Welch's interval: without blocks there is no sequence to follow".to_string());
         }
         reasons

@@ -74,6 +74,19 @@ fn when_nothing_is_better_the_baseline_stays_and_the_others_are_told() {
 }
 
 #[test]
+fn many_arms_of_one_verdict_are_told_together_by_the_most_promising() {
+    let advice = advise(&[
+        judgement("oltp", "a", Inconclusive, 1.01),
+        judgement("oltp", "b", Inconclusive, 1.04),
+        judgement("oltp", "c", Inconclusive, 0.98),
+        judgement("oltp", "d", Worse, 0.7),
+    ]);
+    let words = "; of 3 others b looks most promising and is undecided (4 % more IO/s so far; about 14 more blocks would \
+                 probably settle it), d is worse (30 % less IO/s).";
+    assert!(advice.sentence.ends_with(words), "{}", advice.sentence);
+}
+
+#[test]
 fn void_evidence_gives_no_advice_and_says_why() {
     let advice = advise(&[judgement("oltp", "kyber", Void, 1.0)]);
     assert_eq!(advice.arm, None);

@@ -63,6 +63,16 @@ impl Words<'_> {
         }
     }
 
+    /// The same for the most promising of several arms of one verdict.
+    pub(super) fn group_state(&self, judgement: &Judgement) -> String {
+        let group = match judgement.verdict {
+            Verdict::Better | Verdict::Worse => "comes nearest and",
+            Verdict::Equivalent | Verdict::Void => "like the rest",
+            Verdict::Inconclusive => "looks most promising and",
+        };
+        format!("{group} {}", self.state(judgement))
+    }
+
     /// `12 % more IO/s`, `3 % lower p99 latency`.
     fn change(&self, judgement: &Judgement) -> Option<String> {
         let ratio = judgement.ratio?;

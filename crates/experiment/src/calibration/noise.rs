@@ -56,7 +56,7 @@ impl Source {
         let sd = block_sd / std::f64::consts::SQRT_2;
         let student = StudentT::new(3.0).expect("3 degrees of freedom are a distribution");
         let direction: f64 = StandardNormal.sample(&mut rng);
-        Source { kind, sd, rng, student, slope: 0.05 * sd * direction.signum(), level: 0.0 }
+        Source { kind, sd, rng, student, slope: 0.25 * sd * direction.signum(), level: 0.0 }
     }
 
     /// The generator, for choices that are not noise.

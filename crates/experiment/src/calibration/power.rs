@@ -7,7 +7,7 @@ use crate::stats::{Moments, fixed, sequence, three_sigma};
 /// Most blocks of the sequential design in the power table.
 pub const MOST_BLOCKS: usize = 200;
 /// Most blocks of the sequential design in the savings table, in terms of the fixed design's.
-pub const MOST_TIMES_FIXED: f64 = 1.5;
+pub const MOST_TIMES_FIXED: f64 = 2.0;
 /// The effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
 

@@ -103,6 +103,19 @@ fn holm_lends_the_level_of_a_decided_arm_to_the_others_of_its_kind_and_stopped_a
 }
 
 #[test]
+fn an_undecided_arm_is_shown_at_the_stricter_of_the_two_levels_that_it_may_be_judged_at() {
+    let mut samples = table(&[("kyber", 1.2), ("bfq", 1.0)]);
+    // Scatter that leaves the second arm open.
+    for (i, sample) in samples.iter_mut().filter(|sample| sample.arm == "bfq").enumerate() {
+        sample.value *= if i % 2 == 0 { 1.04 } else { 0.97 };
+    }
+    let judged = Asked::about(&["kyber", "bfq"]).judge(&samples);
+    assert_eq!(verdicts(&judged), [Verdict::Better, Verdict::Inconclusive]);
+    // A claim of difference would now be judged at alpha, one of equivalence still at alpha / 2.
+    assert!((judged[1].confidence - 0.975).abs() < 1e-12, "{}", judged[1].confidence);
+}
+
+#[test]
 fn void_blocks_are_left_out_counted_and_named_with_their_first_example() {
     let mut samples = table(&[("kyber", 1.2)]);
     let foreign = VoidReason::ForeignIo { share: 0.12, limit: 0.05 };

@@ -138,6 +138,7 @@ impl Record {
                 return Err(RecordError::Garbage { line: number, problem });
             }
             Line::Trial(trial) => {
+                self.refuse_strangers(&trial, number)?;
                 // A trial after the end: the experiment was resumed.
                 self.end = None;
                 self.trials.push(*trial);
@@ -146,6 +147,22 @@ impl Record {
             Line::End(end) => self.end = Some(end),
         }
         Ok(())
+    }
+}
+
+impl Record {
+    /// A trial of an arm or workload that the plan does not have would be judged by nobody: two records were mixed.
+    fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
+        let plan = &self.header.plan;
+        let (arm, workload) = (&trial.arm, &trial.workload);
+        let stranger = if !plan.arms.iter().any(|known| known.name == *arm) {
+            format!("arm {arm}")
+        } else if !plan.workloads.iter().any(|known| known.name == *workload) {
+            format!("workload {workload}")
+        } else {
+            return Ok(());
+        };
+        Err(RecordError::Garbage { line, problem: format!("a trial of {stranger}, which is not in the header's plan") })
     }
 }
 
@@ -181,8 +198,10 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
         let version = value["schedlab"].as_str().map(str::to_string);
         return Err(RecordError::Schema { found: value["schema"].to_string(), known: SCHEMA, version });
     }
-    serde_json::from_value(value)
-        .map_err(|error| RecordError::Garbage { line: line.number, problem: error.to_string() })
+    let garbage = |problem: String| RecordError::Garbage { line: line.number, problem };
+    let header: Header = serde_json::from_value(value).map_err(|error| garbage(error.to_string()))?;
+    header.plan.check().map_err(|error| garbage(error.to_string()))?;
+    Ok(header)
 }
 
 #[cfg(test)]
@@ -196,7 +215,7 @@ mod tests {
     fn header() -> Header {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
         plan.arms = parse_arms(&["none", "quick=bfq:slice_idle=0"]).unwrap();
-        plan.workloads = parse_workloads(&["oltp:clients=8:primary=iops"]).unwrap();
+        plan.workloads = parse_workloads(&["oltp — größer=oltp:clients=8:primary=iops"]).unwrap();
         Header {
             schema: SCHEMA,
             schedlab: "0.1.0".to_string(),
@@ -272,6 +291,19 @@ mod tests {
         lines[2] = lines[0].clone();
         let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
         assert!(error.to_string().contains("line 3") && error.to_string().contains("second header"), "{error}");
+    }
+
+    #[test]
+    fn trials_that_the_plan_does_not_know_and_a_plan_that_is_none_are_refused() {
+        for (from, to, words) in [
+            ("\"arm\":\"none\",\"started", "\"arm\":\"noop\",\"started", "trial of arm noop"),
+            ("\"workload\":\"oltp", "\"workload\":\"dss", "trial of workload dss"),
+            ("\"margin\":0.01", "\"margin\":7.0", "criteria.margin"),
+        ] {
+            let other = whole().replace(from, to);
+            let message = Record::parse(&other).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
     }
 
     #[test]
