@@ -23,8 +23,9 @@ pub struct Measured {
     pub clients: Vec<ClientTotals>,
     /// Everything that was issued and completed, warm-up and aftermath included.
     pub issued: Issued,
-    /// Processor time of the clients in the window, user and system, in nanoseconds. Work that the kernel does on other
-    /// threads (interrupts, io_uring's workers, a loop device's thread) is not in it.
+    /// Processor time of the clients in the window, user and system, in nanoseconds; where a client uses io_uring, of the whole
+    /// process, because io_uring's workers are threads of it. What the kernel does elsewhere (interrupts, a loop device's
+    /// thread) is not in it.
     pub cpu_ns: u64,
     /// Passes that were measured; 1 for workloads without passes.
     pub passes: u32,
@@ -140,7 +141,7 @@ pub struct ClientTotals {
     pub bytes: u64,
     /// From the opening of the window to the client's end or the window's, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Its processor time in the window, in nanoseconds.
+    /// Its processor time in the window, in nanoseconds; of the whole process where it uses io_uring.
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,

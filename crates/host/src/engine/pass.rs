@@ -227,7 +227,7 @@ impl Worker {
         let _ = self.report.send(Message::Ready(ready));
         self.shared.wait_at_gate();
         let Some((mut client, mut means)) = set_up else { return };
-        let mut tally = Box::new(Tally::new(self.open_ns, self.close_ns));
+        let mut tally = Box::new(Tally::new(self.open_ns, self.close_ns, self.depth == 1));
         match &mut means {
             Means::Sync(buffer) => sync::run(client.as_mut(), &self.target, buffer, &self.shared, &mut tally),
             Means::Ring(ring) => ring.run(client.as_mut(), &self.target, &self.shared, &mut tally),
@@ -263,13 +263,18 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let mut measured = Measured { passes: 1, interrupted, ..Measured::default() };
     let last_end = tallies.iter().map(|tally| tally.ended_ns).max().unwrap_or(0);
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
+    let rings = (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
+    // A client with a ring reports the whole process, so the sum over clients would count everything many times.
+    measured.cpu_ns = match rings.map(|(_, tally)| tally.cpu_ns).max() {
+        Some(process) => process,
+        None => tallies.iter().map(|tally| tally.cpu_ns).sum(),
+    };
     for tally in tallies {
         measured.window_ns = window_end.saturating_sub(tally.open_ns);
         measured.reads.add(&tally.reads);
         measured.writes.add(&tally.writes);
         measured.syncs += tally.syncs;
         measured.issued.add(&tally.issued);
-        measured.cpu_ns += tally.cpu_ns;
         measured.errors += tally.errors;
         measured.first_error = measured.first_error.take().or_else(|| tally.first_error.clone());
         measured.vanished = measured.vanished.take().or_else(|| tally.vanished.clone());

@@ -31,6 +31,8 @@ pub(super) struct Tally {
     pub(super) ended_ns: u64,
     /// Whether the workload itself said End.
     pub(super) finished: bool,
+    /// Whose processor time is the client's.
+    cpu_clock: ClockId,
     /// Processor time when the window opened; None before.
     cpu_at_open: Option<u64>,
     pub(super) cpu_ns: u64,
@@ -46,7 +48,9 @@ pub(super) enum Failure {
 }
 
 impl Tally {
-    pub(super) fn new(open_ns: u64, close_ns: u64) -> Tally {
+    /// For a window between these times. `alone`: the client's thread does all of its work; otherwise the kernel does some of it
+    /// on other threads of this process (io_uring's workers), and only the process knows the sum.
+    pub(super) fn new(open_ns: u64, close_ns: u64, alone: bool) -> Tally {
         Tally {
             open_ns,
             close_ns,
@@ -61,6 +65,7 @@ impl Tally {
             began_ns: 0,
             ended_ns: 0,
             finished: false,
+            cpu_clock: if alone { ClockId::ThreadCPUTime } else { ClockId::ProcessCPUTime },
             cpu_at_open: None,
             cpu_ns: 0,
         }
@@ -76,7 +81,7 @@ impl Tally {
     #[inline]
     pub(super) fn look_at_window(&mut self, now: u64) {
         if self.cpu_at_open.is_none() && now >= self.open_ns {
-            self.cpu_at_open = Some(thread_cpu_ns());
+            self.cpu_at_open = Some(cpu_ns(self.cpu_clock));
         }
     }
 
@@ -161,7 +166,7 @@ impl Tally {
     /// The client is through, its flush included.
     pub(super) fn end(&mut self, now: u64) {
         self.ended_ns = now;
-        self.cpu_ns = self.cpu_at_open.map_or(0, |at_open| thread_cpu_ns() - at_open);
+        self.cpu_ns = self.cpu_at_open.map_or(0, |at_open| cpu_ns(self.cpu_clock) - at_open);
     }
 
     /// The client's part of the result; `window_end` is where the window of all clients ended.
@@ -178,9 +183,9 @@ impl Tally {
     }
 }
 
-/// User and system time of the calling thread.
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+/// User and system time so far.
+fn cpu_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -192,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_request_counts_if_it_completes_inside_the_window_and_is_issued_in_any_case() {
-        let mut tally = Tally::new(100, 200);
+        let mut tally = Tally::new(100, 200, true);
         for (submitted, completed) in [(10, 99), (90, 100), (150, 160), (190, 200), (199, 201)] {
             tally.completed(&READ, submitted, completed);
         }
@@ -203,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_client_goes_on_after_an_error_and_gives_up_after_many() {
-        let mut tally = Tally::new(0, 100);
+        let mut tally = Tally::new(0, 100, true);
         let eio = || Failure::Error(io::Error::from_raw_os_error(libc::EIO));
         for _ in 1..MAX_ERRORS {
             assert!(tally.failed(&READ, Path::new("/dev/x"), true, &eio()));
@@ -216,7 +221,7 @@ mod tests {
     #[test]
     fn no_space_means_a_full_file_system_for_a_file_and_a_shorter_device_for_a_device() {
         let enospc = Failure::Error(io::Error::from_raw_os_error(libc::ENOSPC));
-        let (mut file, mut device) = (Tally::new(0, 1), Tally::new(0, 1));
+        let (mut file, mut device) = (Tally::new(0, 1, true), Tally::new(0, 1, true));
         assert!(!file.failed(&READ, Path::new("/tmp/x"), false, &enospc));
         assert!(!device.failed(&READ, Path::new("/dev/x"), true, &enospc));
         assert!(file.no_space.is_some() && file.vanished.is_none());

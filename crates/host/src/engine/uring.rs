@@ -2,6 +2,8 @@
 //!
 //! Registering spares the kernel looking up the file and pinning the pages for each request. One system call hands over all new
 //! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
+//! So that no wait lasts for ever, the ring holds one timeout of its own that comes back fifty times a second: a timeout with
+//! each wait would arm a timer for each request.
 //!
 //! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only when no request uses them,
 //! so a request that outlives the mapping writes into pages that nobody else has. Nevertheless a ring that breaks with
@@ -24,7 +26,9 @@ use super::tally::{Failure, Tally};
 use super::target::Target;
 
 /// The longest wait between two looks at the clock and the stop flag.
-const WAIT: Timespec = Timespec::new().nsec(20_000_000);
+static TICK: Timespec = Timespec::new().nsec(20_000_000);
+/// What the completion of that timeout is known by.
+const TICK_ID: u64 = u64::MAX;
 
 /// A ring, its buffer, and the requests in flight.
 pub(super) struct Ring {
@@ -34,6 +38,8 @@ pub(super) struct Ring {
     slot_size: usize,
     slots: Vec<InFlight>,
     free: Vec<u32>,
+    /// Whether the ring's own timeout is with the kernel.
+    ticking: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -80,6 +86,7 @@ impl Ring {
             slot_size: size as usize,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
+            ticking: false,
         })
     }
 
@@ -150,7 +157,7 @@ impl Ring {
                     let entry = entry(target, &request, slot, &mut self.buffer.all()[range]);
                     // SAFETY: the entry names the registered file and a range inside the registered buffer that belongs to this
                     // slot alone until its completion is taken.
-                    unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot");
+                    unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot and one for the tick");
                 }
                 Step::Think(ns) => return Mood::Thinking(now + ns),
                 Step::Sync => return Mood::Syncing,
@@ -163,13 +170,22 @@ impl Ring {
         Mood::Working
     }
 
-    /// Hands over what is new and waits for a completion, but not for long.
-    fn wait(&self, mood: Mood, now: u64) -> io::Result<()> {
-        let wait = match mood {
-            Mood::Thinking(until) => Timespec::new().nsec((until - now).min(20_000_000) as u32),
-            _ => WAIT,
+    /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up to start the next request.
+    fn wait(&mut self, mood: Mood, now: u64) -> io::Result<()> {
+        if !self.ticking {
+            let tick = opcode::Timeout::new(&TICK).build().user_data(TICK_ID);
+            // SAFETY: the time that the entry points to is static.
+            unsafe { self.ring.submission().push(&tick) }.expect("the ring has an entry for the tick");
+            self.ticking = true;
+        }
+        let waited = match mood {
+            Mood::Thinking(until) => {
+                let rest = Timespec::new().nsec((until - now).min(20_000_000) as u32);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&rest))
+            }
+            _ => self.ring.submitter().submit_and_wait(1),
         };
-        match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&wait)) {
+        match waited {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
@@ -182,6 +198,10 @@ impl Ring {
     fn reap(&mut self, target: &Target, now: u64, last: &mut Option<Completion>, tally: &mut Tally) -> bool {
         let mut go_on = true;
         for done in self.ring.completion() {
+            if done.user_data() == TICK_ID {
+                self.ticking = false;
+                continue;
+            }
             let slot = done.user_data() as u32;
             let InFlight { request, submitted } = self.slots[slot as usize];
             self.free.push(slot);
@@ -225,9 +245,9 @@ impl Drop for Ring {
 /// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then cost no interrupts between
 /// processors. Otherwise a plain one.
 fn build(depth: u32) -> io::Result<IoUring> {
-    let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth);
+    let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth)?,
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth + 1)?,
         other => other?,
     };
     if ring.params().is_feature_ext_arg() { Ok(ring) } else { Err(io::Error::from_raw_os_error(libc::ENOSYS)) }

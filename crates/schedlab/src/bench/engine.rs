@@ -3,9 +3,16 @@
 //! A load engine that uses the processor for itself measures itself on a fast device. The measure is requests per second of
 //! processor time (user and system) of the client, because it does not depend on how fast the target happens to be; plain
 //! requests per second stand beside it. Both sides do 4 KiB random reads with one client and take one latency for each request;
-//! they alternate, so that a machine that warms up or is shared hits both alike, and medians are compared.
+//! they alternate, and who is first alternates too, so that a machine that warms up or is shared hits both alike. The ratio is
+//! the median of the ratios of neighbouring measurements.
+//!
+//! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages there (nothing is waited
+//! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the processors
+//! and completions come in bunches of chance, so that single measurements differ widely). io_uring is not measured on the tmpfs:
+//! it has no reads that do not block, so io_uring hands each one to a worker thread, whose time fio does not report.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +27,7 @@ use super::fio;
 /// How much to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Pairs of measurements of each case.
+    /// Pairs of measurements of each case; at least 1.
     pub(crate) rounds: u32,
     /// Length of each measurement in seconds.
     pub(crate) seconds: f64,
@@ -32,7 +39,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { rounds: 5, seconds: 1.0, file_size: 256 << 20, dir: "/dev/shm".into() }
+        Options { rounds: 15, seconds: 0.2, file_size: 32 << 20, dir: "/dev/shm".into() }
     }
 }
 
@@ -48,17 +55,17 @@ pub(crate) struct Sample {
 /// One case: a target and a way to make requests.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Case {
-    /// `tmpfs` or `loop`.
+    /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (the same with direct I/O).
     pub(crate) target: &'static str,
     /// `psync`, `io_uring` or `io_uring batched` (what fio was told; ours has one way for each iodepth).
     pub(crate) engine: &'static str,
     /// Our measurements, in order.
     pub(crate) schedlab: Vec<Sample>,
-    /// fio's, each after ours.
+    /// fio's, each next to ours.
     pub(crate) fio: Vec<Sample>,
-    /// Median of ours / median of fio's.
+    /// Ours / fio's, median over pairs of measurements.
     pub(crate) ratio_iops_per_core: f64,
-    /// Median of ours / median of fio's.
+    /// Ours / fio's, median over pairs of measurements.
     pub(crate) ratio_iops: f64,
 }
 
@@ -77,67 +84,87 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
 }
 
-/// Name, our iodepth, fio's settings.
-const ENGINES: &[(&str, &str, &[&str])] =
-    &[("psync", "1", fio::PSYNC), ("io_uring", "32", fio::IO_URING), ("io_uring batched", "32", fio::IO_URING_BATCHED)];
+/// A way to make requests: fio's name for it, our iodepth, fio's settings.
+struct Engine {
+    name: &'static str,
+    iodepth: &'static str,
+    fio: &'static [&'static str],
+}
+
+const PSYNC: Engine = Engine { name: "psync", iodepth: "1", fio: fio::PSYNC };
+const RINGS: [Engine; 2] = [
+    Engine { name: "io_uring", iodepth: "32", fio: fio::IO_URING },
+    Engine { name: "io_uring batched", iodepth: "32", fio: fio::IO_URING_BATCHED },
+];
+
+/// What is read.
+struct Target<'a> {
+    name: &'static str,
+    path: &'a Path,
+    direct: bool,
+}
 
 /// Measures all cases.
 ///
 /// # Errors
 /// fio is missing, the file or loop device cannot be made, or a measurement fails.
 pub(crate) fn run(options: &Options) -> Result<Report> {
+    ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
     let fio_version = fio::version()?;
     let dir = tempfile::Builder::new().prefix("schedlab-bench-").tempdir_in(&options.dir)?;
     let file = prepare_files(dir.path(), &[options.file_size])?.remove(0);
+    let engines = || std::iter::once(&PSYNC).chain(&RINGS);
     let mut report = Report {
         fio_version,
         fio_common: fio::COMMON.to_vec(),
-        fio_engines: ENGINES.iter().map(|(name, _, args)| (*name, args.to_vec())).collect(),
+        fio_engines: engines().map(|engine| (engine.name, engine.fio.to_vec())).collect(),
         cases: Vec::new(),
         notes: Vec::new(),
     };
-    for engine in ENGINES {
-        report.cases.push(case("tmpfs", engine, &file, false, options)?);
-    }
+    report.cases.push(case(&Target { name: "tmpfs", path: &file, direct: false }, &PSYNC, options)?);
     match Loop::over(&file) {
-        Err(error) => report.notes.push(format!("no loop device ({error:#}): run as root to compare direct I/O")),
+        Err(error) => report.notes.push(format!("no loop device ({error:#}): run as root to compare io_uring")),
         Ok(device) => {
-            for engine in ENGINES {
-                report.cases.push(case("loop", engine, &device.0, true, options)?);
+            for engine in engines() {
+                report.cases.push(case(&Target { name: "cached", path: &device.0, direct: false }, engine, options)?);
+            }
+            for engine in engines() {
+                report.cases.push(case(&Target { name: "loop", path: &device.0, direct: true }, engine, options)?);
             }
         }
     }
     Ok(report)
 }
 
-fn case(
-    target: &'static str,
-    &(engine, iodepth, fio_args): &(&'static str, &'static str, &[&str]),
-    path: &Path,
-    direct: bool,
-    options: &Options,
-) -> Result<Case> {
+fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        ours.push(one_of_ours(iodepth, path, direct, options, round)?);
-        theirs.push(fio::run(fio_args, path, options.file_size, direct, options.seconds)?);
+        // In the first round ours comes first: its warm-up leaves every page in the cache, in folios of the same size for both.
+        for side in [round, round + 1] {
+            if side.is_multiple_of(2) {
+                ours.push(one_of_ours(target, engine, options, round)?);
+            } else {
+                theirs.push(fio::run(engine.fio, target.path, options.file_size, target.direct, options.seconds)?);
+            }
+        }
     }
-    let ratio = |of: fn(&Sample) -> f64| median(&ours, of) / median(&theirs, of);
+    let ratio = |of: fn(&Sample) -> f64| median(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)));
     let (ratio_iops_per_core, ratio_iops) = (ratio(|sample| sample.iops_per_core), ratio(|sample| sample.iops));
+    let (target, engine) = (target.name, engine.name);
     Ok(Case { target, engine, schedlab: ours, fio: theirs, ratio_iops_per_core, ratio_iops })
 }
 
-fn one_of_ours(iodepth: &str, path: &Path, direct: bool, options: &Options, round: u32) -> Result<Sample> {
+fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) -> Result<Sample> {
     let kind = workload::find("randread").expect("randread is a workload");
-    let direct = direct.to_string();
-    let params = kind.params([("clients", "1"), ("iodepth", iodepth), ("direct", &direct)])?;
+    let direct = target.direct.to_string();
+    let params = kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
     let drive = Drive {
         kind,
         params,
-        files: place_on_device(kind, &params, path, options.file_size, 512)?,
+        files: place_on_device(kind, &params, target.path, options.file_size, 512)?,
         seed: u64::from(round),
         duration: Duration::from_secs_f64(options.seconds),
-        warmup: Duration::ZERO,
+        warmup: if target.direct { Duration::ZERO } else { Duration::from_secs_f64(options.seconds) },
         patience: PATIENCE,
     };
     let measured = measure(&drive, &AtomicBool::new(false))?;
@@ -149,15 +176,18 @@ fn one_of_ours(iodepth: &str, path: &Path, direct: bool, options: &Options, roun
     })
 }
 
-/// A loop device over the file, detached at the end.
-struct Loop(PathBuf);
+/// A loop device over the file, detached at the end. It is kept open, since the kernel drops a device's cached pages when the
+/// last one who has it open closes it.
+struct Loop(PathBuf, #[expect(dead_code, reason = "held open")] File);
 
 impl Loop {
     fn over(file: &Path) -> Result<Loop> {
         let output =
             Command::new("losetup").args(["-f", "--show"]).arg(file).output().context("cannot start losetup")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-        Ok(Loop(String::from_utf8_lossy(&output.stdout).trim().into()))
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let open = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        Ok(Loop(path, open))
     }
 }
 
@@ -168,8 +198,8 @@ impl Drop for Loop {
     }
 }
 
-fn median(samples: &[Sample], of: fn(&Sample) -> f64) -> f64 {
-    let mut values: Vec<f64> = samples.iter().map(of).collect();
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] }
@@ -185,17 +215,17 @@ impl fmt::Display for Report {
             table.add_row([
                 case.target.to_owned(),
                 case.engine.to_owned(),
-                thousands(median(&case.schedlab, |sample| sample.iops_per_core)),
-                thousands(median(&case.fio, |sample| sample.iops_per_core)),
+                thousands(median(case.schedlab.iter().map(|sample| sample.iops_per_core))),
+                thousands(median(case.fio.iter().map(|sample| sample.iops_per_core))),
                 format!("{:.2}", case.ratio_iops_per_core),
-                thousands(median(&case.schedlab, |sample| sample.iops)),
-                thousands(median(&case.fio, |sample| sample.iops)),
+                thousands(median(case.schedlab.iter().map(|sample| sample.iops))),
+                thousands(median(case.fio.iter().map(|sample| sample.iops))),
                 format!("{:.2}", case.ratio_iops),
             ]);
         }
         writeln!(
             f,
-            "4 KiB random reads, one client, medians of alternating measurements; per core: I/Os per second of"
+            "4 KiB random reads, one client, medians of alternating measurements and of their ratios; per core: I/Os per second of"
         )?;
         writeln!(f, "processor time, user and system. {} {}", self.fio_version, self.fio_common.join(" "))?;
         for (name, args) in &self.fio_engines {
@@ -212,9 +242,8 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_lies_between_the_middle_two() {
-        let samples: Vec<Sample> = [4.0, 1.0, 3.0, 2.0].map(|iops| Sample { iops, iops_per_core: 0.0 }).to_vec();
-        assert_eq!(median(&samples, |sample| sample.iops), 2.5);
-        assert_eq!(median(&samples[..3], |sample| sample.iops), 3.0);
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0].into_iter()), 2.5);
+        assert_eq!(median([4.0, 1.0, 3.0].into_iter()), 3.0);
     }
 
     #[test]
@@ -235,7 +264,7 @@ mod tests {
             return;
         }
         let report = run(&Options { rounds: 1, seconds: 0.1, file_size: 8 << 20, ..Options::default() }).unwrap();
-        assert!(report.cases.len() == 6 || report.notes.len() == 1, "{report}");
+        assert!(report.cases.len() == 7 || report.notes.len() == 1, "{report}");
         for case in &report.cases {
             assert!(case.ratio_iops_per_core > 0.0 && case.ratio_iops.is_finite(), "{case:?}");
         }

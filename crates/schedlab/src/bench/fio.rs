@@ -1,7 +1,7 @@
 //! Runs fio and reads its JSON.
 //!
-//! fio gets what helps it: threads, no map of visited blocks, registered files and buffers, and only one of its three latency
-//! measurements, since our engine takes one as well.
+//! fio gets what helps it: no map of visited blocks, registered files and buffers, the cache left alone, and only one of its
+//! three latency measurements, since our engine takes one as well. Its processor time is that of its client's thread.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,9 +17,9 @@ pub(crate) const COMMON: &[&str] = &[
     "--rw=randread",
     "--bs=4k",
     "--time_based",
-    "--thread",
     "--norandommap",
     "--randrepeat=1",
+    "--invalidate=0",
     "--disable_slat=1",
     "--disable_lat=1",
     "--output-format=json",
