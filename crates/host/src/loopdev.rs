@@ -124,7 +124,9 @@ impl LoopDevice {
         let attempts: [&[&str]; 3] = [&["--direct-io=on"], &["--direct-io=on", "--sector-size=4096"], &[]];
         let mut said = String::new();
         for options in attempts {
-            let args: Vec<&str> = ["--find", "--show"].iter().chain(options).copied().chain([file.as_str()]).collect();
+            // Looking for partitions finds none in noise, and forgets those that the last user of this loop device left behind.
+            let args: Vec<&str> =
+                ["--find", "--show", "--partscan"].iter().chain(options).copied().chain([file.as_str()]).collect();
             let output = self.root.run("losetup", &args, "mount", "to make a loop device")?;
             let Some(name) = attached(&self.root, &self.file) else {
                 said = String::from_utf8_lossy(&output.stderr).trim().to_string();

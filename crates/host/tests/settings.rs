@@ -141,6 +141,7 @@ fn a_visit_to_another_scheduler_during_a_trial_of_none_is_seen_by_the_watch() {
     let mut guard = begin(&bench, &blank);
     applied(&mut guard, &Setting::of("none"));
     let watch = guard.watch();
+    thread::sleep(Duration::from_millis(100));
     blank.set("scheduler", "kyber");
     thread::sleep(Duration::from_millis(300));
     blank.set("scheduler", "none");

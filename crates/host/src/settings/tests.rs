@@ -309,12 +309,16 @@ fn a_watch_sees_a_visit_that_is_over_before_the_trial_ends() {
     let switch = |to: &str| {
         machine.kernel.write_attribute(&machine.queue("scheduler"), to).expect("the fake kernel takes it");
     };
+    // The trial is under way for a while: a look at its beginning and one at its end would not be enough.
+    thread::sleep(Duration::from_millis(100));
     switch("kyber");
     thread::sleep(Duration::from_millis(200));
     switch("none");
     assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
     let seen = watch.stop();
-    assert!(matches!(&seen[..], [Problem::ChangedMeanwhile { found, .. }] if found == "kyber"), "{seen:?}");
+    let kyber = |problem: &Problem| matches!(problem, Problem::ChangedMeanwhile { found, .. } if found == "kyber");
+    // A file is not replaced at once as sysfs is, so a look may also have found it empty.
+    assert!(seen.iter().any(kyber), "{seen:?}");
     assert!(guard.watch().stop().is_empty(), "an undisturbed trial has nothing to report");
 }
 

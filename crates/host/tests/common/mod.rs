@@ -41,7 +41,9 @@ impl Bench {
             self.dir.path().join(format!("blank-{mib}-{}.img", fs::read_dir(self.dir.path()).expect("own").count()));
         File::create(&file).and_then(|made| made.set_len(mib << 20)).expect("a sparse file");
         let text = run("losetup", &["--find", "--show", "--direct-io=on", &file.display().to_string()]);
-        BlankLoop { node: PathBuf::from(text.trim()), file }
+        let blank = BlankLoop { node: PathBuf::from(text.trim()), file };
+        blank.forget_partitions();
+        blank
     }
 
     /// The device as it is now.
@@ -100,6 +102,11 @@ impl BlankLoop {
         all
     }
 
+    /// Removes partitions: a loop device keeps them for its next user too.
+    fn forget_partitions(&self) {
+        let _ = Command::new("partx").arg("--delete").arg(&self.node).output();
+    }
+
     /// Whether the kernel offers these schedulers; skips aloud if not.
     pub(crate) fn offers(&self, schedulers: &[&str]) -> bool {
         let offered = self.shows("scheduler");
@@ -112,6 +119,7 @@ impl Drop for BlankLoop {
     fn drop(&mut self) {
         // A loop device keeps its scheduler for the next user: leave it as a fresh one has it.
         let _ = fs::write(self.queue("scheduler"), "none");
+        self.forget_partitions();
         let _ = Command::new("losetup").arg("--detach").arg(&self.node).status();
     }
 }
