@@ -104,7 +104,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         name: "mixed",
         help: "sequential writers against one random reader: where schedulers differ most",
         accepts: &["writers", "write_size", "iodepth", "block_size", "think_time", "file_size", "direct"],
-        defaults: || Params { writers: 2, write_size: 1 << 20, iodepth: 4, ..Params::default() },
+        defaults: || Params { writers: 4, write_size: 128 << 10, iodepth: 64, ..Params::default() },
         nr_clients: mixed::clients,
         depth: mixed::iodepth,
         build: mixed::build,

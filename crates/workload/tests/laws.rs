@@ -191,13 +191,13 @@ proptest! {
 #[test]
 fn the_reader_of_mixed_is_the_last_client_and_alone_reads() {
     let kind = workload::find("mixed").unwrap();
-    let params = kind.params([("writers", "3")]).unwrap();
+    let params = kind.params([("writers", "3"), ("iodepth", "9")]).unwrap();
     let reading: Vec<bool> = clients(kind, &params, 64 << 20, 1)
         .iter()
         .map(|(_, steps)| requests(steps).all(|request| request.op == Op::Read))
         .collect();
     assert_eq!(reading, [false, false, false, true]);
-    assert_eq!((0..4).map(|index| kind.iodepth(&params, index)).collect::<Vec<_>>(), [4, 4, 4, 1]);
+    assert_eq!((0..4).map(|index| kind.iodepth(&params, index)).collect::<Vec<_>>(), [9, 9, 9, 1]);
 }
 
 #[test]

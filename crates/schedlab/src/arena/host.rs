@@ -87,6 +87,12 @@ impl<'a> HostArena<'a> {
             Some(made) => made.describe()?,
             None => host::device::find(root, &plan.device).map_err(as_usage)?,
         };
+        if device.size_bytes == 0 {
+            return Err(usage(format!(
+                "{} holds no medium or file: there is nothing to measure",
+                device.path.display()
+            )));
+        }
         check_schedulers(&device, plan)?;
         let claim = if writes(plan)? {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
