@@ -134,7 +134,10 @@ fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -
     }
     match best_everywhere(cases, criteria.margin.ln_1p()) {
         Some(arm) => {
-            let phrases: Vec<String> = cases.iter().map(|case| case.phrase(&arm)).collect();
+            // What speaks for it comes first.
+            let gains = |case: &&Case<'_>| case.of(&arm).is_some_and(|judgement| judgement.verdict == Verdict::Better);
+            let (gaining, others): (Vec<&Case<'_>>, Vec<_>) = cases.iter().partition(gains);
+            let phrases: Vec<String> = gaining.into_iter().chain(others).map(|case| case.phrase(&arm)).collect();
             (Some(arm.clone()), format!("Use {arm}: {}.", phrases.join("; ")))
         }
         None => (None, disagreement(advice, baseline.as_deref())),

@@ -55,7 +55,7 @@ fn a_wrong_value_is_answered_with_the_form_of_a_right_one() {
         problem("randread", "amount", "0"),
         problem("mixed", "writers", "0"),
         problem("mixed", "writers", "4294967295"),
-        problem("mixed", "iodepth", "4096"),
+        problem("seqread", "iodepth", "4096"),
         problem("iozone", "file_size", "16383P"),
         problem("iozone", "file_size", "16383T"),
         problem("oltp", "read_share", "101%"),

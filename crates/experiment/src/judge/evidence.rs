@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::record::VoidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 
@@ -46,6 +47,16 @@ pub(super) struct Cells<'a> {
 struct Cell<'a> {
     valid: Vec<f64>,
     invalid: Vec<&'a Sample>,
+}
+
+impl Cell<'_> {
+    /// Whether the arm's only trial in the block was cut off by the user: a block that was not finished, like one that a
+    /// crash cut off, and nothing that speaks against the evidence of the others.
+    fn was_interrupted(&self) -> bool {
+        let interrupted =
+            |sample: &&Sample| sample.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }));
+        self.valid.is_empty() && self.invalid.iter().any(interrupted)
+    }
 }
 
 impl<'a> Cells<'a> {
@@ -90,7 +101,7 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
     let mut left_out = LeftOut::default();
     let (mut incomplete, mut beside) = (0, 0);
     for (block, cell) in arms {
-        let Some(base) = baselines.get(block) else {
+        let Some(base) = baselines.get(block).filter(|base| !base.was_interrupted() && !cell.was_interrupted()) else {
             incomplete += 1;
             continue;
         };
@@ -108,7 +119,7 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
     }
     evidence.reasons = left_out.sentences(&format!("of {} blocks void", evidence.total), true);
     if incomplete > 0 {
-        evidence.reasons.push(format!("{incomplete} without a trial of {baseline} in the same block, left out"));
+        evidence.reasons.push(format!("{incomplete} without a whole pair with {baseline} in the same block, left out"));
     }
     if beside > 0 {
         evidence.reasons.push(format!("{beside} void beside valid trials in the same blocks, left out"));

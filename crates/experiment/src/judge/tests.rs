@@ -147,6 +147,17 @@ fn too_many_void_blocks_make_the_judgement_void() {
 }
 
 #[test]
+fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_valid() {
+    let mut samples = table(&[("kyber", 1.2)]);
+    for i in [11, 13, 15] {
+        samples[i].voids = vec![VoidReason::Interrupted { by: "SIGINT".to_string() }];
+    }
+    let judgement = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 5, 0));
+    assert!(judgement.reasons.iter().any(|reason| reason.contains("3 without a whole pair")), "{judgement:?}");
+}
+
+#[test]
 fn values_that_cannot_be_put_on_a_log_scale_are_void_and_named() {
     for bad in [0.0, -3.0, f64::NAN, f64::INFINITY] {
         let mut samples = table(&[("kyber", 1.2)]);
@@ -163,7 +174,10 @@ fn the_last_block_of_a_cut_record_is_incomplete_and_not_void() {
     samples.remove(14);
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.blocks, judgement.void_blocks), (7, 0));
-    assert!(judgement.reasons.iter().any(|reason| reason.contains("1 without a trial of none")), "{judgement:?}");
+    assert!(
+        judgement.reasons.iter().any(|reason| reason.contains("1 without a whole pair with none")),
+        "{judgement:?}"
+    );
 }
 
 #[test]
