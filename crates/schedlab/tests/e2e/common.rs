@@ -24,19 +24,23 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary, with this lab's state directory.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    /// The built binary with this lab's state directory; the words are split at white space.
+    pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
-        command.args(arguments).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+            .args(words.split_whitespace())
+            .env("SCHEDLAB_STATE_DIR", self.state())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::from(self.command(arguments).output().unwrap())
+    pub(crate) fn run(&self, words: &str) -> Ran {
+        Ran::from(self.command(words).output().unwrap())
     }
 
-    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
-        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    pub(crate) fn start(&self, words: &str) -> Child {
+        self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 }
 

@@ -16,22 +16,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     let out = lab.path("out");
     let (out_str, dir) = (out.to_str().unwrap(), lab.path(""));
     let ran = lab
-        .run(&[
-            "compare",
-            "--device",
-            "loop:48M",
-            "--loop-dir",
-            dir.to_str().unwrap(),
-            "--schedulers",
-            "none,mq-deadline,bfq",
-            "--workload",
-            "randread,seqread",
-            "--budget",
-            "5s",
-            "--out",
-            out_str,
-            "--json",
-        ])
+        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --budget 5s --out {} --json", dir.display(), out_str))
         .expect_status(0);
 
     let study = ran.json();
@@ -70,21 +55,11 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 32);
     let out = lab.path("out");
-    lab.run(&[
-        "compare",
-        "--device",
-        &device.path,
-        "--schedulers",
-        "none,kyber",
-        "--workload",
-        "randread",
-        "--blocks",
-        "4",
-        "--trial-time",
-        "150ms",
-        "--out",
-        out.to_str().unwrap(),
-    ])
+    lab.run(&format!(
+        "compare --device {} --schedulers none,kyber --workload randread --blocks 4 --trial-time 150ms --out {}",
+        device.path,
+        out.display()
+    ))
     .expect_status(0);
     let trials = trials(&out);
     assert_eq!(trials.len(), 8, "4 blocks of 2 arms");
@@ -111,22 +86,7 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     let device = Loop::new(&lab, "disk", 32);
     // One chance in a thousand of a false verdict: the promise itself is tested on 10,000 simulated experiments a kind.
     let study = lab
-        .run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "a=none,b=none,c=none",
-            "--workload",
-            "randread",
-            "--budget",
-            "6s",
-            "--alpha",
-            "0.1%",
-            "--out",
-            lab.path("out").to_str().unwrap(),
-            "--json",
-        ])
+        .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_status(0)
         .json();
     for judgement in study["judgements"].as_array().unwrap() {
@@ -146,21 +106,7 @@ fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
     device.set("iosched/slice_idle", "3");
     device.set("read_ahead_kb", "64");
     let before = device.snapshot();
-    lab.run(&[
-        "compare",
-        "--device",
-        &device.path,
-        "--schedulers",
-        "none,quick=bfq:slice_idle=0:nr_requests=32,kyber",
-        "--workload",
-        "seqread",
-        "--blocks",
-        "2",
-        "--trial-time",
-        "100ms",
-        "--out",
-        lab.path("out").to_str().unwrap(),
-    ])
+    lab.run(&format!("compare --device {} --schedulers none,quick=bfq:slice_idle=0:nr_requests=32,kyber --workload seqread --blocks 2 --trial-time 100ms --out {}", device.path, lab.path("out").display()))
     .expect_status(0);
     assert_eq!(device.snapshot(), before);
 }
@@ -173,35 +119,17 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
-    lab.run(&[
-        "compare",
-        "--device",
-        &device.path,
-        "--schedulers",
-        "noop,deadline",
-        "--workload",
-        "randread",
-        "--blocks",
-        "2",
-        "--trial-time",
-        "100ms",
-        "--out",
-        out.to_str().unwrap(),
-    ])
+    lab.run(&format!(
+        "compare --device {} --schedulers noop,deadline --workload randread --blocks 2 --trial-time 100ms --out {}",
+        device.path,
+        out.display()
+    ))
     .expect_status(0)
     .says(&["noop", "none", "deadline", "mq-deadline"]);
     for gone in ["cfq", "anticipatory"] {
-        lab.run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            &format!("none,{gone}"),
-            "--workload",
-            "randread",
-        ])
-        .expect_status(2)
-        .says(&[gone, "bfq", "removed"]);
+        lab.run(&format!("compare --device {} --schedulers none,{gone} --workload randread", device.path))
+            .expect_status(2)
+            .says(&[gone, "bfq", "removed"]);
     }
 }
 
@@ -213,27 +141,12 @@ fn a_plan_printed_by_compare_can_be_run() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let plan = lab
-        .run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,mq-deadline:read_expire=100",
-            "--workload",
-            "oltp:clients=2",
-            "--blocks",
-            "2",
-            "--trial-time",
-            "100ms",
-            "--seed",
-            "7",
-            "--plan-only",
-        ])
+        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --blocks 2 --trial-time 100ms --seed 7 --plan-only", device.path))
         .expect_status(0);
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();
     let out = lab.path("out");
-    let ran = lab.run(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()]).expect_status(0);
+    let ran = lab.run(&format!("run {} --out {}", file.display(), out.display())).expect_status(0);
     assert!(ran.stdout.contains("oltp"), "{}", ran.stdout);
     assert_eq!(trials(&out).len(), 4);
 }
@@ -246,26 +159,16 @@ fn a_report_made_again_from_the_record_is_the_same() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
-    lab.run(&[
-        "compare",
-        "--device",
-        &device.path,
-        "--schedulers",
-        "none,kyber",
-        "--workload",
-        "randread",
-        "--blocks",
-        "3",
-        "--trial-time",
-        "100ms",
-        "--out",
-        out.to_str().unwrap(),
-    ])
+    lab.run(&format!(
+        "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 100ms --out {}",
+        device.path,
+        out.display()
+    ))
     .expect_status(0);
     let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
     let before = (read("report.html"), read("report.md"), read("study.json"));
-    lab.run(&["report", out.to_str().unwrap()]).expect_status(0);
+    lab.run(&format!("report {}", out.display())).expect_status(0);
     assert_eq!((read("report.html"), read("report.md"), read("study.json")), before);
-    let study = lab.run(&["study", out.to_str().unwrap(), "--json"]).expect_status(0).json();
+    let study = lab.run(&format!("study {} --json", out.display())).expect_status(0).json();
     assert_eq!(study, serde_json::from_str::<serde_json::Value>(&before.2).unwrap());
 }

@@ -8,25 +8,12 @@ use std::process::Command;
 use crate::common::{Lab, Loop, Ran, can_run, trials, wait_until};
 
 /// A long comparison on `device`, into `out`.
-fn long<'a>(device: &'a str, workload: &'a str, out: &'a str) -> Vec<&'a str> {
-    vec![
-        "compare",
-        "--device",
-        device,
-        "--schedulers",
-        "none,kyber",
-        "--workload",
-        workload,
-        "--blocks",
-        "200",
-        "--trial-time",
-        "150ms",
-        "--budget",
-        "60s",
-        "--out",
-        out,
-        "--json",
-    ]
+fn long(device: &str, workload: &str, out: &Path) -> String {
+    format!(
+        "compare --device {device} --schedulers none,kyber --workload {workload} --blocks 200 --trial-time 150ms \
+         --budget 60s --out {} --json",
+        out.display()
+    )
 }
 
 fn kill(child: &std::process::Child, signal: &str) {
@@ -65,22 +52,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     let device = Loop::new(&lab, "disk", 32);
     let out = lab.path("out");
     let child = lab
-        .command(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,kyber",
-            "--workload",
-            "randread",
-            "--blocks",
-            "3",
-            "--trial-time",
-            "500ms",
-            "--out",
-            out.to_str().unwrap(),
-            "--json",
-        ])
+        .command(&format!("compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 500ms --out {} --json", device.path, out.display()))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -109,22 +81,7 @@ fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measu
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
-        .run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,kyber,wrong=bfq:nomerges=banana",
-            "--workload",
-            "randread",
-            "--blocks",
-            "2",
-            "--trial-time",
-            "100ms",
-            "--out",
-            out.to_str().unwrap(),
-            "--json",
-        ])
+        .run(&format!("compare --device {} --schedulers none,kyber,wrong=bfq:nomerges=banana --workload randread --blocks 2 --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     let study = ran.json();
     let verdict_of = |arm: &str| {
@@ -152,22 +109,7 @@ fn a_write_that_succeeds_without_effect_makes_its_arm_void() {
     let out = lab.path("out");
     // Linux takes writes to this attribute since 5.16, and ignores them.
     let ran = lab
-        .run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,deaf=none:io_poll_delay=7",
-            "--workload",
-            "randread",
-            "--blocks",
-            "2",
-            "--trial-time",
-            "100ms",
-            "--out",
-            out.to_str().unwrap(),
-            "--json",
-        ])
+        .run(&format!("compare --device {} --schedulers none,deaf=none:io_poll_delay=7 --workload randread --blocks 2 --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("io_poll_delay"), "{}", ran.stdout);
     let deaf: Vec<_> = trials(&out).into_iter().filter(|t| t["arm"] == "deaf").collect();
@@ -183,22 +125,7 @@ fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
     let ran = lab
-        .run(&[
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,kyber",
-            "--workload",
-            "cached-read",
-            "--budget",
-            "5s",
-            "--trial-time",
-            "100ms",
-            "--out",
-            out.to_str().unwrap(),
-            "--json",
-        ])
+        .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     assert_eq!(ran.json()["judgements"][0]["verdict"], "void");
     assert!(trials(&out).iter().all(|t| voids(t).contains(&"never-reached".to_owned())));
@@ -216,12 +143,9 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
     device.set("iosched/read_expire", "123");
     let before = device.snapshot();
     let out = lab.path("out");
-    let arguments = long(&device.path, "randread", out.to_str().unwrap());
+    let arguments = long(&device.path, "randread", &out);
     for (round, signal) in ["-INT", "-TERM", "-HUP"].into_iter().enumerate() {
-        let mut arguments = arguments.clone();
-        if round > 0 {
-            arguments.push("--resume");
-        }
+        let arguments = format!("{arguments} {}", if round > 0 { "--resume" } else { "" });
         let had = trials(&out).len();
         let child = lab.start(&arguments);
         wait_until("some trials are measured", || trials(&out).len() >= had + 3);
@@ -247,25 +171,24 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     device.set("iosched/slice_idle", "5");
     let before = device.snapshot();
     let out = lab.path("out");
-    let mut child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    let mut child = lab.start(&long(&device.path, "randread", &out));
     wait_until("it has switched to kyber", || device.scheduler() == "kyber");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(device.snapshot(), before, "the crash left its mark");
-    let ran = lab.run(&["restore"]).expect_status(0);
+    let ran = lab.run("restore").expect_status(0);
     assert!(ran.stdout.contains(&device.name), "{}", ran.stdout);
     assert_eq!(device.snapshot(), before);
-    assert!(lab.run(&["restore"]).expect_status(0).stdout.contains("nothing to restore"));
+    assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
     let dir = lab.path("");
     let out = lab.path("out-loop");
-    let mut arguments = long("loop:32M", "randread", out.to_str().unwrap());
-    arguments.extend(["--loop-dir", dir.to_str().unwrap()]);
+    let arguments = format!("{} --loop-dir {}", long("loop:32M", "randread", &out), dir.display());
     let mut child = lab.start(&arguments);
     wait_until("it has measured", || trials(&out).len() >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
-    lab.run(&["restore"]).expect_status(0);
+    lab.run("restore").expect_status(0);
     let loops = String::from_utf8(Command::new("losetup").arg("-a").output().unwrap().stdout).unwrap();
     assert!(
         !loops.lines().any(|l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())),
@@ -283,26 +206,16 @@ fn the_next_start_puts_back_what_a_crash_left() {
     device.set("read_ahead_kb", "256");
     let before = device.snapshot();
     let out = lab.path("out");
-    let mut child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    let mut child = lab.start(&long(&device.path, "randread", &out));
     wait_until("it has switched to kyber", || device.scheduler() == "kyber");
     child.kill().unwrap();
     child.wait().unwrap();
     let next = lab.path("next");
-    lab.run(&[
-        "compare",
-        "--device",
-        &device.path,
-        "--schedulers",
-        "bfq,mq-deadline",
-        "--workload",
-        "randread",
-        "--blocks",
-        "2",
-        "--trial-time",
-        "100ms",
-        "--out",
-        next.to_str().unwrap(),
-    ])
+    lab.run(&format!(
+        "compare --device {} --schedulers bfq,mq-deadline --workload randread --blocks 2 --trial-time 100ms --out {}",
+        device.path,
+        next.display()
+    ))
     .expect_status(0)
     .says(&["restored"]);
     assert_eq!(device.snapshot(), before, "not to what the crash had left");
@@ -319,7 +232,7 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
     let small = lab.path("small");
     let _tmpfs = Tmpfs::mount(&small, "64k");
     let out = small.join("out");
-    lab.run(&long(&device.path, "randread", out.to_str().unwrap())).expect_status(1).says(&[
+    lab.run(&long(&device.path, "randread", &out)).expect_status(1).says(&[
         "record.jsonl",
         "No space left",
         "--resume",
@@ -328,7 +241,7 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
     assert!(trials(&out).len() > 2, "trials are kept");
     let text = fs::read_to_string(out.join("record.jsonl")).unwrap();
     assert!(text.ends_with('\n'), "no half line");
-    lab.run(&["study", out.to_str().unwrap(), "--json"]).expect_status(0);
+    lab.run(&format!("study {} --json", out.display())).expect_status(0);
 }
 
 #[test]
@@ -339,7 +252,7 @@ fn no_room_for_the_loop_file_is_said_before_anything_is_changed() {
     let lab = Lab::new();
     let small = lab.path("small");
     let _tmpfs = Tmpfs::mount(&small, "1M");
-    lab.run(&["compare", "--device", "loop:64M", "--loop-dir", small.to_str().unwrap(), "--workload", "randread"])
+    lab.run(&format!("compare --device loop:64M --loop-dir {} --workload randread", small.display()))
         .expect_status(1)
         .says(&[small.to_str().unwrap(), "--loop-dir"]);
     assert_eq!(fs::read_dir(&small).unwrap().count(), 0, "no file is left");
@@ -354,7 +267,7 @@ fn errors_of_the_device_make_the_trial_void() {
     let device = Loop::new(&lab, "disk", 32);
     let before = device.snapshot();
     let out = lab.path("out");
-    let child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    let child = lab.start(&long(&device.path, "randread", &out));
     wait_until("it has measured", || trials(&out).len() >= 2);
     // The backing file loses its end: the loop device answers reads from there with errors.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
@@ -374,7 +287,7 @@ fn a_device_that_shrinks_to_nothing_ends_the_experiment_with_what_was_measured()
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 32);
     let out = lab.path("out");
-    let child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    let child = lab.start(&long(&device.path, "randread", &out));
     wait_until("it has measured", || trials(&out).len() >= 2);
     File::options().write(true).open(&device.file).unwrap().set_len(0).unwrap();
     assert!(Command::new("losetup").args(["-c", &device.path]).status().unwrap().success());
@@ -393,31 +306,18 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
     let device = Loop::new(&lab, "disk", 16);
     assert!(Command::new("mkfs.ext4").args(["-q", &device.path]).status().unwrap().success());
     let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
-    let compare = |workload: &str, out: &str, more: &[&str]| {
-        let mut arguments = vec![
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,kyber",
-            "--workload",
-            workload,
-            "--blocks",
-            "2",
-            "--trial-time",
-            "100ms",
-            "--out",
-            out,
-        ];
-        arguments.extend(more);
-        lab.run(&arguments)
+    let compare = |workload: &str, out: &str, more: &str| {
+        lab.run(&format!(
+            "compare --device {} --schedulers none,kyber --workload {workload} --blocks 2 --trial-time 100ms --out {out} {more}",
+            device.path
+        ))
     };
     let first = fs::read(&device.file).unwrap();
-    compare("randwrite", &out("a"), &[]).expect_status(2).says(&["ext4", "--destroy-data", &device.path]);
-    compare("randwrite", &out("b"), &["--destroy-data", "/dev/loop-other"]).expect_status(2);
+    compare("randwrite", &out("a"), "").expect_status(2).says(&["ext4", "--destroy-data", &device.path]);
+    compare("randwrite", &out("b"), "--destroy-data /dev/loop-other").expect_status(2);
     assert!(fs::read(&device.file).unwrap() == first, "not a byte was written");
-    compare("randread", &out("c"), &[]).expect_status(0);
-    compare("randwrite", &out("d"), &["--destroy-data", &device.path]).expect_status(0);
+    compare("randread", &out("c"), "").expect_status(0);
+    compare("randwrite", &out("d"), &format!("--destroy-data {}", device.path)).expect_status(0);
 }
 
 #[test]
@@ -449,37 +349,25 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
-    let compare = |more: &[&str]| {
-        let mut arguments = vec![
-            "compare",
-            "--device",
-            &device.path,
-            "--schedulers",
-            "none,kyber",
-            "--workload",
-            "randread",
-            "--blocks",
-            "3",
-            "--trial-time",
-            "100ms",
-            "--out",
-            out.to_str().unwrap(),
-        ];
-        arguments.extend(more);
-        lab.run(&arguments)
+    let compare = |more: &str| {
+        lab.run(&format!(
+            "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 100ms --out {} {more}",
+            device.path,
+            out.display()
+        ))
     };
-    compare(&[]).expect_status(0);
+    compare("").expect_status(0);
     let record = out.join("record.jsonl");
     let whole = fs::read_to_string(&record).unwrap();
     let last_trial = whole.rfind("{\"kind\":\"trial\"").unwrap();
 
     fs::write(&record, &whole[..last_trial + 40]).unwrap();
-    let study = lab.run(&["study", out.to_str().unwrap(), "--json"]).expect_status(0).json();
+    let study = lab.run(&format!("study {} --json", out.display())).expect_status(0).json();
     assert!(study["cautions"].to_string().contains("cut"), "{}", study["cautions"]);
-    compare(&[]).expect_status(2).says(&["--resume"]);
-    compare(&["--resume"]).expect_status(0);
+    compare("").expect_status(2).says(&["--resume"]);
+    compare("--resume").expect_status(0);
     assert!(trials(&out).len() >= 6, "the lost trial's block is measured again");
 
     fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
-    lab.run(&["study", out.to_str().unwrap()]).expect_status(1).says(&["line", "record"]);
+    lab.run(&format!("study {}", out.display())).expect_status(1).says(&["line", "record"]);
 }

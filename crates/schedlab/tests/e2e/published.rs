@@ -6,12 +6,8 @@ fn table(name: &str) -> String {
     format!("{}/../../data/published/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn judgements(arguments: &[&str], status: i32) -> serde_json::Value {
-    let lab = Lab::new();
-    let mut all = vec!["study"];
-    all.extend(arguments);
-    all.push("--json");
-    lab.run(&all).expect_status(status).json()
+fn judgements(words: &str, status: i32) -> serde_json::Value {
+    Lab::new().run(&format!("study {words} --json")).expect_status(status).json()
 }
 
 fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
@@ -24,7 +20,7 @@ fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
 fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
     let file = table("hdparm_io_schedulers.csv");
     for metric in ["cached_reads_mb_per_s", "buffered_disk_reads_mb_per_s"] {
-        let study = judgements(&[&file, "--arm", "scheduler", "--metric", metric, "--workload", "machine"], 0);
+        let study = judgements(&format!("{} --arm scheduler --metric {} --workload machine", file, metric), 0);
         let verdicts = verdicts(&study);
         assert_eq!(verdicts.len(), 6, "three schedulers against none on two machines");
         assert!(verdicts.iter().all(|(.., verdict)| verdict == "inconclusive"), "{metric}: {verdicts:?}");
@@ -35,8 +31,7 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 #[test]
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
-    let study =
-        judgements(&[&file, "--arm", "setting", "--metric", "kflops", "--block", "reps", "--baseline", "default"], 0);
+    let study = judgements(&format!("{} --arm setting --metric kflops --block reps --baseline default", file), 0);
     let summary = study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
     // Computed apart: python3 -c 'import statistics as s; x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x), s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
@@ -49,17 +44,10 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
 fn a_row_whose_switch_failed_is_void() {
     let file = table("kyber_mdelay_100ms.csv");
     let study = judgements(
-        &[
-            &file,
-            "--arm",
-            "requested",
-            "--metric",
-            "buffered_disk_reads_mb_per_s",
-            "--baseline",
-            "none",
-            "--void-if",
-            "write_error",
-        ],
+        &format!(
+            "{} --arm requested --metric buffered_disk_reads_mb_per_s --baseline none --void-if write_error",
+            file
+        ),
         3,
     );
     let bfq = study["judgements"].as_array().unwrap().iter().find(|j| j["arm"] == "bfq").unwrap();
@@ -71,17 +59,10 @@ fn a_row_whose_switch_failed_is_void() {
 fn one_run_each_gives_ratios_without_intervals() {
     let lab = Lab::new();
     let postmark = lab
-        .run(&[
-            "study",
-            &table("wpcas_postmark.csv"),
-            "--arm",
-            "scheduler",
-            "--metric",
-            "throughput_kbit_per_s",
-            "--baseline",
-            "as",
-            "--json",
-        ])
+        .run(&format!(
+            "study {} --arm scheduler --metric throughput_kbit_per_s --baseline as --json",
+            table("wpcas_postmark.csv")
+        ))
         .expect_status(0)
         .json();
     let wpcas = postmark["judgements"].as_array().unwrap().iter().find(|j| j["arm"] == "wpcas").unwrap().clone();
@@ -93,7 +74,7 @@ fn one_run_each_gives_ratios_without_intervals() {
         ("pgbench_tpcb.csv", "scheduler", "tps_excluding_connections"),
         ("rhel4_oracle_relative.csv", "scheduler", "relative_throughput_to_cfq"),
     ] {
-        let study = judgements(&[&table(file), "--arm", arm, "--metric", metric], 0);
+        let study = judgements(&format!("{} --arm {} --metric {}", table(file), arm, metric), 0);
         assert!(verdicts(&study).iter().all(|(.., v)| v == "inconclusive"), "{file}: {study}");
     }
 }
@@ -101,8 +82,8 @@ fn one_run_each_gives_ratios_without_intervals() {
 #[test]
 fn a_wrong_column_names_the_nearest_one() {
     let lab = Lab::new();
-    lab.run(&["study", &table("pgbench_tpcb.csv"), "--arm", "schedular", "--metric", "clients"])
+    lab.run(&format!("study {} --arm schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
-    lab.run(&["study", &table("pgbench_tpcb.csv")]).expect_status(2).says(&["--arm", "--metric", "scheduler"]);
+    lab.run(&format!("study {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&["--arm", "--metric", "scheduler"]);
 }
