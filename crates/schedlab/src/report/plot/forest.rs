@@ -108,10 +108,10 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
     low - pad..high + pad
 }
 
-/// The margin as logarithms of ratios.
+/// The margin as logarithms of ratios: equally far either way, as the verdicts have it.
 fn band(margin: f64) -> Range<f64> {
     let margin = if margin.is_finite() { margin.clamp(0.0, 0.95) } else { 0.0 };
-    (1.0 - margin).ln()..(1.0 + margin).ln()
+    -margin.ln_1p()..margin.ln_1p()
 }
 
 fn interval(
