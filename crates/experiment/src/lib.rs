@@ -4,7 +4,16 @@
 //! concluded on one machine can be recomputed on any other, years later, from the record alone.
 #![forbid(unsafe_code)]
 
+pub mod advice;
+pub mod decider;
+pub mod judge;
 pub mod metric;
 pub mod plan;
 pub mod record;
+pub mod samples;
+pub mod schedule;
+pub mod stats;
 pub mod study;
+
+pub use decider::Decider;
+pub use study::{Options, study, study_samples};

@@ -8,6 +8,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod check;
+mod compact;
+mod read;
+mod units;
+
+pub use compact::{parse_arm, parse_arms, parse_workload, parse_workloads};
+pub use read::PlanError;
+pub use units::{parse_duration_s, parse_percent};
+
 /// The version of the plan's and record's schema that this build writes.
 pub const SCHEMA: u32 = 1;
 

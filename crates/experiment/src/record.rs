@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 
+mod finite;
+mod parse;
+mod void;
+
+pub use parse::{Cut, Record, RecordError};
+
 /// One line of record.jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -68,12 +74,13 @@ pub struct Observation {
     /// Length of the measured window in nanoseconds.
     pub duration_ns: u64,
     /// Value of each metric, in the unit of its name.
+    #[serde(with = "finite")]
     pub metrics: BTreeMap<String, f64>,
     /// Latency curves: of all requests, of reads, of writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyCurve>,
     /// What the device and the system counted meanwhile (`device_read_bytes`, `issued_read_bytes`, `steal_share`, …).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, with = "finite", skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// What invalidates this trial, or one metric of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

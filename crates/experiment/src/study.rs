@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::metric::Direction;
 use crate::plan::Criteria;
 
+mod build;
+
+pub use build::{Options, study, study_samples};
+
+/// The version of study.json that this build writes.
+pub const SCHEMA: u32 = 1;
+
 /// A conclusion about one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,1 +1,24 @@
-//! The machine.
+//! The machine: its devices, their settings and the journal of them, and the load that is put on them.
+//!
+//! The only crate that writes to the machine. Every path goes through a [`Root`], every change of a setting through a [`Guard`],
+//! and every workload that writes through a [`Claim`].
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod consent;
+pub mod device;
+pub mod engine;
+pub mod environment;
+mod error;
+mod journal;
+pub mod loopdev;
+pub mod modules;
+pub mod probe;
+mod root;
+pub mod settings;
+
+pub use consent::{Claim, Obstacle, check_writable, obstacles};
+pub use device::Device;
+pub use error::Error;
+pub use loopdev::LoopDevice;
+pub use root::Root;
+pub use settings::{Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};

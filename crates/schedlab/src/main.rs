@@ -1,5 +1,49 @@
 //! The laboratory for Linux schedulers.
-#[expect(dead_code, reason = "the commands that call the renderers arrive with the command line")]
-mod report;
+//!
+//! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What an exit status means stands
+//! in `failure`.
 
-fn main() {}
+mod arena;
+mod cli;
+mod command;
+mod conduct;
+mod failure;
+mod foreign;
+mod progress;
+mod report;
+mod signals;
+mod store;
+mod words;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use host::Root;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let root = Root::real().with_state_dir(&cli.state_dir);
+    match dispatch(&root, &cli.command) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("schedlab: {error:#}");
+            ExitCode::from(failure::status_of(&error))
+        }
+    }
+}
+
+fn dispatch(root: &Root, command: &Command) -> Result<u8> {
+    match command {
+        Command::Devices(args) => command::devices::run(root, args),
+        Command::List(args) => command::list::run(root, args),
+        Command::Compare(args) => command::experiment::compare(root, args),
+        Command::Run(args) => command::experiment::run(root, args),
+        Command::Study(args) => command::study::study(args),
+        Command::Report(args) => command::study::report(args),
+        Command::Restore(args) => command::restore::run(root, args),
+        Command::Bench(_) => Ok(0),
+    }
+}

@@ -1,1 +1,28 @@
-//! Client programs as pure step generators.
+//! Client programs as pure step generators, and the table of the workloads that schedlab knows.
+//!
+//! A client is a value: it is asked for its next step and hears how the last one went. It owns no clock, file or thread, so
+//! the same client drives a real disk, a simulated one, or a kernel in virtual time, and one seed gives one sequence of
+//! steps everywhere. Whatever executes the steps lives elsewhere (on a real machine: the load engine of crate `host`).
+//!
+//! Adding a workload takes its own file and one row of [`WORKLOADS`]; parsing, help, checks, lists and the laws in
+//! `tests/` follow from the row.
+#![forbid(unsafe_code)]
+
+mod client;
+mod dss;
+mod hdparm;
+mod iozone;
+mod kind;
+mod mixed;
+mod params;
+mod random;
+mod rng;
+mod sequential;
+mod table;
+mod unit;
+
+pub use client::{Client, Step};
+pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
+pub use params::{PARAMS, Param, ParamError, Params, Phase};
+pub use table::{WORKLOADS, describe, find};
+pub use unit::{parse_duration_ns, parse_size, show_duration, show_size};

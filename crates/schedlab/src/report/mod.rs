@@ -8,7 +8,7 @@ mod csv;
 #[cfg(test)]
 mod fixture;
 mod html;
-mod json;
+pub(crate) mod json;
 mod markdown;
 mod number;
 mod plot;
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use experiment::record::{End, Header, Note, Trial};
+use experiment::record::{End, Header, Note, Record, Trial};
 use experiment::study::Study;
 
 /// What a report shows of the record. A study of foreign data has none.
@@ -35,6 +35,13 @@ pub(crate) struct Evidence<'a> {
     pub(crate) notes: &'a [Note],
     /// How the experiment ended; none: it was cut off.
     pub(crate) end: Option<&'a End>,
+}
+
+impl<'a> Evidence<'a> {
+    /// What a record shows.
+    pub(crate) fn of(record: &'a Record) -> Evidence<'a> {
+        Evidence { header: &record.header, trials: &record.trials, notes: &record.notes, end: record.end.as_ref() }
+    }
 }
 
 /// Writes study.json, report.html, report.md, judgements.csv and, where there is a record, trials.csv into `dir`.

@@ -1,0 +1,36 @@
+# Two commands: `make demo` does the main job, `make test` proves it. Both install what is missing (scripts/need).
+DEVICE     ?= loop:512M
+SCHEDULERS ?= none,mq-deadline,kyber,bfq
+WORKLOAD   ?= oltp,mixed
+BUDGET     ?= 80s
+OUT        ?= out/demo
+SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: demo test lint build clean help
+help:
+	@echo 'make demo   compare the I/O schedulers of this kernel on a temporary loop device, and write a report (about 2 minutes)'
+	@echo '            of your own disk:  make demo DEVICE=/dev/sdb WORKLOAD=randread     (reads only: no data is touched)'
+	@echo 'make test   run every check and test'
+
+build:
+	@scripts/need build
+	cargo build --release --locked
+
+demo: build
+	@scripts/need demo
+	rm -rf $(OUT)
+	$(SUDO) target/release/schedlab compare --device $(DEVICE) --schedulers $(SCHEDULERS) --workload $(WORKLOAD) \
+		--budget $(BUDGET) --out $(OUT)
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+test:
+	@scripts/need build test
+	$(MAKE) lint
+	cargo test --workspace --locked
+
+clean:
+	cargo clean
+	rm -rf out

@@ -1,0 +1,182 @@
+//! From verdicts to what to do: per workload, and for everything that was measured.
+//!
+//! **Per workload**, on its primary metric: the arm judged better with the largest estimate; if none is better, the baseline
+//! stays, since changing a setting has to earn its place; if all evidence is void, no advice.
+//!
+//! **For all workloads together**: what every workload says, if they agree. Otherwise an arm that is better somewhere and
+//! nowhere a risk: in every other workload it is better, equivalent, or inconclusive with an estimate not below the baseline by
+//! more than the margin. Among several, the one better in most workloads, then with the largest mean log gain. Otherwise
+//! none, and the sentence says which arm for which workload.
+
+use crate::metric::Direction;
+use crate::plan::{Criteria, Method};
+use crate::study::{Judgement, Recommendation, Verdict, WorkloadAdvice};
+
+mod words;
+
+use words::Words;
+
+/// The recommendation from the judgements of all workloads; `direction` tells which way a metric is better.
+pub fn recommend(
+    judgements: &[Judgement],
+    workloads: &[String],
+    criteria: &Criteria,
+    direction: &dyn Fn(&str) -> Direction,
+) -> Recommendation {
+    let cases: Vec<Case> = workloads
+        .iter()
+        .map(|workload| {
+            let primary = judgements.iter().filter(|j| j.primary && j.workload == *workload).collect();
+            Case { workload, judgements: primary, words: Words { criteria, direction } }
+        })
+        .collect();
+    let advice: Vec<WorkloadAdvice> = cases.iter().map(Case::advice).collect();
+    let (arm, sentence) = overall(&cases, &advice, criteria);
+    Recommendation { arm, sentence, workloads: advice }
+}
+
+/// The judgements of one workload on its primary metric.
+struct Case<'a> {
+    workload: &'a str,
+    judgements: Vec<&'a Judgement>,
+    words: Words<'a>,
+}
+
+impl<'a> Case<'a> {
+    fn better(&self) -> Vec<&'a Judgement> {
+        let mut better: Vec<&Judgement> =
+            self.judgements.iter().copied().filter(|judgement| judgement.verdict == Verdict::Better).collect();
+        better.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
+        better
+    }
+
+    fn of(&self, arm: &str) -> Option<&'a Judgement> {
+        self.judgements.iter().copied().find(|judgement| judgement.arm == arm)
+    }
+
+    fn advice(&self) -> WorkloadAdvice {
+        let metric = self.judgements.first().map(|judgement| judgement.metric.clone()).unwrap_or_default();
+        let (arm, why) = self.choice();
+        WorkloadAdvice { workload: self.workload.to_string(), metric, arm, why }
+    }
+
+    fn choice(&self) -> (Option<String>, String) {
+        let Some(any) = self.judgements.first() else {
+            return (None, format!("No advice for {}: there is nothing to compare.", self.workload));
+        };
+        let better = self.better();
+        if let Some(best) = better.first() {
+            let mut why = format!("Use {} for {}: {}.", best.arm, self.workload, self.words.gain_phrase(best));
+            for other in &better[1..] {
+                why += &format!(" {} is better too: {}.", other.arm, self.words.gain_phrase(other));
+            }
+            let rivals = self.judgements.iter().filter(|j| j.verdict == Verdict::Inconclusive);
+            for rival in rivals.filter(|rival| self.words.gain(rival) > self.words.gain(best)) {
+                why += &format!(" {} {}.", rival.arm, self.words.state(rival));
+            }
+            return (Some(best.arm.clone()), why);
+        }
+        if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void) {
+            let reason = self.judgements.iter().find_map(|judgement| judgement.reasons.first());
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            return (None, format!("No advice for {}: the evidence is void{reason}.", self.workload));
+        }
+        let states: Vec<String> =
+            self.judgements.iter().map(|j| format!("{} {}", j.arm, self.words.state(j))).collect();
+        let why = format!(
+            "Keep {} for {}: nothing was shown to be better{}; {}.",
+            any.baseline,
+            self.workload,
+            self.words.by_more_than_margin(),
+            states.join(", ")
+        );
+        (Some(any.baseline.clone()), why)
+    }
+
+    /// Whether `arm` may be used here without a loss that the evidence points to.
+    fn no_risk(&self, arm: &str, margin: f64) -> bool {
+        self.of(arm).is_some_and(|judgement| match judgement.verdict {
+            Verdict::Better | Verdict::Equivalent => true,
+            Verdict::Inconclusive => self.words.gain(judgement) >= -margin,
+            Verdict::Worse | Verdict::Void => false,
+        })
+    }
+}
+
+fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -> (Option<String>, String) {
+    let (Some(first), Some(case)) = (advice.first(), cases.first()) else {
+        return (None, "No advice: nothing was measured.".to_string());
+    };
+    if advice.len() == 1 {
+        return (first.arm.clone(), first.why.clone());
+    }
+    let baseline = case.judgements.first().map(|judgement| judgement.baseline.clone());
+    if first.arm.is_some() && first.arm == baseline && advice.iter().all(|other| other.arm == first.arm) {
+        let names: Vec<&str> = advice.iter().map(|advice| advice.workload.as_str()).collect();
+        let margin = case.words.by_more_than_margin();
+        let arm = baseline.unwrap_or_default();
+        return (
+            Some(arm.clone()),
+            format!("Keep {arm}: nothing was shown to be better{margin} for {}.", names.join(", ")),
+        );
+    }
+    match best_everywhere(cases, criteria.margin.ln_1p()) {
+        Some(arm) => {
+            let phrases: Vec<String> = cases.iter().map(|case| case.phrase(&arm)).collect();
+            (Some(arm.clone()), format!("Use {arm}: {}.", phrases.join("; ")))
+        }
+        None => (None, disagreement(advice, baseline.as_deref())),
+    }
+}
+
+impl Case<'_> {
+    /// What an arm does for this workload, as part of the sentence about all workloads.
+    fn phrase(&self, arm: &str) -> String {
+        let Some(judgement) = self.of(arm) else { return format!("not measured for {}", self.workload) };
+        match judgement.verdict {
+            Verdict::Better => format!("for {} {}", self.workload, self.words.gain_phrase(judgement)),
+            _ => format!("for {} it {}", self.workload, self.words.state(judgement)),
+        }
+    }
+}
+
+fn best_everywhere(cases: &[Case<'_>], margin: f64) -> Option<String> {
+    let mut candidates: Vec<(usize, f64, &str)> = Vec::new();
+    for judgement in cases.iter().flat_map(|case| case.better()) {
+        let arm = judgement.arm.as_str();
+        if candidates.iter().any(|(_, _, known)| *known == arm) || !cases.iter().all(|case| case.no_risk(arm, margin)) {
+            continue;
+        }
+        let here: Vec<(&Case, &Judgement)> = cases.iter().filter_map(|case| Some((case, case.of(arm)?))).collect();
+        let better = here.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Better).count();
+        let gain: f64 = here.iter().map(|(case, judgement)| case.words.gain(judgement)).sum();
+        candidates.push((better, gain, arm));
+    }
+    candidates.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.total_cmp(&a.1)));
+    candidates.first().map(|(_, _, arm)| arm.to_string())
+}
+
+fn disagreement(advice: &[WorkloadAdvice], baseline: Option<&str>) -> String {
+    let each: Vec<String> = advice
+        .iter()
+        .map(|advice| match advice.arm.as_deref() {
+            Some(arm) if Some(arm) == baseline => format!("keep {arm} for {}", advice.workload),
+            Some(arm) => format!("use {arm} for {}", advice.workload),
+            None => format!("no advice for {} (its evidence is void)", advice.workload),
+        })
+        .collect();
+    format!("No single choice suits all: {}.", each.join(", "))
+}
+
+impl Words<'_> {
+    fn by_more_than_margin(&self) -> String {
+        match self.criteria.method {
+            Method::ThreeSigma => " by the three-sigma rule".to_string(),
+            _ if self.criteria.margin == 0.0 => String::new(),
+            _ => format!(" by more than {}", words::percent(self.criteria.margin)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Numbers of a judgement as a tired person reads them.
+
+use crate::metric::Direction;
+use crate::plan::{Criteria, Method};
+use crate::study::{Judgement, Verdict};
+
+/// What the sentences need to know beside the judgement.
+pub(super) struct Words<'a> {
+    pub(super) criteria: &'a Criteria,
+    pub(super) direction: &'a dyn Fn(&str) -> Direction,
+}
+
+impl Words<'_> {
+    /// The log ratio, turned so that more is better; 0 without an estimate.
+    pub(super) fn gain(&self, judgement: &Judgement) -> f64 {
+        let log = judgement.ratio.map_or(0.0, f64::ln);
+        match (self.direction)(&judgement.metric) {
+            Direction::HigherIsBetter => log,
+            Direction::LowerIsBetter => -log,
+        }
+    }
+
+    /// `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
+    pub(super) fn gain_phrase(&self, judgement: &Judgement) -> String {
+        let (Some(ratio), Some(low), Some(high)) = (judgement.ratio, judgement.low, judgement.high) else {
+            return self.change(judgement).unwrap_or_default();
+        };
+        let baseline = &judgement.baseline;
+        let sure = self.sure();
+        if ratio >= 2.0 {
+            let noun = noun(&judgement.metric);
+            return format!("{ratio:.1} times the {noun} of {baseline} (between {low:.1} and {high:.1} times, {sure})");
+        }
+        let (mut near, mut far) = ((low - 1.0).abs(), (high - 1.0).abs());
+        if near > far {
+            std::mem::swap(&mut near, &mut far);
+        }
+        let change = self.change(judgement).unwrap_or_default();
+        format!("{change} than {baseline} (between {} and {}, {sure})", percent(near), percent(far))
+    }
+
+    /// The verdict on an arm that is not better, as the rest of a sentence that begins with the arm's name.
+    pub(super) fn state(&self, judgement: &Judgement) -> String {
+        let so_far = self.change(judgement);
+        match judgement.verdict {
+            Verdict::Better => format!("is better ({})", so_far.unwrap_or_default()),
+            Verdict::Worse => format!("is worse ({})", so_far.unwrap_or_default()),
+            Verdict::Equivalent => format!("is equivalent (within {})", percent(self.criteria.margin)),
+            Verdict::Void => "has void evidence".to_string(),
+            Verdict::Inconclusive => {
+                let so_far = so_far.map(|change| format!(" ({change} so far)")).unwrap_or_default();
+                let more = match judgement.more_blocks {
+                    Some(1) => "; about 1 more block would probably settle it".to_string(),
+                    Some(more) => format!("; about {more} more blocks would probably settle it"),
+                    None => String::new(),
+                };
+                format!("is undecided{so_far}{more}")
+            }
+        }
+    }
+
+    /// `12 % more IO/s`, `3 % lower p99 latency`.
+    fn change(&self, judgement: &Judgement) -> Option<String> {
+        let ratio = judgement.ratio?;
+        let rate = (self.direction)(&judgement.metric) == Direction::HigherIsBetter;
+        let word = match (ratio >= 1.0, rate) {
+            (true, true) => "more",
+            (false, true) => "less",
+            (true, false) => "higher",
+            (false, false) => "lower",
+        };
+        Some(format!("{} {word} {}", percent((ratio - 1.0).abs()), noun(&judgement.metric)))
+    }
+
+    fn sure(&self) -> String {
+        match self.criteria.method {
+            Method::Anytime | Method::Fixed => format!("{} sure", percent(1.0 - self.criteria.alpha)),
+            Method::ThreeSigma => "by the three-sigma rule, whose error is unknown".to_string(),
+        }
+    }
+}
+
+/// A fraction as percent with about two digits: `12 %`, `1.3 %`, `0.05 %`.
+pub(super) fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let decimals = if percent >= 9.95 {
+        0
+    } else if percent >= 0.95 || percent == 0.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{percent:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+/// What a metric counts, in words.
+fn noun(metric: &str) -> String {
+    let words = match metric {
+        "throughput_mb_per_s" => "MB/s",
+        "read_mb_per_s" => "MB/s read",
+        "write_mb_per_s" => "MB/s written",
+        "iops" => "IO/s",
+        "read_iops" => "reads/s",
+        "write_iops" => "writes/s",
+        "latency_mean_us" => "mean latency",
+        "latency_p50_us" => "median latency",
+        "latency_p99_us" => "p99 latency",
+        "latency_p999_us" => "p99.9 latency",
+        "read_latency_mean_us" => "mean read latency",
+        "read_latency_p99_us" => "p99 read latency",
+        "write_latency_mean_us" => "mean write latency",
+        "write_latency_p99_us" => "p99 write latency",
+        "cpu_us_per_io" => "processor time per request",
+        foreign => foreign,
+    };
+    words.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_have_about_two_digits() {
+        for (fraction, text) in [
+            (0.1234, "12 %"),
+            (0.013, "1.3 %"),
+            (0.01, "1 %"),
+            (0.0005, "0.05 %"),
+            (0.95, "95 %"),
+            (0.0, "0 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(percent(fraction), text);
+        }
+    }
+
+    #[test]
+    fn every_metric_of_our_own_has_words_of_its_own() {
+        for metric in crate::metric::METRICS {
+            assert!(!noun(metric.name).contains(" us") && !noun(metric.name).contains("per s"), "{}", metric.name);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What counts and what does not: from the samples of one metric to the log values of an arm and its baseline.
+//!
+//! A block counts when both the arm and the baseline have a valid value in it. What is left out is counted and named with
+//! its first example; nothing disappears. Several valid values of one arm in one block (foreign tables have them) are
+//! averaged on the log scale, so that a block stays one unit of evidence.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::samples::Sample;
+use crate::stats::Moments;
+
+/// The evidence about one arm.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Evidence {
+    /// Log values of the arm: one per counted block, or all where there are no blocks.
+    pub(super) arm: Vec<f64>,
+    /// Log values of the baseline: in the same blocks, or all.
+    pub(super) baseline: Vec<f64>,
+    /// Whether the two are pairs.
+    pub(super) paired: bool,
+    /// How many blocks (or observations) there are, void ones included.
+    pub(super) total: u32,
+    /// How many of them are void.
+    pub(super) void: u32,
+    /// What was left out and why.
+    pub(super) reasons: Vec<String>,
+}
+
+impl Evidence {
+    /// log(arm / baseline) of each block; empty where there are no blocks.
+    pub(super) fn log_ratios(&self) -> Vec<f64> {
+        if !self.paired {
+            return Vec::new();
+        }
+        self.arm.iter().zip(&self.baseline).map(|(arm, baseline)| arm - baseline).collect()
+    }
+}
+
+/// All samples of one metric of one workload, sorted by arm and block.
+pub(super) struct Cells<'a> {
+    by_arm: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
+    paired: bool,
+}
+
+#[derive(Default)]
+struct Cell<'a> {
+    valid: Vec<f64>,
+    invalid: Vec<&'a Sample>,
+}
+
+impl<'a> Cells<'a> {
+    /// Sorts the samples. If any of them has no block, none is taken to have one.
+    pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
+        let paired = samples.iter().all(|sample| sample.block.is_some());
+        let mut by_arm: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
+        for sample in samples {
+            let block = if paired { sample.block.unwrap_or_default() } else { 0 };
+            let cell = by_arm.entry(&sample.arm).or_default().entry(block).or_default();
+            if sample.voids.is_empty() && sample.value.is_finite() && sample.value > 0.0 {
+                cell.valid.push(sample.value.ln());
+            } else {
+                cell.invalid.push(sample);
+            }
+        }
+        Cells { by_arm, paired }
+    }
+
+    /// Whether there are blocks.
+    pub(super) fn paired(&self) -> bool {
+        self.paired
+    }
+
+    /// The evidence about `arm` against `baseline`.
+    pub(super) fn evidence(&self, arm: &str, baseline: &str) -> Evidence {
+        let nothing = BTreeMap::new();
+        let arms = self.by_arm.get(arm).unwrap_or(&nothing);
+        let baselines = self.by_arm.get(baseline).unwrap_or(&nothing);
+        for (name, cells) in [(arm, arms), (baseline, baselines)] {
+            if cells.is_empty() {
+                let reasons = vec![format!("there is no value of {name}")];
+                return Evidence { paired: self.paired, reasons, ..Evidence::default() };
+            }
+        }
+        if self.paired { pairs(arms, baselines, baseline) } else { groups(&arms[&0], &baselines[&0]) }
+    }
+}
+
+fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, baseline: &str) -> Evidence {
+    let mut evidence = Evidence { paired: true, ..Evidence::default() };
+    let mut left_out = LeftOut::default();
+    let (mut incomplete, mut beside) = (0, 0);
+    for (block, cell) in arms {
+        let Some(base) = baselines.get(block) else {
+            incomplete += 1;
+            continue;
+        };
+        evidence.total += 1;
+        if cell.valid.is_empty() || base.valid.is_empty() {
+            evidence.void += 1;
+            for empty in [cell, base].into_iter().filter(|cell| cell.valid.is_empty()) {
+                left_out.add(*block, &empty.invalid);
+            }
+        } else {
+            beside += cell.invalid.len() + base.invalid.len();
+            evidence.arm.push(Moments::of(&cell.valid).mean);
+            evidence.baseline.push(Moments::of(&base.valid).mean);
+        }
+    }
+    evidence.reasons = left_out.sentences(&format!("of {} blocks void", evidence.total), true);
+    if incomplete > 0 {
+        evidence.reasons.push(format!("{incomplete} without a trial of {baseline} in the same block, left out"));
+    }
+    if beside > 0 {
+        evidence.reasons.push(format!("{beside} void beside valid trials in the same blocks, left out"));
+    }
+    evidence
+}
+
+fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
+    let mut left_out = LeftOut::default();
+    for (i, sample) in arm.invalid.iter().chain(&baseline.invalid).enumerate() {
+        left_out.add(i as u32, &[sample]);
+    }
+    let void = arm.invalid.len() + baseline.invalid.len();
+    let total = void + arm.valid.len() + baseline.valid.len();
+    Evidence {
+        arm: arm.valid.clone(),
+        baseline: baseline.valid.clone(),
+        paired: false,
+        total: total as u32,
+        void: void as u32,
+        reasons: left_out.sentences(&format!("of {total} observations void"), false),
+    }
+}
+
+/// What was left out, by class of reason: the blocks, and the first example.
+#[derive(Default)]
+struct LeftOut(BTreeMap<String, (BTreeSet<u32>, String)>);
+
+impl LeftOut {
+    fn add(&mut self, block: u32, samples: &[&Sample]) {
+        for sample in samples {
+            let mut classes: Vec<(String, String)> =
+                sample.voids.iter().map(|void| (void.class().to_string(), void.to_string())).collect();
+            if classes.is_empty() {
+                let detail = format!("{} is {}", sample.metric, sample.value);
+                classes.push((
+                    "a value that cannot be put on a log scale (zero, negative or not finite)".to_string(),
+                    detail,
+                ));
+            }
+            for (class, detail) in classes {
+                let detail = if detail == class { String::new() } else { format!(": {detail}") };
+                let example = format!("{}{detail}", sample.arm);
+                self.0.entry(class).or_insert_with(|| (BTreeSet::new(), with_block(sample, example))).0.insert(block);
+            }
+        }
+    }
+
+    fn sentences(self, what: &str, blocks: bool) -> Vec<String> {
+        let mut classes: Vec<_> = self.0.into_iter().collect();
+        classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));
+        let sentence = |(class, (places, example)): (String, (BTreeSet<u32>, String))| {
+            let first = if blocks && places.len() > 1 { "first in " } else { "in " };
+            format!("{} {what}: {class} ({first}{example})", places.len())
+        };
+        classes.into_iter().map(sentence).collect()
+    }
+}
+
+fn with_block(sample: &Sample, example: String) -> String {
+    match sample.block {
+        Some(block) => format!("block {block}, {example}"),
+        None => example,
+    }
+}

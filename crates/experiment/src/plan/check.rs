@@ -1,0 +1,193 @@
+//! What a plan must be before anything is measured.
+//!
+//! Everything here can be known without the machine; whether the device exists or the kernel has the scheduler is asked by
+//! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
+
+use super::read::nearest;
+use super::{Plan, PlanError, SCHEMA};
+
+impl Plan {
+    /// Checks all that can be checked without the machine.
+    ///
+    /// # Errors
+    /// The first thing found wrong, with what would be right.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.schema != SCHEMA {
+            return Err(PlanError::Schema { found: i64::from(self.schema), known: SCHEMA });
+        }
+        if self.device.trim().is_empty() {
+            return Err(value("device", "is empty", "name one, e.g. device = \"sdb\" or \"loop:512M\""));
+        }
+        self.check_names()?;
+        self.check_budget()?;
+        self.check_shares()
+    }
+
+    /// The arm that the others are compared with: the one named, else the first.
+    ///
+    /// # Panics
+    /// If the plan has no arms, which [`Plan::check`] refuses.
+    pub fn baseline(&self) -> &str {
+        match &self.baseline {
+            Some(name) => name,
+            None => &self.arms.first().expect("a checked plan has arms").name,
+        }
+    }
+
+    fn check_names(&self) -> Result<(), PlanError> {
+        let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        unique("arm", &arms, "")?;
+        let labels: Vec<&str> = self.workloads.iter().map(|workload| workload.name.as_str()).collect();
+        unique("workload", &labels, "")?;
+        if arms.len() < 2 {
+            let remedy = "a comparison needs at least two (the baseline is one of them), e.g. none and mq-deadline";
+            return Err(value("the list of arms", format!("has {}", arms.len()), remedy));
+        }
+        if labels.is_empty() {
+            return Err(value("the list of workloads", "is empty", "add one, e.g. oltp"));
+        }
+        for arm in &self.arms {
+            if arm.scheduler.trim().is_empty() {
+                let what = format!("the scheduler of arm `{}`", arm.name);
+                return Err(value(what, "is empty", "name one, e.g. scheduler = \"mq-deadline\""));
+            }
+        }
+        for workload in &self.workloads {
+            if workload.kind.trim().is_empty() {
+                let what = format!("the kind of workload `{}`", workload.name);
+                return Err(value(what, "is empty", "name one, e.g. kind = \"oltp\""));
+            }
+        }
+        match &self.baseline {
+            Some(name) if !arms.contains(&name.as_str()) => Err(PlanError::NoSuchName {
+                what: "arm",
+                name: name.clone(),
+                nearest: nearest(name, arms.iter().copied()),
+                known: arms.iter().map(|arm| arm.to_string()).collect(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_budget(&self) -> Result<(), PlanError> {
+        let time_s = self.budget.time_s;
+        if !(time_s.is_finite() && time_s > 0.0) {
+            return Err(value("budget.time_s", format!("is {time_s}"), "give seconds above 0, e.g. 60"));
+        }
+        if self.budget.blocks == Some(0) {
+            return Err(value("budget.blocks", "is 0", "give at least 1, or leave it out to be limited by time only"));
+        }
+        if self.trial.duration_ms == Some(0) {
+            return Err(value("trial.duration_ms", "is 0", "give milliseconds above 0, e.g. 1000"));
+        }
+        Ok(())
+    }
+
+    fn check_shares(&self) -> Result<(), PlanError> {
+        let criteria = &self.criteria;
+        within("criteria.margin", criteria.margin, 0.0, 0.999, "a fraction from 0 to below 1, e.g. 0.01 for 1 %")?;
+        within("criteria.alpha", criteria.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05")?;
+        within("criteria.max_void_share", criteria.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")?;
+        let limits = &self.limits;
+        within("limits.foreign_io_share", limits.foreign_io_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.05")?;
+        within("limits.reached_share", limits.reached_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.9")?;
+        within("limits.steal_share", limits.steal_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.1")
+    }
+}
+
+/// Refuses empty and repeated names, and those that would break a line of a report.
+pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(), PlanError> {
+    for (i, name) in names.iter().enumerate() {
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            let remedy = "give it a name of printable characters, e.g. quick";
+            return Err(value(format!("{what} {}", i + 1), "has no printable name", remedy));
+        }
+        if names[..i].contains(name) {
+            return Err(PlanError::Duplicate { what, name: name.to_string(), hint: hint.to_string() });
+        }
+    }
+    Ok(())
+}
+
+fn within(what: &str, found: f64, low: f64, high: f64, remedy: &str) -> Result<(), PlanError> {
+    // A comparison with NaN is false, so NaN is refused too.
+    if found >= low && found <= high {
+        Ok(())
+    } else {
+        Err(value(what, format!("is {found}"), format!("give {remedy}")))
+    }
+}
+
+fn value(what: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> PlanError {
+    PlanError::Value { what: what.into(), problem: problem.into(), remedy: remedy.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arm, Plan, PlanError, WorkloadSpec, parse_arm, parse_workload};
+
+    fn plan() -> Plan {
+        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        plan.arms = ["none", "kyber", "bfq"].map(|word| parse_arm(word).unwrap()).to_vec();
+        plan.workloads = vec![parse_workload("oltp").unwrap()];
+        plan
+    }
+
+    fn refused(change: impl FnOnce(&mut Plan)) -> PlanError {
+        let mut plan = plan();
+        plan.check().unwrap();
+        change(&mut plan);
+        plan.check().unwrap_err()
+    }
+
+    #[test]
+    fn the_baseline_is_the_first_arm_unless_named() {
+        let mut plan = plan();
+        assert_eq!(plan.baseline(), "none");
+        plan.baseline = Some("bfq".to_string());
+        plan.check().unwrap();
+        assert_eq!(plan.baseline(), "bfq");
+    }
+
+    #[test]
+    fn a_baseline_that_is_no_arm_is_refused_with_the_nearest_name() {
+        let error = refused(|plan| plan.baseline = Some("kybr".to_string()));
+        assert!(matches!(&error, PlanError::NoSuchName { nearest: Some(n), .. } if n == "kyber"), "{error}");
+    }
+
+    #[test]
+    fn names_must_be_unique_and_there_must_be_something_to_compare() {
+        let twice = |plan: &mut Plan| plan.arms.push(Arm { ..plan.arms[0].clone() });
+        assert!(matches!(refused(twice), PlanError::Duplicate { what: "arm", .. }));
+        let twice = |plan: &mut Plan| plan.workloads.push(WorkloadSpec { ..plan.workloads[0].clone() });
+        assert!(matches!(refused(twice), PlanError::Duplicate { what: "workload", .. }));
+        assert!(refused(|plan| plan.arms.truncate(1)).to_string().contains("at least two"));
+        assert!(refused(|plan| plan.workloads.clear()).to_string().contains("workloads is empty"));
+        assert!(refused(|plan| plan.arms[1].name = " ".into()).to_string().contains("printable name"));
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_key_and_an_example() {
+        type Change = fn(&mut Plan);
+        let changes: [(Change, &str); 9] = [
+            (|plan| plan.criteria.margin = 1.0, "criteria.margin"),
+            (|plan| plan.criteria.margin = -0.1, "criteria.margin"),
+            (|plan| plan.criteria.margin = f64::NAN, "criteria.margin"),
+            (|plan| plan.criteria.alpha = 0.0, "criteria.alpha"),
+            (|plan| plan.criteria.alpha = 0.6, "criteria.alpha"),
+            (|plan| plan.budget.time_s = f64::INFINITY, "budget.time_s"),
+            (|plan| plan.budget.blocks = Some(0), "budget.blocks"),
+            (|plan| plan.trial.duration_ms = Some(0), "trial.duration_ms"),
+            (|plan| plan.limits.steal_share = 2.0, "limits.steal_share"),
+        ];
+        for (change, key) in changes {
+            let message = refused(change).to_string();
+            assert!(message.contains(key) && message.contains("give "), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_plan_of_another_schema_is_refused() {
+        assert!(matches!(refused(|plan| plan.schema = 2), PlanError::Schema { found: 2, known: 1 }));
+    }
+}

@@ -1,0 +1,147 @@
+//! Arms and workloads in one word, as flags of the command line write them.
+//!
+//! `[NAME=]HEAD[:KEY=VALUE]…`: an `=` before the first `:` splits off a name of one's own. One grammar for both, here rather
+//! than with the command line, so that a plan made from flags and a plan read from a file are the same values.
+
+use std::collections::BTreeMap;
+
+use super::check::unique;
+use super::{Arm, PlanError, WorkloadSpec};
+
+/// Reads an arm: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a name of its own the arm is
+/// called as it is written.
+///
+/// # Errors
+/// [`PlanError::Word`] with an example.
+pub fn parse_arm(word: &str) -> Result<Arm, PlanError> {
+    let parts = split(word, "a scheduler", "bfq:slice_idle=0 or quick=bfq:slice_idle=0")?;
+    Ok(Arm { name: parts.name, scheduler: parts.head, tunables: parts.pairs })
+}
+
+/// Reads several arms.
+///
+/// # Errors
+/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A comparison gives them names of
+/// their own, `a=none,b=none`.
+pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
+    let arms = words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    let same = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
+    let hint = same.map(|(_, name)| format!(", e.g. a={name},b={name}")).unwrap_or_default();
+    unique("arm", &names, &hint)?;
+    Ok(arms)
+}
+
+/// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter `primary=METRIC` names the
+/// metric that decides.
+///
+/// # Errors
+/// [`PlanError::Word`] with an example.
+pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
+    let mut parts = split(word, "a workload", "oltp:clients=8:block_size=8k or mine=oltp:clients=8")?;
+    let primary = parts.pairs.remove("primary");
+    Ok(WorkloadSpec { name: parts.name, kind: parts.head, primary, params: parts.pairs })
+}
+
+/// Reads several workloads.
+///
+/// # Errors
+/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same label.
+pub fn parse_workloads<S: AsRef<str>>(words: &[S]) -> Result<Vec<WorkloadSpec>, PlanError> {
+    let workloads = words.iter().map(|word| parse_workload(word.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    let labels: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
+    let same = labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label));
+    let hint = same.map(|(_, label)| format!(", e.g. first={label},second={label}")).unwrap_or_default();
+    unique("workload", &labels, &hint)?;
+    Ok(workloads)
+}
+
+struct Parts {
+    name: String,
+    head: String,
+    pairs: BTreeMap<String, String>,
+}
+
+fn split(word: &str, what: &str, example: &str) -> Result<Parts, PlanError> {
+    let refuse = |problem: String| PlanError::Word {
+        word: word.to_string(),
+        problem,
+        remedy: format!("write {what} as [NAME=]HEAD[:KEY=VALUE]…, e.g. {example}"),
+    };
+    let trimmed = word.trim();
+    let (before, _) = trimmed.split_once(':').unwrap_or((trimmed, ""));
+    let (name, rest) = match before.split_once('=') {
+        Some((name, _)) => (name.trim(), &trimmed[name.len() + 1..]),
+        None => (trimmed, trimmed),
+    };
+    let mut fields = rest.split(':');
+    let head = fields.next().unwrap_or_default().trim();
+    if name.is_empty() {
+        return Err(refuse("it has no name".to_string()));
+    }
+    if head.is_empty() {
+        return Err(refuse(format!("it names no {}", what.trim_start_matches("a "))));
+    }
+    let mut pairs = BTreeMap::new();
+    for field in fields {
+        match field.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+                if pairs.insert(key.to_string(), value.to_string()).is_some() {
+                    return Err(refuse(format!("`{key}` is given twice")));
+                }
+            }
+            _ => return Err(refuse(format!("`{field}` is not KEY=VALUE"))),
+        }
+    }
+    Ok(Parts { name: name.to_string(), head: head.to_string(), pairs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_is_a_scheduler_with_tunables_and_perhaps_a_name() {
+        let arm = parse_arm("bfq").unwrap();
+        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("bfq", "bfq", 0));
+        let arm = parse_arm("bfq:slice_idle=0:nr_requests=64").unwrap();
+        assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("bfq:slice_idle=0:nr_requests=64", "bfq"));
+        assert_eq!((arm.tunables["slice_idle"].as_str(), arm.tunables["nr_requests"].as_str()), ("0", "64"));
+        let arm = parse_arm("quick=bfq:slice_idle=0").unwrap();
+        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("quick", "bfq", 1));
+    }
+
+    #[test]
+    fn two_arms_of_one_name_are_refused_with_the_way_to_write_an_a_a_comparison() {
+        let error = parse_arms(&["none", "none"]).unwrap_err();
+        assert!(error.to_string().contains("a=none,b=none"), "{error}");
+        let arms = parse_arms(&["a=none", "b=none"]).unwrap();
+        assert_eq!((arms[0].name.as_str(), arms[1].name.as_str()), ("a", "b"));
+        assert_eq!((arms[0].scheduler.as_str(), arms[1].scheduler.as_str()), ("none", "none"));
+    }
+
+    #[test]
+    fn a_workload_has_parameters_and_may_name_the_metric_that_decides() {
+        let workload = parse_workload("mine=oltp:clients=8:primary=latency_p99_us").unwrap();
+        assert_eq!((workload.name.as_str(), workload.kind.as_str()), ("mine", "oltp"));
+        assert_eq!(workload.primary.as_deref(), Some("latency_p99_us"));
+        assert_eq!(workload.params.into_iter().collect::<Vec<_>>(), [("clients".to_string(), "8".to_string())]);
+        assert!(parse_workloads(&["oltp", "oltp"]).unwrap_err().to_string().contains("first=oltp,second=oltp"));
+    }
+
+    #[test]
+    fn words_that_cannot_be_read_say_what_is_wrong_and_give_an_example() {
+        for (word, problem) in [
+            ("", "it has no name"),
+            (":a=1", "it names no scheduler"),
+            ("=bfq", "it has no name"),
+            ("x=", "it names no scheduler"),
+            ("bfq:64", "`64` is not KEY=VALUE"),
+            ("bfq:slice_idle=", "`slice_idle=` is not KEY=VALUE"),
+            ("bfq:a=1:a=2", "`a` is given twice"),
+        ] {
+            let message = parse_arm(word).unwrap_err().to_string();
+            assert!(message.contains(problem) && message.contains("e.g. bfq:slice_idle=0"), "{word}: {message}");
+        }
+    }
+}

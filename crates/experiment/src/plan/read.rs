@@ -1,0 +1,224 @@
+//! Reading and writing plan.toml, and what can be wrong with a plan.
+//!
+//! A plan is written by hand, so its errors are for a person: the line, the word, and the nearest word that would have been
+//! right. serde already knows the words that it expects at each place; its message is taken apart here rather than keeping a
+//! second list of the fields, which would fall behind the first.
+
+use thiserror::Error;
+
+use super::{Plan, SCHEMA};
+
+/// Why a plan, or a compact form of a part of it, is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// Not TOML, or a value of the wrong kind.
+    #[error("plan, line {line}: {message}")]
+    Syntax {
+        /// Counted from 1.
+        line: usize,
+        /// What the reader of TOML found wrong.
+        message: String,
+    },
+    /// A key or a choice that does not exist.
+    #[error("plan, line {line}: there is no {what} `{word}`{}; known here: {}", did_you_mean(nearest), known.join(", "))]
+    UnknownWord {
+        /// Counted from 1.
+        line: usize,
+        /// `key` or `choice`.
+        what: &'static str,
+        /// The word as written.
+        word: String,
+        /// The known word that is most like it.
+        nearest: Option<String>,
+        /// All words known at this place.
+        known: Vec<String>,
+    },
+    /// A plan of another version.
+    #[error(
+        "plan: its schema is {found}, this build reads schema {known}; use the schedlab that wrote it, or write schema = {known}"
+    )]
+    Schema {
+        /// The version that it says.
+        found: i64,
+        /// The version of this build.
+        known: u32,
+    },
+    /// A name that should be one of the plan's own.
+    #[error("plan: there is no {what} `{name}`{}; the plan has: {}", did_you_mean(nearest), known.join(", "))]
+    NoSuchName {
+        /// What the name should be: `arm` or `workload`.
+        what: &'static str,
+        /// The name as written.
+        name: String,
+        /// The name in the plan that is most like it.
+        nearest: Option<String>,
+        /// All names of the plan.
+        known: Vec<String>,
+    },
+    /// Two parts of one name.
+    #[error("plan: two {what}s are called `{name}`; give each a name of its own{hint}")]
+    Duplicate {
+        /// `arm` or `workload`.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// How to write it, if there is something to say.
+        hint: String,
+    },
+    /// A value out of its range, or a plan that cannot be an experiment.
+    #[error("plan: {what} {problem}; {remedy}")]
+    Value {
+        /// The key or the part.
+        what: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What would be right, with an example.
+        remedy: String,
+    },
+    /// A word on the command line that cannot be read.
+    #[error("cannot read `{word}`: {problem}; {remedy}")]
+    Word {
+        /// The word as written.
+        word: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What would be right, with an example.
+        remedy: String,
+    },
+}
+
+impl Plan {
+    /// Reads and checks a plan.
+    ///
+    /// # Errors
+    /// [`PlanError`] names the line and, for a misspelt key or choice, the nearest one that exists.
+    pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
+        refuse_other_schema(text)?;
+        let plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Writes the plan, defaults filled in, so that it means the same under a later version with other defaults.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a plan has only tables, text and numbers, all of which TOML can write")
+    }
+}
+
+/// The known word most like `word`, if any is like it at all.
+pub(crate) fn nearest<'a, I: IntoIterator<Item = &'a str>>(word: &str, known: I) -> Option<String> {
+    let lower = word.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate.to_string())
+}
+
+fn did_you_mean(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|word| format!(", did you mean `{word}`?")).unwrap_or_default()
+}
+
+/// A plan of a later version may have keys that this build does not know: say that, rather than call them typos.
+fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
+    let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
+    match table.get("schema").and_then(toml::Value::as_integer) {
+        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found, known: SCHEMA }),
+        _ => Ok(()),
+    }
+}
+
+fn explain(text: &str, error: &toml::de::Error) -> PlanError {
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let message = error.message().lines().collect::<Vec<_>>().join(" ");
+    for (prefix, what) in [("unknown field", "key"), ("unknown variant", "choice")] {
+        if let Some(rest) = message.strip_prefix(prefix) {
+            let mut quoted = rest.split('`').skip(1).step_by(2).map(str::to_string);
+            if let Some(word) = quoted.next() {
+                let known: Vec<String> = quoted.collect();
+                let nearest = nearest(&word, known.iter().map(String::as_str));
+                return PlanError::UnknownWord { line, what, word, nearest, known };
+            }
+        }
+    }
+    PlanError::Syntax { line, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+device = "loop:512M"
+baseline = "none"
+
+[budget]
+time_s = 30.0
+
+[[arm]]
+name = "none"
+scheduler = "none"
+
+[[arm]]
+name = "quick"
+scheduler = "bfq"
+tunables = { slice_idle = "0" }
+
+[[workload]]
+name = "oltp"
+kind = "oltp"
+params = { clients = "8" }
+"#;
+
+    #[test]
+    fn a_plan_survives_being_written_and_read_again() {
+        let plan = Plan::from_toml(GOOD).unwrap();
+        assert_eq!(plan.arms[1].tunables["slice_idle"], "0");
+        assert_eq!(plan.budget.time_s, 30.0);
+        let written = plan.to_toml();
+        assert_eq!(Plan::from_toml(&written).unwrap(), plan, "{written}");
+        assert!(written.contains("margin = 0.01"), "defaults are written out: {written}");
+    }
+
+    #[test]
+    fn a_typo_in_a_key_names_the_line_and_the_nearest_key() {
+        let error = Plan::from_toml(&GOOD.replace("[budget]", "[bugdet]")).unwrap_err();
+        assert!(
+            matches!(&error, PlanError::UnknownWord { line: 5, word, nearest: Some(n), .. } if word == "bugdet" && n == "budget"),
+            "{error:?}"
+        );
+        let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\"")).unwrap_err();
+        assert!(
+            error.to_string().contains("line 14: there is no key `sheduler`, did you mean `scheduler`?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_typo_in_a_choice_names_the_nearest_choice() {
+        let error = Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
+        assert!(error.to_string().contains("line 23: there is no choice `anytme`, did you mean `anytime`?"), "{error}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_and_broken_toml_name_their_line() {
+        let error = Plan::from_toml(&GOOD.replace("30.0", "\"long\"")).unwrap_err();
+        assert!(matches!(error, PlanError::Syntax { line: 6, .. }), "{error:?}");
+        let error = Plan::from_toml(&GOOD.replace("\"none\"\n\n[budget]", "\"none\n\n[budget]")).unwrap_err();
+        assert!(matches!(error, PlanError::Syntax { line: 3, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_plan_of_a_later_version_is_called_so_and_its_new_keys_are_not_called_typos() {
+        let error = Plan::from_toml(&format!("schema = 7\nnew_key = 1\n{GOOD}")).unwrap_err();
+        assert_eq!(error, PlanError::Schema { found: 7, known: SCHEMA });
+    }
+
+    #[test]
+    fn a_missing_part_is_named() {
+        let error = Plan::from_toml("device = \"sda\"\n").unwrap_err();
+        assert!(error.to_string().contains("arm"), "{error}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Percentages and durations as people write them.
+//!
+//! A bare number is refused where it could mean two things: `--budget 5` is five seconds to one reader and five minutes to
+//! the next, and `--margin 1` is 1 % or 100 %.
+
+use super::PlanError;
+
+/// Reads a share: `1%`, `0.5 %`, or a fraction below 1 such as `0.01`. Gives the fraction.
+///
+/// # Errors
+/// [`PlanError::Word`] with an example.
+pub fn parse_percent(word: &str) -> Result<f64, PlanError> {
+    let refuse = |problem: &str| PlanError::Word {
+        word: word.to_string(),
+        problem: problem.to_string(),
+        remedy: "write percent or a fraction below 1, e.g. 1% or 0.01".to_string(),
+    };
+    let trimmed = word.trim();
+    let (number, scale) = match trimmed.strip_suffix('%') {
+        Some(number) => (number.trim(), 100.0),
+        None => (trimmed, 1.0),
+    };
+    let value: f64 = number.parse().map_err(|_| refuse("it is not a percentage"))?;
+    if !value.is_finite() || value < 0.0 {
+        return Err(refuse("a share is finite and not negative"));
+    }
+    if scale == 1.0 && value >= 1.0 {
+        return Err(refuse("without a % it could mean two things"));
+    }
+    Ok(value / scale)
+}
+
+/// Reads a duration: `500ms`, `60s`, `2m`, `1h`. Gives seconds, above 0.
+///
+/// # Errors
+/// [`PlanError::Word`] with the accepted units and an example.
+pub fn parse_duration_s(word: &str) -> Result<f64, PlanError> {
+    let refuse = |problem: String| PlanError::Word {
+        word: word.to_string(),
+        problem,
+        remedy: "units are ms, s, m (or min) and h, e.g. 500ms, 60s, 2m".to_string(),
+    };
+    let trimmed = word.trim();
+    let unit_at = trimmed.find(|c: char| c.is_alphabetic()).unwrap_or(trimmed.len());
+    let (number, unit) = (trimmed[..unit_at].trim(), &trimmed[unit_at..]);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "" => return Err(refuse("it has no unit".to_string())),
+        other => return Err(refuse(format!("there is no unit `{other}`"))),
+    };
+    let value: f64 = number.parse().map_err(|_| refuse("it is not a number with a unit".to_string()))?;
+    if !value.is_finite() || value <= 0.0 {
+        return Err(refuse("a duration is above 0".to_string()));
+    }
+    Ok(value * seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_percent_or_a_fraction() {
+        for (word, fraction) in
+            [("1%", 0.01), ("0.5%", 0.005), (" 2 % ", 0.02), ("0.01", 0.01), ("0", 0.0), ("150%", 1.5)]
+        {
+            assert_eq!(parse_percent(word), Ok(fraction), "{word}");
+        }
+        for word in ["1", "5", "-1%", "one", "", "%", "nan", "inf%"] {
+            let message = parse_percent(word).unwrap_err().to_string();
+            assert!(message.contains("e.g. 1% or 0.01") && message.contains(&format!("`{word}`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_duration_has_a_unit_and_comes_out_in_seconds() {
+        for (word, seconds) in [("60s", 60.0), ("2m", 120.0), ("500ms", 0.5), ("1h", 3600.0), ("1.5 min", 90.0)] {
+            assert_eq!(parse_duration_s(word), Ok(seconds), "{word}");
+        }
+        for word in ["60", "2 weeks", "s", "-1s", "0s", "", "1s2", "1us", "infs"] {
+            let message = parse_duration_s(word).unwrap_err().to_string();
+            assert!(message.contains("units are ms, s, m (or min) and h"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Reading record.jsonl, whole or cut off, and writing its lines.
+//!
+//! A crash or a full disk can cut the last line and nothing else, so exactly that is forgiven: the cut line is set aside with
+//! the place where it starts, and `--resume` truncates there. Anything unreadable before the last line was not done by a
+//! crash; guessing around it could drop trials unseen, so it is refused with its line.
+
+use thiserror::Error;
+
+use super::{End, Header, Line, Note, Trial};
+use crate::plan::SCHEMA;
+
+/// A record, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was planned, where and with what.
+    pub header: Header,
+    /// All trials, in the order in which they were made.
+    pub trials: Vec<Trial>,
+    /// What happened between them.
+    pub notes: Vec<Note>,
+    /// How the experiment ended; none if it was cut off, or resumed after its end.
+    pub end: Option<End>,
+    /// The unreadable rest of a last line that was cut off.
+    pub cut: Option<Cut>,
+    /// The last line is whole but for its line end: write one before appending.
+    pub needs_newline: bool,
+}
+
+/// A last line that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Where it starts, in bytes from the start of the file: truncate here before appending.
+    pub offset: u64,
+    /// What there is of it.
+    pub text: String,
+}
+
+/// Why a record cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// Nothing in it.
+    #[error("the record is empty: the experiment ended before its first line was written; start it again")]
+    Empty,
+    /// The first line is not a header.
+    #[error("the record does not begin with its header ({found}); is this a record.jsonl that schedlab wrote?")]
+    NoHeader {
+        /// What the first line is instead.
+        found: String,
+    },
+    /// Written by another version.
+    #[error(
+        "the record has schema {found}, this build reads schema {known}; read it with the schedlab that wrote it{}",
+        version.as_ref().map(|v| format!(" (version {v})")).unwrap_or_default()
+    )]
+    Schema {
+        /// The version that the record says.
+        found: String,
+        /// The version of this build.
+        known: u32,
+        /// The schedlab that wrote it, if it says so.
+        version: Option<String>,
+    },
+    /// A line that is not a line of a record, and is not a cut last line.
+    #[error(
+        "line {line} of the record cannot be read: {problem}; restore the file from a copy, or remove that line if you know what it was"
+    )]
+    Garbage {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl Line {
+    /// The line as text, without the line end.
+    pub fn to_json_line(&self) -> String {
+        serde_json::to_string(self).expect("a line has only text keys and numbers, all of which JSON can write")
+    }
+}
+
+impl Record {
+    /// The record of an experiment that has not begun.
+    pub fn new(header: Header) -> Record {
+        Record { header, trials: Vec::new(), notes: Vec::new(), end: None, cut: None, needs_newline: false }
+    }
+
+    /// How long after the start of the experiment the last thing was seen, in milliseconds: where its clock goes on when it is
+    /// resumed.
+    pub fn last_ms(&self) -> u64 {
+        let trials = self.trials.iter().map(|trial| trial.started_ms + trial.observation.duration_ns / 1_000_000);
+        let notes = self.notes.iter().map(|note| note.at_ms);
+        trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// [`RecordError`] when it is empty, of another version, or unreadable anywhere but in a cut last line.
+    pub fn parse(text: &str) -> Result<Record, RecordError> {
+        Record::from_bytes(text.as_bytes())
+    }
+
+    /// Reads a record from bytes: a line may be cut inside a character.
+    ///
+    /// # Errors
+    /// As [`Record::parse`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Record, RecordError> {
+        let mut lines = split_lines(bytes).filter(|line| !line.content.trim_ascii().is_empty());
+        let first = lines.next().ok_or(RecordError::Empty)?;
+        let mut record = Record {
+            header: read_header(&first)?,
+            trials: Vec::new(),
+            notes: Vec::new(),
+            end: None,
+            cut: None,
+            needs_newline: !first.complete,
+        };
+        for line in lines {
+            record.needs_newline = !line.complete;
+            match serde_json::from_slice(line.content) {
+                Ok(parsed) => record.push(parsed, line.number)?,
+                Err(_) if !line.complete => {
+                    let text = String::from_utf8_lossy(line.content).into_owned();
+                    record.cut = Some(Cut { offset: line.offset as u64, text });
+                    record.needs_newline = false;
+                }
+                Err(error) => return Err(RecordError::Garbage { line: line.number, problem: error.to_string() }),
+            }
+        }
+        Ok(record)
+    }
+
+    fn push(&mut self, line: Line, number: usize) -> Result<(), RecordError> {
+        match line {
+            Line::Header(_) => {
+                let problem = "a second header: two records were joined".to_string();
+                return Err(RecordError::Garbage { line: number, problem });
+            }
+            Line::Trial(trial) => {
+                // A trial after the end: the experiment was resumed.
+                self.end = None;
+                self.trials.push(*trial);
+            }
+            Line::Note(note) => self.notes.push(note),
+            Line::End(end) => self.end = Some(end),
+        }
+        Ok(())
+    }
+}
+
+struct RawLine<'a> {
+    number: usize,
+    offset: usize,
+    content: &'a [u8],
+    complete: bool,
+}
+
+fn split_lines(bytes: &[u8]) -> impl Iterator<Item = RawLine<'_>> {
+    let mut offset = 0;
+    bytes.split_inclusive(|byte| *byte == b'\n').enumerate().map(move |(i, line)| {
+        let start = offset;
+        offset += line.len();
+        let complete = line.ends_with(b"\n");
+        RawLine { number: i + 1, offset: start, content: &line[..line.len() - usize::from(complete)], complete }
+    })
+}
+
+fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
+    let value: serde_json::Value = serde_json::from_slice(line.content).map_err(|error| {
+        let found = if line.complete { format!("not JSON: {error}") } else { "its first line was cut off".to_string() };
+        RecordError::NoHeader { found }
+    })?;
+    if value["kind"] != "header" {
+        let found =
+            value["kind"].as_str().map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
+        return Err(RecordError::NoHeader { found });
+    }
+    // Before reading the rest: a header of another version may have parts that this build does not know.
+    if value["schema"] != SCHEMA {
+        let version = value["schedlab"].as_str().map(str::to_string);
+        return Err(RecordError::Schema { found: value["schema"].to_string(), known: SCHEMA, version });
+    }
+    serde_json::from_value(value)
+        .map_err(|error| RecordError::Garbage { line: line.number, problem: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Observation, VoidReason};
+    use super::*;
+    use crate::plan::{Plan, parse_arms, parse_workloads};
+
+    fn header() -> Header {
+        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        plan.arms = parse_arms(&["none", "quick=bfq:slice_idle=0"]).unwrap();
+        plan.workloads = parse_workloads(&["oltp:clients=8:primary=iops"]).unwrap();
+        Header {
+            schema: SCHEMA,
+            schedlab: "0.1.0".to_string(),
+            plan,
+            environment: [("kernel".to_string(), [("release".to_string(), "6.12".to_string())].into())].into(),
+            started_unix_ms: 1,
+            command: "schedlab compare".to_string(),
+        }
+    }
+
+    fn trial(sequence: u64) -> Trial {
+        let metrics = [("iops".to_string(), 100.5), ("latency_p99_us".to_string(), f64::NAN)].into();
+        let voids = vec![VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 }];
+        let observation = Observation { duration_ns: 5, metrics, voids, ..Observation::default() };
+        let (workload, arm) = ("oltp — größer".to_string(), "none".to_string());
+        Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 7, observation }
+    }
+
+    fn text(lines: &[Line]) -> String {
+        lines.iter().map(|line| line.to_json_line() + "\n").collect()
+    }
+
+    fn whole() -> String {
+        text(&[
+            Line::Header(Box::new(header())),
+            Line::Trial(Box::new(trial(0))),
+            Line::Note(Note { at_ms: 3, event: "resumed".to_string(), text: "again".to_string() }),
+            Line::Trial(Box::new(trial(1))),
+            Line::End(End { at_ms: 9, why: "budget-spent".to_string(), text: "time".to_string() }),
+        ])
+    }
+
+    #[test]
+    fn a_record_survives_being_written_and_read_again_even_with_values_that_json_does_not_have() {
+        let record = Record::parse(&whole()).unwrap();
+        assert_eq!(record.header, header());
+        assert_eq!((record.trials.len(), record.notes.len()), (2, 1));
+        assert_eq!(record.end.unwrap().why, "budget-spent");
+        assert_eq!((record.cut, record.needs_newline), (None, false));
+        assert_eq!(record.trials[1].observation.metrics["iops"], 100.5);
+        assert!(record.trials[1].observation.metrics["latency_p99_us"].is_nan());
+        assert_eq!(record.trials[1].observation.voids, trial(1).observation.voids);
+    }
+
+    proptest! {
+        #[test]
+        fn cut_anywhere_after_the_header_a_record_keeps_every_whole_line_and_says_where_the_cut_one_starts(share in 0.0..1.0) {
+            let whole = whole();
+            let header_end = whole.find('\n').unwrap() + 1;
+            let at = header_end + ((whole.len() - header_end) as f64 * share) as usize;
+            let record = Record::from_bytes(&whole.as_bytes()[..at]).unwrap();
+            let before = &whole.as_bytes()[..at];
+            let lines = before.iter().filter(|byte| **byte == b'\n').count();
+            let read = 1 + record.trials.len() + record.notes.len() + usize::from(record.end.is_some());
+            let line_start = before.iter().rposition(|byte| *byte == b'\n').unwrap() as u64 + 1;
+            if line_start == at as u64 {
+                prop_assert_eq!((read, record.cut, record.needs_newline), (lines, None, false));
+            } else if record.needs_newline {
+                prop_assert_eq!((read, record.cut), (lines + 1, None));
+            } else {
+                prop_assert_eq!(read, lines);
+                prop_assert_eq!(record.cut.unwrap().offset, line_start);
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_in_the_middle_is_an_error_that_names_the_line() {
+        let mut lines: Vec<String> = whole().lines().map(str::to_string).collect();
+        lines[2] = "{\"kind\":\"trial\",\"sequen".to_string();
+        let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
+        assert!(matches!(error, RecordError::Garbage { line: 3, .. }), "{error}");
+        lines[2] = lines[0].clone();
+        let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
+        assert!(error.to_string().contains("line 3") && error.to_string().contains("second header"), "{error}");
+    }
+
+    #[test]
+    fn another_schema_is_an_error_that_names_both_versions() {
+        let other = whole().replacen("\"schema\":1", "\"schema\":4,\"new\":true", 1);
+        let message = Record::parse(&other).unwrap_err().to_string();
+        assert!(message.contains("schema 4") && message.contains("schema 1") && message.contains("0.1.0"), "{message}");
+    }
+
+    #[test]
+    fn a_record_without_its_header_is_refused() {
+        assert_eq!(Record::parse(""), Err(RecordError::Empty));
+        assert_eq!(Record::parse("\n \n"), Err(RecordError::Empty));
+        let headless: String = whole().lines().skip(1).map(|line| line.to_string() + "\n").collect();
+        for (text, words) in
+            [(headless.as_str(), "kind trial"), ("a,b\n1,2\n", "not JSON"), ("{\"kind\":\"hea", "cut off")]
+        {
+            let message = Record::parse(text).unwrap_err().to_string();
+            assert!(message.contains(words) && message.contains("header"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_trial_after_the_end_means_that_the_experiment_was_resumed() {
+        let resumed = whole() + &text(&[Line::Trial(Box::new(trial(2)))]);
+        let record = Record::parse(&resumed).unwrap();
+        assert_eq!((record.trials.len(), record.end), (3, None));
+    }
+}

@@ -1,0 +1,120 @@
+//! Void reasons in words: what was seen, and why the trial therefore says nothing.
+
+use std::fmt;
+
+use super::VoidReason;
+
+impl VoidReason {
+    /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os only one percentile.
+    pub fn applies_to(&self, metric: &str) -> bool {
+        match self {
+            VoidReason::TooFewIos { metric: only, .. } => only == metric,
+            _ => true,
+        }
+    }
+
+    /// A few words by which trials with the same trouble are counted together.
+    pub fn class(&self) -> &str {
+        match self {
+            VoidReason::NotInEffect { .. } => "setting not in effect",
+            VoidReason::WriteFailed { .. } => "setting refused by the kernel",
+            VoidReason::ChangedMeanwhile { .. } => "setting changed by another program",
+            VoidReason::NeverReached { .. } => "I/O never reached the device",
+            VoidReason::DeviceErrors { .. } => "device errors",
+            VoidReason::DeviceVanished { .. } => "device vanished",
+            VoidReason::ForeignIo { .. } => "others used the device",
+            VoidReason::Steal { .. } => "processor time stolen by the hypervisor",
+            VoidReason::Throttled { .. } => "processor throttled",
+            VoidReason::TooFewIos { .. } => "too few requests for this percentile",
+            VoidReason::Interrupted { .. } => "trial interrupted",
+            VoidReason::Foreign { text } => text,
+        }
+    }
+}
+
+impl fmt::Display for VoidReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VoidReason::NotInEffect { attribute, wanted, found } => {
+                write!(
+                    f,
+                    "{attribute} was {found} although {wanted} was written without an error: the setting was not in effect"
+                )
+            }
+            VoidReason::WriteFailed { attribute, wanted, error } => {
+                write!(f, "{attribute} could not be set to {wanted} ({error}): the setting was never measured")
+            }
+            VoidReason::ChangedMeanwhile { attribute, wanted, found } => {
+                write!(
+                    f,
+                    "{attribute} was {found} after the trial although {wanted} was set: another program changed it"
+                )
+            }
+            VoidReason::NeverReached { issued_bytes, device_bytes } => write!(
+                f,
+                "the device moved {device_bytes} bytes while the workload moved {issued_bytes}: a cache served the rest, \
+                 so the scheduler was not measured"
+            ),
+            VoidReason::DeviceErrors { count, first } => {
+                write!(f, "{count} request{} failed (first: {first}): failed requests have no speed", plural(*count))
+            }
+            VoidReason::DeviceVanished { detail } => {
+                write!(f, "the device went away ({detail}): what was measured before is not a whole trial")
+            }
+            VoidReason::ForeignIo { share, limit } => write!(
+                f,
+                "others moved {} of the device's bytes, more than the bound of {}: their work was measured too",
+                percent(*share),
+                percent(*limit)
+            ),
+            VoidReason::Steal { share, limit } => write!(
+                f,
+                "the hypervisor took {} of the processor time, more than the bound of {}: the machine was not ours",
+                percent(*share),
+                percent(*limit)
+            ),
+            VoidReason::Throttled { events } => write!(
+                f,
+                "the processor was throttled {events} time{} by heat or power: its speed changed during the trial",
+                plural(*events)
+            ),
+            VoidReason::TooFewIos { metric, count, needed } => {
+                write!(f, "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them")
+            }
+            VoidReason::Interrupted { by } => write!(f, "the trial was cut off by {by} before its end"),
+            VoidReason::Foreign { text } => f.write_str(text),
+        }
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_by_another_program_is_told_as_such() {
+        let reason = VoidReason::ChangedMeanwhile {
+            attribute: "scheduler".to_string(),
+            wanted: "none".to_string(),
+            found: "bfq".to_string(),
+        };
+        let words = "scheduler was bfq after the trial although none was set: another program changed it";
+        assert_eq!(reason.to_string(), words);
+    }
+
+    #[test]
+    fn too_few_requests_spoil_one_percentile_and_every_other_reason_spoils_the_trial() {
+        let few = VoidReason::TooFewIos { metric: "latency_p999_us".to_string(), count: 10, needed: 10_000 };
+        assert!(few.applies_to("latency_p999_us") && !few.applies_to("iops"));
+        assert!(VoidReason::Throttled { events: 1 }.applies_to("iops"));
+        assert!(VoidReason::Throttled { events: 1 }.to_string().contains("throttled 1 time by"));
+    }
+}

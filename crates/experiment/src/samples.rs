@@ -1,0 +1,98 @@
+//! The evidence as the statistics see it: one value of one metric of one arm, with its place and what invalidates it.
+//!
+//! Our own records and tables that somebody else measured are brought into this one shape, so that both are judged by the
+//! same code. A trial that has no value (its setting was refused, say) still makes a sample: what is void is counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{Trial, VoidReason};
+
+/// One value of one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The arm.
+    pub arm: String,
+    /// The block; none where the data have no blocks.
+    pub block: Option<u32>,
+    /// Place in the order of measuring.
+    pub sequence: u64,
+    /// The value; not a number if the trial gave none.
+    pub value: f64,
+    /// What invalidates it; empty if it counts.
+    pub voids: Vec<VoidReason>,
+}
+
+/// The samples of a record's trials. Every trial of a workload makes a sample of every metric that any trial of the workload
+/// has, and of those in `expected` (workload → metric), so that a trial without values is seen to be missing.
+pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
+where
+    I: IntoIterator<Item = &'a Trial>,
+    I::IntoIter: Clone,
+{
+    let trials = trials.into_iter();
+    let mut metrics: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for trial in trials.clone() {
+        let known = metrics.entry(&trial.workload).or_default();
+        known.extend(trial.observation.metrics.keys().map(String::as_str));
+        known.extend(expected.get(&trial.workload).map(String::as_str));
+    }
+    trials.flat_map(|trial| metrics[trial.workload.as_str()].iter().map(move |metric| sample(trial, metric))).collect()
+}
+
+/// The sample of one metric of one trial.
+pub fn sample(trial: &Trial, metric: &str) -> Sample {
+    let value = trial.observation.metrics.get(metric).copied();
+    let mut voids: Vec<VoidReason> =
+        trial.observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
+    if value.is_none() && voids.is_empty() {
+        voids.push(VoidReason::Foreign { text: format!("the trial reported no {metric}") });
+    }
+    Sample {
+        workload: trial.workload.clone(),
+        metric: metric.to_string(),
+        arm: trial.arm.clone(),
+        block: Some(trial.block),
+        sequence: trial.sequence,
+        value: value.unwrap_or(f64::NAN),
+        voids,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Observation;
+
+    fn trial(arm: &str, metrics: &[(&str, f64)], voids: Vec<VoidReason>) -> Trial {
+        let metrics = metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+        let observation = Observation { metrics, voids, ..Observation::default() };
+        let (workload, arm) = ("w".to_string(), arm.to_string());
+        Trial { sequence: 0, workload, block: 0, position: 0, arm, started_ms: 0, observation }
+    }
+
+    #[test]
+    fn a_trial_without_values_is_still_a_sample_of_every_metric() {
+        let refused =
+            VoidReason::WriteFailed { attribute: "scheduler".into(), wanted: "kyber".into(), error: "EINVAL".into() };
+        let trials = [trial("none", &[("iops", 5.0)], vec![]), trial("kyber", &[], vec![refused.clone()])];
+        let samples = of_trials(&trials, &[("w".to_string(), "latency_p99_us".to_string())].into());
+        assert_eq!(samples.len(), 4);
+        let kyber: Vec<_> = samples.iter().filter(|sample| sample.arm == "kyber").collect();
+        assert!(kyber.iter().all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()]));
+        let missing = samples.iter().find(|s| s.arm == "none" && s.metric == "latency_p99_us").unwrap();
+        assert_eq!(missing.voids[0].to_string(), "the trial reported no latency_p99_us");
+    }
+
+    #[test]
+    fn a_reason_that_spoils_one_metric_leaves_the_others_valid() {
+        let few = VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 };
+        let trials = [trial("none", &[("iops", 5.0), ("latency_p99_us", 9.0)], vec![few])];
+        let samples = of_trials(&trials, &BTreeMap::new());
+        assert!(samples.iter().find(|s| s.metric == "iops").unwrap().voids.is_empty());
+        assert_eq!(samples.iter().find(|s| s.metric == "latency_p99_us").unwrap().voids.len(), 1);
+    }
+}

@@ -1,0 +1,138 @@
+//! The order of the arms inside each block.
+//!
+//! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always hit the same arm first;
+//! a pure function of (seed, workload, block), because a resumed experiment must go on in the order that it would have had.
+//! The shuffle is written out rather than taken from `rand`, whose shuffles may change between versions: the order of an old
+//! record must be recomputable.
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`, every order equally
+/// likely over seeds, workloads and blocks. Only the arms given take part: those that are decided already are left out.
+pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec<&'a str> {
+    let mut rng = generator(seed, workload, block, b"order of arm");
+    let mut shuffled = arms.to_vec();
+    for i in (1..shuffled.len()).rev() {
+        let j = below(&mut rng, i as u64 + 1) as usize;
+        shuffled.swap(i, j);
+    }
+    shuffled
+}
+
+/// The seed of the clients in the trial at `position` of block `block`. It depends on the place and not on the arm, so that no
+/// arm is given easier offsets; and on the position too, since a second arm with the first one's offsets would read from
+/// whatever cache the first one filled.
+pub fn trial_seed(seed: u64, workload: &str, block: u32, position: u32) -> u64 {
+    let mut rng = generator(seed, workload, block, b"seeds of tri");
+    (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")
+}
+
+fn generator(seed: u64, workload: &str, block: u32, purpose: &[u8; 12]) -> ChaCha12Rng {
+    let mut key = [0_u8; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&fnv1a(workload.as_bytes()).to_le_bytes());
+    key[16..20].copy_from_slice(&block.to_le_bytes());
+    key[20..].copy_from_slice(purpose);
+    ChaCha12Rng::from_seed(key)
+}
+
+/// FNV-1a, 64 bits: std's hasher may change between versions of Rust, this one is fixed for ever.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A uniform number below `n`, by rejection: the remainder alone would favour small numbers.
+fn below(rng: &mut ChaCha12Rng, n: u64) -> u64 {
+    let whole = u64::MAX - u64::MAX % n;
+    loop {
+        let drawn = rng.next_u64();
+        if drawn < whole {
+            return drawn % n;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+    use super::*;
+
+    #[test]
+    fn each_place_has_a_seed_of_its_own_that_a_resumed_experiment_finds_again() {
+        let mut seeds = Vec::new();
+        for block in 0..50 {
+            seeds.extend((0..4).map(|position| trial_seed(7, "oltp", block, position)));
+        }
+        assert_eq!(seeds[5], trial_seed(7, "oltp", 1, 1));
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 200, "no two trials share their offsets");
+    }
+
+    const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+    /// Probability of a chi-square at least this large if all counts are equally likely.
+    fn p_uniform(counts: &[usize], cells: usize) -> f64 {
+        let expected = counts.iter().sum::<usize>() as f64 / cells as f64;
+        let missing = (cells - counts.len()) as f64 * expected;
+        let chi: f64 = counts.iter().map(|n| (*n as f64 - expected).powi(2) / expected).sum::<f64>() + missing;
+        1.0 - ChiSquared::new(cells as f64 - 1.0).unwrap().cdf(chi)
+    }
+
+    #[test]
+    fn all_24_orders_of_four_arms_are_equally_likely_over_blocks_over_seeds_and_over_workloads() {
+        let families: [fn(u32) -> Vec<&'static str>; 3] = [
+            |i| order(7, "oltp", i, &ARMS),
+            |i| order(u64::from(i), "oltp", 0, &ARMS),
+            |i| order(7, &format!("w{i}"), 0, &ARMS),
+        ];
+        for family in families {
+            let mut counts = BTreeMap::new();
+            for i in 0..24_000 {
+                *counts.entry(family(i)).or_insert(0_usize) += 1;
+            }
+            let p = p_uniform(&counts.into_values().collect::<Vec<_>>(), 24);
+            assert!(p > 1e-4, "the orders are not uniform: p = {p}");
+        }
+    }
+
+    #[test]
+    fn the_next_block_does_not_depend_on_the_last_one() {
+        let mut counts = BTreeMap::new();
+        for block in 0..16_000 {
+            let pair = (order(3, "dss", block, &ARMS)[0], order(3, "dss", block + 1, &ARMS)[0]);
+            *counts.entry(pair).or_insert(0_usize) += 1;
+        }
+        let p = p_uniform(&counts.into_values().collect::<Vec<_>>(), 16);
+        assert!(p > 1e-4, "first arms of neighbouring blocks depend on each other: p = {p}");
+    }
+
+    #[test]
+    fn an_order_never_changes_between_versions() {
+        assert_eq!(order(1, "oltp", 0, &ARMS), PINNED_0);
+        assert_eq!(order(1, "oltp", 1, &ARMS), PINNED_1);
+    }
+
+    const PINNED_0: [&str; 4] = ["bfq", "none", "kyber", "mq-deadline"];
+    const PINNED_1: [&str; 4] = ["kyber", "none", "mq-deadline", "bfq"];
+
+    proptest! {
+        #[test]
+        fn an_order_is_a_permutation_and_the_same_every_time(seed: u64, block: u32, n in 0_usize..12) {
+            let names: Vec<String> = (0..n).map(|i| format!("arm{i}")).collect();
+            let arms: Vec<&str> = names.iter().map(String::as_str).collect();
+            let first = order(seed, "w", block, &arms);
+            prop_assert_eq!(&first, &order(seed, "w", block, &arms));
+            let mut sorted = first.clone();
+            sorted.sort_unstable();
+            let mut all = arms.clone();
+            all.sort_unstable();
+            prop_assert_eq!(sorted, all);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Intervals, levels and descriptions: the arithmetic of verdicts, each part in a file that names its source.
+//!
+//! Everything works on logarithms of values: rates and latencies are ratios, noise on them is nearly symmetric there, and
+//! "12 % more" and "12 % less" are equally far from nothing.
+
+pub mod describe;
+pub mod fixed;
+pub mod holm;
+pub mod projection;
+pub mod sequence;
+pub mod three_sigma;
+
+/// A set of numbers without holes; infinite ends mean unbounded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Everything: what is known before there is evidence.
+    pub const UNBOUNDED: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
+
+    /// From `centre` − `half` to `centre` + `half`.
+    pub fn around(centre: f64, half: f64) -> Interval {
+        Interval { low: centre - half, high: centre + half }
+    }
+
+    /// Whether `x` lies in it.
+    pub fn contains(&self, x: f64) -> bool {
+        self.low <= x && x <= self.high
+    }
+
+    /// Whether both ends are finite.
+    pub fn is_bounded(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// Count, mean and standard deviation of some numbers: all that the t intervals need.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    /// How many.
+    pub n: usize,
+    /// Arithmetic mean; 0 for none.
+    pub mean: f64,
+    /// Standard deviation with n − 1 in the denominator; 0 for fewer than two.
+    pub sd: f64,
+}
+
+impl Moments {
+    /// The moments of `values`, in two passes: one pass would lose the digits that small differences consist of.
+    pub fn of(values: &[f64]) -> Moments {
+        let n = values.len();
+        if n == 0 {
+            return Moments { n, mean: 0.0, sd: 0.0 };
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let sd = if n < 2 { 0.0 } else { (squares / (n as f64 - 1.0)).sqrt() };
+        // Equal values differ from their own mean by rounding; that is not a spread.
+        let sd = if sd <= mean.abs() * f64::EPSILON * 4.0 { 0.0 } else { sd };
+        Moments { n, mean, sd }
+    }
+}

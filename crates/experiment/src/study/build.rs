@@ -1,0 +1,242 @@
+//! From evidence to a study: every metric judged and summarised, then the advice.
+//!
+//! Our records and foreign tables meet here; after this point nobody knows which one it was, except by the cautions.
+
+use std::collections::BTreeMap;
+
+use super::{Judgement, SCHEMA, Study, Summary};
+use crate::advice::recommend;
+use crate::judge::{Question, judge};
+use crate::metric::{Direction, METRICS, direction_of, find};
+use crate::plan::{Criteria, Method};
+use crate::record::Record;
+use crate::samples::{Sample, of_trials};
+use crate::stats::describe::describe;
+
+/// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    /// `host`, or `foreign` for a table that somebody else measured (also if empty).
+    pub arena: String,
+    /// The arm that the others are compared with; the first one if not named.
+    pub baseline: Option<String>,
+    /// All arms, in the order in which to report them; if empty those of the samples, in their order.
+    pub arms: Vec<String>,
+    /// The metric that decides, by workload; where there is none the first metric of the workload.
+    pub primary: BTreeMap<String, String>,
+    /// Which way is better, by metric; what is not here is told from the metric's name.
+    pub directions: BTreeMap<String, Direction>,
+    /// The rules.
+    pub criteria: Criteria,
+    /// Cautions to begin with.
+    pub cautions: Vec<String>,
+}
+
+/// Studies a record by the criteria of its plan, or by others.
+pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
+    let plan = &record.header.plan;
+    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
+    let options = Options {
+        arena: "host".to_string(),
+        baseline: Some(plan.baseline().to_string()),
+        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        primary: plan.workloads.iter().filter_map(named).collect(),
+        directions: BTreeMap::new(),
+        criteria: criteria.unwrap_or(&plan.criteria).clone(),
+        cautions: record_cautions(record, criteria),
+    };
+    let samples = of_trials(&record.trials, &options.primary);
+    let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
+    let mut study = study_samples(name, &samples, &options);
+    // Workloads of the plan that were never reached must not vanish from the report.
+    for workload in &plan.workloads {
+        if !record.trials.iter().any(|trial| trial.workload == workload.name) {
+            study.cautions.push(format!("no trial of {} was made: the experiment ended before it", workload.name));
+        }
+    }
+    study
+}
+
+/// Studies samples of any origin.
+pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study {
+    let mut builder = Builder::new(samples, options);
+    let groups = Groups::of(samples);
+    let workloads = in_order(samples, |sample| &sample.workload);
+    for workload in &workloads {
+        let metrics = groups.metrics(workload);
+        let primary = builder.primary(workload, &metrics);
+        for metric in &metrics {
+            builder.add(workload, metric, *metric == primary, groups.get(workload, metric));
+        }
+    }
+    let Builder { mut judgements, summaries, cautions, .. } = builder;
+    judgements.sort_by_key(|judgement| !judgement.primary);
+    let recommendation = recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
+    let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
+    Study {
+        schema: SCHEMA,
+        arena: arena.to_string(),
+        name: name.to_string(),
+        judgements,
+        recommendation,
+        summaries,
+        cautions,
+        criteria: options.criteria.clone(),
+    }
+}
+
+impl Options {
+    fn direction(&self, metric: &str) -> Direction {
+        self.directions.get(metric).copied().unwrap_or_else(|| direction_of(metric).0)
+    }
+}
+
+struct Builder<'a> {
+    options: &'a Options,
+    arms: Vec<String>,
+    others: Vec<String>,
+    baseline: String,
+    judgements: Vec<Judgement>,
+    summaries: Vec<Summary>,
+    cautions: Vec<String>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(samples: &[Sample], options: &'a Options) -> Builder<'a> {
+        let mut cautions = options.cautions.clone();
+        let arms = if options.arms.is_empty() { in_order(samples, |sample| &sample.arm) } else { options.arms.clone() };
+        let baseline = options.baseline.clone().or_else(|| arms.first().cloned()).unwrap_or_default();
+        if options.baseline.is_none() && arms.len() > 1 {
+            cautions.push(format!("no baseline was named: {baseline} is taken for it, being the first"));
+        }
+        let others = arms.iter().filter(|arm| **arm != baseline).cloned().collect();
+        Builder { options, arms, others, baseline, judgements: Vec::new(), summaries: Vec::new(), cautions }
+    }
+
+    fn primary(&mut self, workload: &str, metrics: &[String]) -> String {
+        if let Some(named) = self.options.primary.get(workload) {
+            return named.clone();
+        }
+        let first = metrics.first().cloned().unwrap_or_default();
+        if metrics.len() > 1 {
+            self.caution(format!("no metric was named to decide for {workload}: {first} is taken"));
+        }
+        first
+    }
+
+    fn add(&mut self, workload: &str, metric: &str, primary: bool, group: &[&Sample]) {
+        if group.iter().any(|sample| sample.block.is_none()) {
+            self.caution(format!(
+                "no blocks in {workload}: drift and the order of measuring cannot be told from the effect"
+            ));
+        }
+        if !self.options.directions.contains_key(metric) && !direction_of(metric).1 {
+            self.caution(format!("which way {metric} is better was guessed: more is taken to be better"));
+        }
+        let question = Question {
+            workload,
+            metric,
+            primary,
+            baseline: &self.baseline,
+            arms: &self.others,
+            direction: self.options.direction(metric),
+            criteria: &self.options.criteria,
+        };
+        self.judgements.extend(judge(&question, group));
+        self.summaries.extend(self.arms.iter().filter_map(|arm| summary(&question, arm, group)));
+    }
+
+    fn caution(&mut self, caution: String) {
+        if !self.cautions.contains(&caution) {
+            self.cautions.push(caution);
+        }
+    }
+}
+
+/// Samples by workload and metric.
+struct Groups<'a>(BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a Sample>>>);
+
+impl<'a> Groups<'a> {
+    fn of(samples: &'a [Sample]) -> Groups<'a> {
+        let mut groups: BTreeMap<&str, BTreeMap<&str, Vec<&Sample>>> = BTreeMap::new();
+        for sample in samples {
+            groups.entry(&sample.workload).or_default().entry(&sample.metric).or_default().push(sample);
+        }
+        Groups(groups)
+    }
+
+    /// The metrics of a workload: our own in the order of their table, then others by name.
+    fn metrics(&self, workload: &str) -> Vec<String> {
+        let mut metrics: Vec<String> = self.0[workload].keys().map(|metric| metric.to_string()).collect();
+        let place = |name: &str| METRICS.iter().position(|metric| metric.name == name).unwrap_or(METRICS.len());
+        metrics.sort_by_key(|name| place(name));
+        metrics
+    }
+
+    fn get(&self, workload: &str, metric: &str) -> &[&'a Sample] {
+        &self.0[workload][metric]
+    }
+}
+
+fn summary(question: &Question<'_>, arm: &str, group: &[&Sample]) -> Option<Summary> {
+    let counts = |sample: &&&Sample| sample.arm == arm && sample.voids.is_empty() && sample.value.is_finite();
+    let values: Vec<f64> = group.iter().filter(counts).map(|sample| sample.value).collect();
+    let description = describe(&values)?;
+    let cv = |sd: f64| Some(100.0 * sd / description.mean).filter(|percent| percent.is_finite());
+    Some(Summary {
+        workload: question.workload.to_string(),
+        metric: question.metric.to_string(),
+        direction: question.direction,
+        arm: arm.to_string(),
+        n: description.n as u32,
+        mean: description.mean,
+        sd: description.sd,
+        cv_percent: description.sd.and_then(cv),
+        median: description.median,
+        min: description.min,
+        max: description.max,
+        outliers: description.outliers as u32,
+    })
+}
+
+fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if record.cut.is_some() {
+        cautions.push("the last line of the record was cut off and is left out".to_string());
+    }
+    match &record.end {
+        None => cautions.push("the experiment was cut off before its end; it can be resumed".to_string()),
+        Some(end) if end.why == "failed" || end.why == "interrupted" => {
+            cautions.push(format!("the experiment ended early ({}): {}", end.why, end.text));
+        }
+        Some(_) => {}
+    }
+    let planned = &record.header.plan;
+    if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
+        cautions.push("the criteria are not those of the plan: they were chosen after the measuring".to_string());
+        let stopped_early = planned.criteria.method == Method::Anytime && !planned.budget.no_early_stop;
+        if criteria.method != Method::Anytime && stopped_early {
+            let caution = "arms stopped when their verdict was reached: an interval for a number of blocks fixed \
+                           beforehand does not hold here";
+            cautions.push(caution.to_string());
+        }
+    }
+    for workload in &planned.workloads {
+        if let Some(primary) = workload.primary.as_deref().filter(|primary| find(primary).is_none()) {
+            cautions.push(format!("{primary}, which decides for {}, is no metric of schedlab", workload.name));
+        }
+    }
+    cautions
+}
+
+/// The distinct words of the samples, in the order of their first appearance.
+fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for sample in samples {
+        let word = word(sample);
+        if !seen.contains(word) {
+            seen.push(word.clone());
+        }
+    }
+    seen
+}

@@ -1,0 +1,195 @@
+//! Consent: whether a workload may write to a device.
+//!
+//! Two different dangers, two different answers. What a device *holds* (a signature, partitions) is the user's to give away: naming
+//! exactly this device in `--destroy-data` is enough. Who *uses* it right now (mounts, swap, device-mapper, a database with the
+//! device open) is not: writing under a mounted file system corrupts what it writes next, so consent does not help, and the user
+//! is told what to stop first. The judge of "in use" is the kernel: the device is opened exclusively (`O_EXCL`), which fails while anything
+//! holds it, even in another container, and keeps everything else from claiming it as long as the [`Claim`] lives. Tables of
+//! mounts and holders only say who it is.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use serde::Serialize;
+
+use crate::device::{self, Device, Signature};
+use crate::error::Error;
+use crate::root::Root;
+
+/// Something that speaks against writing to a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "obstacle", rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// The disk or a partition is mounted.
+    Mounted {
+        /// The disk or partition.
+        device: String,
+        /// Where.
+        at: String,
+    },
+    /// The disk or a partition is in use as swap.
+    Swap {
+        /// The disk or partition.
+        device: String,
+    },
+    /// A device is stacked on it.
+    Held {
+        /// The device on top, e.g. `dm-0`.
+        by: String,
+    },
+    /// It is the backing store of a loop device.
+    BacksLoop {
+        /// The loop device.
+        device: String,
+    },
+    /// Someone has it open exclusively, perhaps in another container.
+    OpenedExclusively,
+    /// The kernel refuses writes.
+    ReadOnly,
+    /// It has partitions.
+    Partitions {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// It holds a file system, swap, RAID, LVM or LUKS header, or a partition table.
+    Holds {
+        /// What blkid calls them.
+        formats: Vec<String>,
+    },
+    /// It could not be found out what it holds.
+    ContentUnknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Obstacle {
+    /// Whether naming the device in `--destroy-data` removes the obstacle.
+    pub fn yields_to_consent(&self) -> bool {
+        matches!(self, Obstacle::Partitions { .. } | Obstacle::Holds { .. })
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Mounted { device, at } => write!(
+                f,
+                "{device} is mounted at {at} (unmount it first: writing under a mounted file system corrupts it)"
+            ),
+            Obstacle::Swap { device } => write!(f, "{device} is in use as swap (`swapoff /dev/{device}` first)"),
+            Obstacle::Held { by } => write!(f, "{by} is stacked on it (take {by} apart first)"),
+            Obstacle::BacksLoop { device } => {
+                write!(f, "{device} is a loop device over it (`losetup -d /dev/{device}` first)")
+            }
+            Obstacle::OpenedExclusively => f.write_str(
+                "a program has it open exclusively (see `fuser -v`, also in other containers; stop it first)",
+            ),
+            Obstacle::ReadOnly => f.write_str("it is read-only"),
+            Obstacle::Partitions { names } => write!(f, "it has partitions: {}", names.join(", ")),
+            Obstacle::Holds { formats } => write!(f, "it holds data: {}", formats.join(", ")),
+            Obstacle::ContentUnknown { why } => write!(f, "it is unknown what it holds: {why}"),
+        }
+    }
+}
+
+/// The right to write to a device: while it lives, nobody can mount it, swap on it, stack on it or claim it.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+}
+
+impl Claim {
+    /// The open device. Other opens without `O_EXCL` work beside it.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// Everything that speaks against writing to the device, read afresh.
+///
+/// # Errors
+/// [`Error::Io`] when the device cannot be opened for another reason than being in use.
+pub fn obstacles(root: &Root, device: &Device) -> Result<Vec<Obstacle>, Error> {
+    let mut found = in_use(root, device);
+    match open_exclusively(root, device, false) {
+        Ok(_) => {}
+        Err(error) if is_busy(&error) => found.push(Obstacle::OpenedExclusively),
+        Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
+    }
+    found.extend(content(root, device));
+    Ok(found)
+}
+
+/// Gives the right to write to the device, or says why not. `consent` is what the user named in `--destroy-data`: the name, the
+/// node or a symbolic link to it.
+///
+/// # Errors
+/// [`Error::InUse`] whatever the consent; [`Error::Refused`] without consent for a device that holds something;
+/// [`Error::ConsentForOther`] when the consent names another device; [`Error::UnknownDevice`] when it names none.
+pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
+    let consented = match consent {
+        None => false,
+        Some(named) if device::disk_name(root, named)? == device.name => true,
+        Some(named) => {
+            let device = device.path.display().to_string();
+            return Err(Error::ConsentForOther { named: named.to_string(), device });
+        }
+    };
+    let path = device.path.display().to_string();
+    let users = in_use(root, device);
+    if !users.is_empty() {
+        return Err(Error::InUse { device: path, found: users });
+    }
+    // Claimed before its content is looked at: nothing can be put on it in between.
+    let file = match open_exclusively(root, device, true) {
+        Ok(file) => file,
+        Err(error) if is_busy(&error) => {
+            return Err(Error::InUse { device: path, found: vec![Obstacle::OpenedExclusively] });
+        }
+        Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
+    };
+    let mut found = content(root, device);
+    found.retain(|obstacle| !(consented && obstacle.yields_to_consent()));
+    if found.is_empty() { Ok(Claim { file }) } else { Err(Error::Refused { device: path, found }) }
+}
+
+/// Who uses the device, as the kernel's tables tell.
+fn in_use(root: &Root, device: &Device) -> Vec<Obstacle> {
+    let usage = device::usage_now(root, &device.name);
+    let mut found = Vec::new();
+    found.extend(usage.mounts.into_iter().map(|mount| Obstacle::Mounted { device: mount.device, at: mount.at }));
+    found.extend(usage.swap.into_iter().map(|device| Obstacle::Swap { device }));
+    found.extend(usage.holders.into_iter().map(|by| Obstacle::Held { by }));
+    found.extend(usage.loops.into_iter().map(|device| Obstacle::BacksLoop { device }));
+    if usage.read_only {
+        found.push(Obstacle::ReadOnly);
+    }
+    found
+}
+
+/// What the device holds.
+fn content(root: &Root, device: &Device) -> Vec<Obstacle> {
+    let mut found = Vec::new();
+    let partitions = device::usage_now(root, &device.name).partitions;
+    if !partitions.is_empty() {
+        found.push(Obstacle::Partitions { names: partitions });
+    }
+    match device::signature_now(root, &device.name) {
+        Signature::Blank => {}
+        Signature::Found { formats } => found.push(Obstacle::Holds { formats }),
+        Signature::Unknown { why } => found.push(Obstacle::ContentUnknown { why }),
+    }
+    found
+}
+
+fn open_exclusively(root: &Root, device: &Device, write: bool) -> io::Result<File> {
+    let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
+    OpenOptions::new().read(true).write(write).custom_flags(exclusive).open(root.path(&device.path))
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ResourceBusy
+}

@@ -1,0 +1,286 @@
+//! Block devices: what they are, what they can be set to, and who uses them.
+//!
+//! Read from sysfs and procfs rather than through a library or `lsblk`: the facts that matter here (attributes of the queue,
+//! which schedulers the kernel offers, who holds the disk) are single files there, and a test can lay out a fake tree. Only the
+//! signature comes from a program, `blkid`, which knows a hundred formats.
+
+mod identity;
+mod queue;
+mod signature;
+mod usage;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub use queue::NoScheduler;
+pub(crate) use queue::{current_scheduler, offered_schedulers};
+pub use signature::Signature;
+pub use usage::Mount;
+
+use crate::error::{Error, nearest_of};
+use crate::modules;
+use crate::root::Root;
+
+/// A disk: the unit that has a queue, and with it a scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// The kernel's name, e.g. `nvme0n1`.
+    pub name: String,
+    /// The device node, e.g. `/dev/nvme0n1`.
+    pub path: PathBuf,
+    /// Major and minor number, `MAJOR:MINOR`.
+    pub number: String,
+    /// Capacity in bytes; 0 when there is no medium.
+    pub size_bytes: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// The maker's model name.
+    pub model: Option<String>,
+    /// The firmware's revision.
+    pub firmware: Option<String>,
+    /// The serial number.
+    pub serial: Option<String>,
+    /// What tells this device from every other: see [`crate::device`]'s notes on identity.
+    pub identity: String,
+    /// The kernel's count of media that appeared; changes when another medium or file is behind the same name.
+    pub diskseq: Option<u64>,
+    /// Whether the medium can be taken out.
+    pub removable: bool,
+    /// Whether the kernel refuses writes.
+    pub read_only: bool,
+    /// Smallest addressable unit in bytes.
+    pub logical_block_size: Option<u64>,
+    /// The medium's own unit in bytes.
+    pub physical_block_size: Option<u64>,
+    /// The scheduler in effect; none when the device has no scheduler.
+    pub scheduler: Option<String>,
+    /// The schedulers that the kernel offers for this device now.
+    pub available_schedulers: Vec<String>,
+    /// Schedulers that exist as modules for the running kernel and are not loaded.
+    pub unloaded_schedulers: Vec<String>,
+    /// Why there is no scheduler, where there is none.
+    pub no_scheduler: Option<NoScheduler>,
+    /// Tunables of the scheduler in effect.
+    pub tunables: BTreeMap<String, Attribute>,
+    /// Attributes of the queue.
+    pub queue: BTreeMap<String, Attribute>,
+    /// How many requests the scheduler may hold.
+    pub nr_requests: Option<u64>,
+    /// The volatile write cache as the kernel sees it: `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Where the disk or its partitions are mounted, in this mount namespace.
+    pub mounts: Vec<Mount>,
+    /// The disk or partitions in use as swap.
+    pub swap: Vec<String>,
+    /// Devices stacked on the disk or its partitions (device-mapper, md).
+    pub holders: Vec<String>,
+    /// Devices that this one is stacked on.
+    pub slaves: Vec<String>,
+    /// Its partitions.
+    pub partitions: Vec<String>,
+    /// The file behind a loop device.
+    pub backing_file: Option<PathBuf>,
+    /// What is written on it, as far as its first and last sectors tell.
+    pub signature: Signature,
+}
+
+/// An attribute in sysfs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attribute {
+    /// Its text.
+    pub value: String,
+    /// Whether the kernel takes writes to it.
+    pub writable: bool,
+}
+
+/// What a device is, as far as it matters to scheduling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A disk that turns, or says so.
+    Rotational,
+    /// A solid-state disk that is not NVMe.
+    Ssd,
+    /// An NVMe name space.
+    Nvme,
+    /// A disk given by a hypervisor: what is below it schedules again.
+    Virtual,
+    /// A loop device over a file.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Memory.
+    Ram,
+    /// Stacked by device-mapper (LVM, LUKS, multipath).
+    DeviceMapper,
+    /// A software RAID.
+    Md,
+    /// A device over the network.
+    Network,
+    /// A CD, DVD or Blu-ray drive.
+    Optical,
+}
+
+impl Kind {
+    /// The word shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Rotational => "rotational",
+            Kind::Ssd => "SSD",
+            Kind::Nvme => "NVMe",
+            Kind::Virtual => "virtual",
+            Kind::Loop => "loop",
+            Kind::Zram => "zram",
+            Kind::Ram => "RAM disk",
+            Kind::DeviceMapper => "device-mapper",
+            Kind::Md => "software RAID",
+            Kind::Network => "network",
+            Kind::Optical => "optical",
+        }
+    }
+}
+
+/// Every disk, sorted by name; loop devices without a file behind them are left out, since there is nothing to measure.
+///
+/// # Errors
+/// [`Error::Io`] when /sys/block cannot be read.
+pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
+    let names = disk_names(root)?;
+    let identities = identity::all(root, &names);
+    let is_there = |name: &&String| !name.starts_with("loop") || usage::backing_file(root, name).is_some();
+    Ok(names.iter().filter(is_there).map(|name| describe(root, name, &identities[name])).collect())
+}
+
+/// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node (`/dev/disk/by-id/…`).
+///
+/// # Errors
+/// [`Error::UnknownDevice`] with the nearest name, [`Error::Partition`] with the partition's disk.
+pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
+    let name = disk_name(root, word)?;
+    let identity = identity::all(root, &disk_names(root)?).remove(&name).unwrap_or_default();
+    Ok(describe(root, &name, &identity))
+}
+
+/// The kernel's name of the disk that a user's word means.
+pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
+    let disks = disk_names(root)?;
+    let candidate = kernel_name(root, word);
+    if let Some(name) = candidate.as_ref().filter(|name| disks.contains(name)) {
+        return Ok(name.clone());
+    }
+    if let Some(part) = &candidate
+        && let Some(disk) = disks.iter().find(|disk| usage::partitions(root, disk).contains(part))
+    {
+        return Err(Error::Partition { word: word.into(), disk: node_path(disk).display().to_string() });
+    }
+    let nearest_name = nearest_of(word.trim_start_matches("/dev/"), &disks);
+    Err(Error::UnknownDevice { word: word.into(), nearest_name, known: disks })
+}
+
+/// The name of the disk that has this identity now, if it is there; `last_name` is what it was called.
+pub(crate) fn name_by_identity(root: &Root, identity: &str, last_name: &str) -> Result<Option<String>, Error> {
+    Ok(identity::find(root, &disk_names(root)?, identity, last_name))
+}
+
+/// The device node of a disk or partition; the kernel writes `/` in a name as `!`.
+pub(crate) fn node_path(name: &str) -> PathBuf {
+    Path::new("/dev").join(name.replace('!', "/"))
+}
+
+/// The directory of a disk's queue.
+pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
+    root.sys("block").join(name).join("queue")
+}
+
+fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
+    let dir = root.sys("block");
+    fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
+    // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes to the visible one.
+    let visible = |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
+    Ok(root.names(&dir).into_iter().filter(visible).collect())
+}
+
+/// What the kernel calls the node that `word` leads to, whether disk or partition; by device number where `word` is a node
+/// somewhere else than in /dev.
+fn kernel_name(root: &Root, word: &str) -> Option<String> {
+    if !word.contains('/') {
+        return Some(word.to_string());
+    }
+    let inside = if Path::new(word).is_absolute() { root.path(word) } else { PathBuf::from(word) };
+    let node = fs::canonicalize(inside).ok()?;
+    let meta = fs::metadata(&node).ok()?;
+    if meta.file_type().is_block_device() {
+        let number = meta.rdev();
+        let link = format!("dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+        if let Ok(target) = fs::canonicalize(root.sys(link)) {
+            return Some(target.file_name()?.to_str()?.to_string());
+        }
+    }
+    let dev = fs::canonicalize(root.dev("")).ok()?;
+    Some(node.strip_prefix(dev).ok()?.to_str()?.replace('/', "!"))
+}
+
+fn describe(root: &Root, name: &str, identity: &str) -> Device {
+    let dir = root.sys("block").join(name);
+    let number = |path: &str| root.read_optional(dir.join(path)).and_then(|text| text.parse::<u64>().ok());
+    let flag = |path: &str| number(path) == Some(1);
+    let attributes = |path: &str| -> BTreeMap<String, Attribute> {
+        let of = |(name, (value, writable))| (name, Attribute { value, writable });
+        root.attributes(dir.join(path)).into_iter().map(of).collect()
+    };
+    let facts = identity::facts(root, name);
+    let available_schedulers = offered_schedulers(root, name);
+    let no_scheduler = queue::no_scheduler(root, name);
+    let unloaded = || modules::unloaded(root, &available_schedulers);
+    // The kernel counts in units of 512 bytes whatever the block size.
+    let size_bytes = number("size").unwrap_or(0) * 512;
+    let partitions = usage::partitions(root, name);
+    Device {
+        path: node_path(name),
+        number: root.read_optional(dir.join("dev")).unwrap_or_default(),
+        size_bytes,
+        kind: identity::kind(root, name, &facts),
+        identity: identity.to_string(),
+        diskseq: number("diskseq"),
+        removable: flag("removable"),
+        read_only: flag("ro"),
+        logical_block_size: number("queue/logical_block_size"),
+        physical_block_size: number("queue/physical_block_size"),
+        scheduler: current_scheduler(root, name),
+        unloaded_schedulers: if no_scheduler.is_none() { unloaded() } else { Vec::new() },
+        no_scheduler,
+        tunables: attributes("queue/iosched"),
+        queue: attributes("queue"),
+        nr_requests: number("queue/nr_requests"),
+        write_cache: root.read_optional(dir.join("queue/write_cache")),
+        mounts: usage::mounts(root, name, &partitions),
+        swap: usage::swap(root, name, &partitions),
+        holders: usage::holders(root, name, &partitions),
+        slaves: root.names(dir.join("slaves")),
+        backing_file: usage::backing_file(root, name),
+        signature: if size_bytes == 0 { Signature::Blank } else { signature::probe(root, &node_path(name)) },
+        available_schedulers,
+        partitions,
+        model: facts.model,
+        firmware: facts.firmware,
+        serial: facts.serial,
+        name: name.to_string(),
+    }
+}
+
+/// Who uses a disk right now, read afresh: a [`Device`] may be minutes old.
+pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
+    usage::now(root, name)
+}
+
+/// What is written on a device right now.
+pub(crate) fn signature_now(root: &Root, name: &str) -> Signature {
+    signature::probe(root, &node_path(name))
+}
+
+#[cfg(test)]
+mod tests;

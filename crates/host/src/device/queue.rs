@@ -1,0 +1,59 @@
+//! The scheduler of a queue as sysfs tells it, and why a device may have none.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::queue_dir;
+use crate::root::Root;
+
+/// Why a device has no I/O scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoScheduler {
+    /// Its driver takes bios as they come (zram, md, most of device-mapper): what schedules is the device below, if any.
+    BioBased,
+    /// The kernel shows no queue for it.
+    NoQueue,
+}
+
+impl fmt::Display for NoScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoScheduler::BioBased => {
+                "its driver is bio-based and takes I/O as it comes; choose the disk below it, if there is one"
+            }
+            NoScheduler::NoQueue => "the kernel shows no queue for it",
+        })
+    }
+}
+
+/// Why the device has no scheduler, if it has none.
+///
+/// The kernel's own answer differs by version: since 6.11 or so a bio-based device has no `queue/scheduler`; before, the file says
+/// `none` without brackets, where a device that merely runs without a scheduler says `[none] mq-deadline …`.
+pub(super) fn no_scheduler(root: &Root, name: &str) -> Option<NoScheduler> {
+    if !queue_dir(root, name).exists() {
+        return Some(NoScheduler::NoQueue);
+    }
+    current_scheduler(root, name).is_none().then_some(NoScheduler::BioBased)
+}
+
+/// The scheduler in effect: the bracketed word.
+pub(crate) fn current_scheduler(root: &Root, name: &str) -> Option<String> {
+    let text = root.read_optional(queue_dir(root, name).join("scheduler"))?;
+    bracketed(&text).map(str::to_string)
+}
+
+/// Every scheduler that the kernel offers for this device now; empty where it has none.
+pub(crate) fn offered_schedulers(root: &Root, name: &str) -> Vec<String> {
+    let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else { return Vec::new() };
+    if bracketed(&text).is_none() {
+        return Vec::new();
+    }
+    text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_string()).collect()
+}
+
+fn bracketed(text: &str) -> Option<&str> {
+    text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}

@@ -1,0 +1,118 @@
+//! What is written on a device: file system, RAID member, encryption, LVM label, swap, partition table.
+//!
+//! Found by `blkid -p`, which probes the device itself and trusts no cache. blkid's exit status 2 means "nothing found" as well as
+//! "could not read", so the places where signatures live are read here first: consent must never rest on an error that looks
+//! like emptiness.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::root::Root;
+
+/// Signatures live in the first and last part of a device; the farthest common one is 64 KiB + a superblock in (btrfs).
+const PROBED_BYTES: u64 = 256 * 1024;
+
+/// What is written on a device, as far as its known places tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Signature {
+    /// Nothing that blkid knows.
+    Blank,
+    /// One or more known formats.
+    Found {
+        /// Such as `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table`.
+        formats: Vec<String>,
+    },
+    /// It could not be looked at.
+    Unknown {
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Signature::Blank => f.write_str("blank"),
+            Signature::Found { formats } => f.write_str(&formats.join(", ")),
+            Signature::Unknown { why } => write!(f, "unknown: {why}"),
+        }
+    }
+}
+
+/// Looks at the device's content.
+pub(super) fn probe(root: &Root, node: &Path) -> Signature {
+    let node = root.path(node);
+    if let Err(error) = read_ends(&node) {
+        return Signature::Unknown { why: format!("cannot read {}: {error}", node.display()) };
+    }
+    match blkid(root, &node) {
+        Ok(signature) => signature,
+        Err(error) => Signature::Unknown { why: error.to_string() },
+    }
+}
+
+fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
+    let args = ["-p", "-o", "export", &node.display().to_string()];
+    let output = root.run("blkid", &args, "util-linux", "to see whether a device holds data")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match output.status.code() {
+        Some(0) => Ok(Signature::Found { formats: formats(&text) }),
+        Some(2) => Ok(Signature::Blank),
+        Some(8) => Ok(Signature::Found { formats: vec!["several formats at once (blkid cannot decide)".into()] }),
+        _ => Err(Error::ToolFailed {
+            command: format!("blkid {}", args.join(" ")),
+            status: output.status.to_string(),
+            stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+        }),
+    }
+}
+
+/// The formats in blkid's `KEY=VALUE` lines; a success without a known key still counts as something.
+fn formats(export: &str) -> Vec<String> {
+    let value = |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    let mut formats: Vec<String> = value("TYPE").map(str::to_string).into_iter().collect();
+    formats.extend(value("PTTYPE").map(|table| format!("{table} partition table")));
+    if formats.is_empty() {
+        formats.push("a format that blkid does not name".to_string());
+    }
+    formats
+}
+
+fn read_ends(node: &Path) -> io::Result<()> {
+    let mut file = File::open(node)?;
+    let size = file.seek(SeekFrom::End(0))?;
+    let span = size.min(PROBED_BYTES);
+    for start in [0, size - span] {
+        file.seek(SeekFrom::Start(start))?;
+        file.by_ref().take(span).read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_and_partition_tables_are_both_read_from_blkids_answer() {
+        assert_eq!(formats("DEVNAME=/dev/x\nTYPE=ext4\nUSAGE=filesystem\n"), ["ext4"]);
+        assert_eq!(formats("PTUUID=1\nPTTYPE=gpt\n"), ["gpt partition table"]);
+    }
+
+    #[test]
+    fn a_success_without_a_name_still_counts_as_a_signature() {
+        assert_eq!(formats("DEVNAME=/dev/x\n").len(), 1);
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_read_is_unknown_and_not_blank() {
+        let gone = probe(&Root::real(), Path::new("/dev/no-such-device"));
+        assert!(matches!(gone, Signature::Unknown { .. }), "{gone}");
+    }
+}

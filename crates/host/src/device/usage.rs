@@ -1,0 +1,166 @@
+//! Who uses a disk: mounts, swap, stacked devices, partitions, the file behind a loop device.
+//!
+//! Mount tables show one mount namespace; what another container has mounted is not seen here but by opening the device
+//! exclusively (`consent`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::node_path;
+use crate::root::Root;
+
+/// A place where a disk or one of its partitions is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Mount {
+    /// The disk or partition, e.g. `sda1`.
+    pub device: String,
+    /// The directory.
+    pub at: String,
+    /// The file system.
+    pub fs: String,
+    /// Mount options and file-system options.
+    pub options: String,
+}
+
+/// Who uses a disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Usage {
+    pub(crate) mounts: Vec<Mount>,
+    pub(crate) swap: Vec<String>,
+    pub(crate) holders: Vec<String>,
+    pub(crate) partitions: Vec<String>,
+    /// Loop devices that have this disk itself, or a partition of it, as their backing file.
+    pub(crate) loops: Vec<String>,
+    pub(crate) read_only: bool,
+}
+
+/// Who uses the disk right now.
+pub(super) fn now(root: &Root, name: &str) -> Usage {
+    let partitions = partitions(root, name);
+    Usage {
+        mounts: mounts(root, name, &partitions),
+        swap: swap(root, name, &partitions),
+        holders: holders(root, name, &partitions),
+        loops: loops(root, name, &partitions),
+        read_only: root.read_optional(root.sys("block").join(name).join("ro")).as_deref() == Some("1"),
+        partitions,
+    }
+}
+
+/// The disk's partitions: directories of it that have a `partition` file.
+pub(super) fn partitions(root: &Root, name: &str) -> Vec<String> {
+    let dir = root.sys("block").join(name);
+    root.names(&dir).into_iter().filter(|sub| dir.join(sub).join("partition").exists()).collect()
+}
+
+/// Where the disk or a partition is mounted; by device number, and by name for file systems that show a number of their own.
+pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Mount> {
+    let Some(table) = root.read_optional(root.proc("self/mountinfo")) else { return Vec::new() };
+    let mut found = BTreeSet::new();
+    for device in with_partitions(name, partitions) {
+        let number = number(root, name, device);
+        let node = real_path(root, &node_path(device).display().to_string());
+        for line in table.lines() {
+            // ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAG…] - FS SOURCE FS-OPTIONS
+            let Some((left, right)) = line.split_once(" - ") else { continue };
+            let left: Vec<&str> = left.split(' ').collect();
+            let right: Vec<&str> = right.split(' ').collect();
+            let (Some(at), Some(source)) = (left.get(4), right.get(1)) else { continue };
+            let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
+            if same_number || (source.starts_with('/') && real_path(root, &unescape(source)) == node) {
+                let options = format!("{} {}", left.get(5).unwrap_or(&""), right.get(2).unwrap_or(&""));
+                found.insert(Mount { device: device.to_string(), at: unescape(at), fs: right[0].into(), options });
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The disk or partitions in use as swap.
+pub(super) fn swap(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
+    let table = root.read_optional(root.proc("swaps")).unwrap_or_default();
+    let sources: Vec<PathBuf> = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|source| real_path(root, &unescape(source)))
+        .collect();
+    let is_swap = |device: &&str| sources.contains(&real_path(root, &node_path(device).display().to_string()));
+    with_partitions(name, partitions).filter(is_swap).map(str::to_string).collect()
+}
+
+/// Devices stacked on the disk or its partitions.
+pub(super) fn holders(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
+    let dir = root.sys("block").join(name);
+    let mut found: BTreeSet<String> = root.names(dir.join("holders")).into_iter().collect();
+    for partition in partitions {
+        found.extend(root.names(dir.join(partition).join("holders")));
+    }
+    found.into_iter().collect()
+}
+
+/// The file behind a loop device, if it has one.
+pub(super) fn backing_file(root: &Root, name: &str) -> Option<PathBuf> {
+    root.read_optional(root.sys("block").join(name).join("loop/backing_file")).map(PathBuf::from)
+}
+
+fn loops(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
+    let nodes: Vec<PathBuf> = with_partitions(name, partitions)
+        .map(|device| real_path(root, &node_path(device).display().to_string()))
+        .collect();
+    let backed = |other: &String| {
+        let file = backing_file(root, other);
+        file.is_some_and(|file| nodes.contains(&real_path(root, &file.display().to_string())))
+    };
+    root.names(root.sys("block")).into_iter().filter(backed).collect()
+}
+
+fn with_partitions<'a>(name: &'a str, partitions: &'a [String]) -> impl Iterator<Item = &'a str> {
+    std::iter::once(name).chain(partitions.iter().map(String::as_str))
+}
+
+fn number(root: &Root, disk: &str, device: &str) -> Option<String> {
+    let dir = root.sys("block").join(disk);
+    root.read_optional(if disk == device { dir.join("dev") } else { dir.join(device).join("dev") })
+}
+
+/// The path with symbolic links resolved, as far as it exists.
+fn real_path(root: &Root, path: &str) -> PathBuf {
+    let inside = root.path(path);
+    fs::canonicalize(&inside).unwrap_or(inside)
+}
+
+/// The kernel's tables write blank, tab, newline and backslash as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = bytes.get(at + 1..at + 4).filter(|digits| digits.iter().all(|d| (b'0'..=b'7').contains(d)));
+        match octal {
+            Some(digits) if bytes[at] == b'\\' && digits[0] <= b'3' => {
+                out.push(digits.iter().fold(0u8, |sum, digit| (sum << 3) | (digit - b'0')));
+                at += 4;
+            }
+            _ => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octal_escapes_of_the_kernels_tables_are_undone() {
+        assert_eq!(unescape(r"/mnt/my\040disk\134x"), r"/mnt/my disk\x");
+        assert_eq!(unescape(r"/plain\9"), r"/plain\9");
+    }
+}

@@ -1,0 +1,188 @@
+//! What a drive showed: totals of the window, of each client, and of everything that was issued.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+
+/// Longest latency that is told apart from longer ones: an hour, in nanoseconds.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The result of a drive.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// Length of the window in nanoseconds: up to its planned end, or to the end of the last client if all ended by themselves;
+    /// for buffered writes including the flush. Of passes: their sum.
+    pub window_ns: u64,
+    /// Reads that completed in the window.
+    pub reads: OpTotals,
+    /// Writes that completed in the window.
+    pub writes: OpTotals,
+    /// Flushes that completed in the window.
+    pub syncs: u64,
+    /// Each client's part, in the order of their numbers.
+    pub clients: Vec<ClientTotals>,
+    /// Everything that was issued and completed, warm-up and aftermath included.
+    pub issued: Issued,
+    /// Processor time of the clients in the window, user and system, in nanoseconds. Work that the kernel does on other
+    /// threads (interrupts, io_uring's workers, a loop device's thread) is not in it.
+    pub cpu_ns: u64,
+    /// Passes that were measured; 1 for workloads without passes.
+    pub passes: u32,
+    /// Sum over clients of each one's own bytes per second, mean over whole passes; for pass-based workloads only.
+    pub sum_of_rates: Option<f64>,
+    /// Requests that failed, at any time during the drive.
+    pub errors: u64,
+    /// The first error, in words.
+    pub first_error: Option<String>,
+    /// The device went away or is shorter than it was: what was seen.
+    pub vanished: Option<String>,
+    /// A file could not grow or be written for want of room: what was seen.
+    pub no_space: Option<String>,
+    /// Whether the stop flag ended it early.
+    pub interrupted: bool,
+    /// The sum of the passes' rates and how many there are, for the mean.
+    pub(super) pass_rates: (f64, u32),
+}
+
+impl Measured {
+    /// Requests that completed in the window.
+    pub fn ios(&self) -> u64 {
+        self.reads.count + self.writes.count
+    }
+
+    /// Whether going on makes no sense.
+    pub(super) fn must_stop(&self) -> bool {
+        self.interrupted
+            || self.vanished.is_some()
+            || self.no_space.is_some()
+            || self.errors >= super::tally::MAX_ERRORS
+    }
+
+    /// Adds one more pass. `sum_of_rates` is the mean over whole passes; one that was cut by the end of the time counts only
+    /// where there is no whole one.
+    pub(super) fn add_pass(&mut self, pass: Measured) {
+        self.window_ns += pass.window_ns;
+        self.reads.add(&pass.reads);
+        self.writes.add(&pass.writes);
+        self.syncs += pass.syncs;
+        self.issued.add(&pass.issued);
+        self.cpu_ns += pass.cpu_ns;
+        self.passes += 1;
+        self.errors += pass.errors;
+        self.first_error = self.first_error.take().or(pass.first_error);
+        self.vanished = self.vanished.take().or(pass.vanished);
+        self.no_space = self.no_space.take().or(pass.no_space);
+        self.interrupted |= pass.interrupted;
+        let rate: f64 = pass.clients.iter().map(ClientTotals::bytes_per_s).sum();
+        if pass.clients.iter().any(|client| client.finished) {
+            self.pass_rates = (self.pass_rates.0 + rate, self.pass_rates.1 + 1);
+        }
+        let (sum, n) = self.pass_rates;
+        self.sum_of_rates = Some(if n > 0 { sum / f64::from(n) } else { rate });
+        if self.clients.is_empty() {
+            self.clients = pass.clients;
+        } else {
+            self.clients.iter_mut().zip(&pass.clients).for_each(|(sum, one)| sum.add(one));
+        }
+    }
+}
+
+/// Requests of one direction.
+#[derive(Clone)]
+pub struct OpTotals {
+    /// How many completed in the window.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many failed, at any time.
+    pub errors: u64,
+    /// Sum of their latencies in nanoseconds: an exact mean.
+    pub latency_sum_ns: u64,
+    /// Their latencies in nanoseconds, to three significant digits.
+    pub latency: Histogram<u64>,
+}
+
+impl OpTotals {
+    /// Adds others.
+    pub fn add(&mut self, other: &OpTotals) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.latency.add(&other.latency).expect("all histograms have the same bounds");
+    }
+
+    /// Mean latency in nanoseconds; None without requests.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.latency_sum_ns as f64 / self.count as f64)
+    }
+}
+
+impl Default for OpTotals {
+    fn default() -> OpTotals {
+        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("1 ns to 1 h with three digits is possible");
+        OpTotals { count: 0, bytes: 0, errors: 0, latency_sum_ns: 0, latency }
+    }
+}
+
+impl fmt::Debug for OpTotals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} requests, {} bytes, {} errors, mean {:?} ns", self.count, self.bytes, self.errors, self.mean_ns())
+    }
+}
+
+/// One client's part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientTotals {
+    /// Requests that completed in the window.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From the opening of the window to the client's end or the window's, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Its processor time in the window, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Requests that failed, at any time.
+    pub errors: u64,
+    /// Whether it did all its work; false if it was ended by the time, another client or an error.
+    pub finished: bool,
+}
+
+impl ClientTotals {
+    /// Its own rate.
+    pub fn bytes_per_s(&self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.elapsed_ns as f64 }
+    }
+
+    fn add(&mut self, other: &ClientTotals) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.elapsed_ns += other.elapsed_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.errors += other.errors;
+        self.finished |= other.finished;
+    }
+}
+
+/// Everything that clients handed over and that completed without an error: what a device's own counters are compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Issued {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl Issued {
+    /// Adds others.
+    pub fn add(&mut self, other: &Issued) {
+        self.reads += other.reads;
+        self.read_bytes += other.read_bytes;
+        self.writes += other.writes;
+        self.written_bytes += other.written_bytes;
+    }
+}

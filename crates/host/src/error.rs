@@ -1,0 +1,244 @@
+//! What can go wrong with the machine, in words that name the device or path and the next step.
+//!
+//! One type for the crate: a caller wants to print it or to match on a few cases (`Busy`, `Refused`, `UnknownTunable`), and
+//! every variant carries the facts that its message needs, so that a test can look at facts instead of prose.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::consent::Obstacle;
+use crate::settings::Problem;
+
+/// Why an operation on the machine did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}{}", path.display(), hint(source))]
+    Io {
+        /// What was attempted: `read`, `write`, `create` …
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// No such block device.
+    #[error("there is no block device {word:?}{}; there are: {}", nearest(nearest_name), list(known))]
+    UnknownDevice {
+        /// What the user wrote.
+        word: String,
+        /// The most alike name, if any is alike.
+        nearest_name: Option<String>,
+        /// Every disk there is.
+        known: Vec<String>,
+    },
+    /// A partition was named where a disk is needed: the scheduler belongs to the disk.
+    #[error("{word} is a partition: its scheduler is that of the whole disk; name {disk} instead")]
+    Partition {
+        /// What the user wrote.
+        word: String,
+        /// The disk it is part of, e.g. `/dev/sda`.
+        disk: String,
+    },
+    /// The device has no I/O scheduler.
+    #[error("{device} has no I/O scheduler: {why}")]
+    NoScheduler {
+        /// The device.
+        device: String,
+        /// The reason, in words.
+        why: String,
+    },
+    /// Another schedlab is changing this device.
+    #[error("{device} is in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
+    Busy {
+        /// The device or temporary file.
+        device: String,
+        /// The other process, where it is known.
+        pid_of_other: Option<u32>,
+    },
+    /// The device is no longer there.
+    #[error("{device} is gone: it was there when the experiment began; check cables and `dmesg`")]
+    DeviceGone {
+        /// The device.
+        device: String,
+    },
+    /// A program that is needed is not installed.
+    #[error("{tool} is not installed, and is needed {purpose}: install the package {package}")]
+    ToolMissing {
+        /// The program.
+        tool: String,
+        /// The package that has it on Debian and Ubuntu.
+        package: String,
+        /// What for, beginning with `to`.
+        purpose: String,
+    },
+    /// A program that was called failed.
+    #[error("`{command}` failed ({status}): {stderr}")]
+    ToolFailed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// What it said.
+        stderr: String,
+    },
+    /// A scheduler's module could not be loaded.
+    #[error("the scheduler {scheduler} is not available: {why}")]
+    ModuleNotLoaded {
+        /// The scheduler.
+        scheduler: String,
+        /// The module, the reason and the next step.
+        why: String,
+    },
+    /// A name that is neither a tunable of the scheduler nor an attribute of the queue.
+    #[error(
+        "{device} with scheduler {scheduler} has no tunable {name:?}{}; there are: {}",
+        nearest(nearest_name),
+        list(known)
+    )]
+    UnknownTunable {
+        /// The device.
+        device: String,
+        /// The scheduler in effect.
+        scheduler: String,
+        /// What the user wrote.
+        name: String,
+        /// The most alike name, if any is alike.
+        nearest_name: Option<String>,
+        /// Every name that can be set.
+        known: Vec<String>,
+    },
+    /// The device could not be put back as it was; the journal entry stays.
+    #[error("{device} is not as it was before: {}; `schedlab restore` tries again (old values: {})", problems(found), journal.display())]
+    NotRestored {
+        /// The device.
+        device: String,
+        /// What is not as it was.
+        found: Vec<Problem>,
+        /// The journal entry with the old values.
+        journal: PathBuf,
+    },
+    /// A journal entry cannot be understood; it is never deleted silently.
+    #[error("the journal entry {} cannot be read: {why}; look at the device's settings, put them right, then delete that file", path.display())]
+    Journal {
+        /// The entry.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Writing to the device would destroy or endanger something, and the user did not consent.
+    #[error(
+        "{device} is refused for writing: {}; to destroy what is on it, say --destroy-data {device}",
+        obstacles(found)
+    )]
+    Refused {
+        /// The device.
+        device: String,
+        /// What stands in the way.
+        found: Vec<Obstacle>,
+    },
+    /// Somebody uses the device right now: consent does not help, since writing under a user corrupts what it holds.
+    #[error("{device} is in use: {}", obstacles(found))]
+    InUse {
+        /// The device.
+        device: String,
+        /// Who uses it.
+        found: Vec<Obstacle>,
+    },
+    /// `--destroy-data` names another device than the one that would be written.
+    #[error("--destroy-data names {named}, but the workload would write {device}: nothing was written")]
+    ConsentForOther {
+        /// What the consent names.
+        named: String,
+        /// The device of the experiment.
+        device: String,
+    },
+    /// Too little room for a temporary file.
+    #[error("{} has {free_bytes} bytes free, and the loop file with room to spare for others needs {needed_bytes}: choose a smaller loop:SIZE or another --loop-dir", dir.display())]
+    NoSpace {
+        /// The directory.
+        dir: PathBuf,
+        /// Bytes that the file needs.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted while {doing}")]
+    Interrupted {
+        /// What was going on.
+        doing: String,
+    },
+}
+
+impl Error {
+    /// Wraps a failed file operation: `map_err(Error::io("read", path))`.
+    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.as_ref().to_path_buf();
+        move |source| Error::Io { action, path, source }
+    }
+}
+
+/// The name in `known` that is most like `word`, if any is alike enough to be a slip of the finger.
+pub(crate) fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> Option<String> {
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name.clone())
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => " (run as root)",
+        io::ErrorKind::ReadOnlyFilesystem => " (choose another place with SCHEDLAB_STATE_DIR)",
+        io::ErrorKind::StorageFull => " (free some space, or choose another place with SCHEDLAB_STATE_DIR)",
+        _ => "",
+    }
+}
+
+fn nearest(name: &Option<String>) -> String {
+    name.as_ref().map_or(String::new(), |name| format!(" (nearest: {name})"))
+}
+
+fn pid(pid: &Option<u32>) -> String {
+    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+}
+
+fn problems(found: &[Problem]) -> String {
+    found.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn obstacles(found: &[Obstacle]) -> String {
+    found.iter().map(Obstacle::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_device_is_answered_with_the_nearest_one_and_all_there_are() {
+        let known = vec!["nvme0n1".to_string(), "sda".to_string()];
+        let nearest_name = nearest_of("nvme0n2", &known);
+        let message = Error::UnknownDevice { word: "nvme0n2".into(), nearest_name, known }.to_string();
+        assert!(message.contains("nearest: nvme0n1") && message.contains("sda"), "{message}");
+    }
+
+    #[test]
+    fn a_word_like_nothing_has_no_nearest_name() {
+        assert_eq!(nearest_of("zzz", &["sda".to_string()]), None);
+    }
+
+    #[test]
+    fn a_lack_of_permission_says_what_to_do() {
+        let error = Error::io("write", "/sys/x")(io::Error::from(io::ErrorKind::PermissionDenied));
+        assert!(error.to_string().contains("run as root"), "{error}");
+    }
+}

@@ -1,0 +1,237 @@
+//! The journal: what has to be undone, written down and made durable before it is done.
+//!
+//! One small JSON file an entry, made by temporary file, fsync, rename, fsync of the directory: an entry is there whole or not at
+//! all, whatever the moment of the crash. A log with many entries would need a reader that copes with a torn tail. Beside each
+//! entry lies a lock file that the owner keeps locked (`flock`): the kernel lets go of it when the owner dies, however it dies,
+//! so "is the owner still alive?" needs no guess about process ids. Lock files are never deleted, since deleting one that
+//! another process is about to lock would give two owners.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::root::Root;
+use crate::settings::Snapshot;
+
+/// The version of the entries that this build writes and reads.
+const SCHEMA: u32 = 1;
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    schema: u32,
+    /// The boot during which it was written.
+    pub(crate) boot_id: String,
+    /// The process that wrote it; for people, the lock is what counts.
+    pub(crate) pid: u32,
+    /// What has to be undone.
+    pub(crate) undo: Undo,
+}
+
+/// What has to be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub(crate) enum Undo {
+    /// Settings of a device.
+    Settings {
+        /// The device's stable identity.
+        identity: String,
+        /// Its kernel name when the entry was written.
+        device: String,
+        /// The values to put back.
+        original: Snapshot,
+    },
+    /// A temporary file, and the loop device over it if there is one.
+    LoopFile {
+        /// The file; nobody else's, since it is only ever created where no file was.
+        file: PathBuf,
+    },
+}
+
+impl Entry {
+    /// An entry of this process and this boot.
+    pub(crate) fn new(root: &Root, undo: Undo) -> Result<Entry, Error> {
+        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), undo })
+    }
+}
+
+/// Exclusive ownership of an entry's name, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
+    pub(crate) fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
+        let dir = root.state("lock");
+        fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
+        let path = dir.join(format!("{key}.lock"));
+        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = open.map_err(Error::io("open", &path))?;
+        if !try_flock(&file, &path)? {
+            let mut text = String::new();
+            let _ = file.read_to_string(&mut text);
+            return Err(Error::Busy { device: what.to_string(), pid_of_other: text.trim().parse().ok() });
+        }
+        // For the message of the next one who comes; not worth failing for.
+        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
+        let _ = write!(file, "{}", std::process::id());
+        Ok(Lock { _file: file })
+    }
+}
+
+/// Locks an open file or directory exclusively; false if someone else has it.
+pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(Error::io("lock", path)(errno.into())),
+    }
+}
+
+/// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
+pub(crate) fn key(identity: &str) -> String {
+    let mut key = String::new();
+    for byte in identity.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => key.push(char::from(byte)),
+            _ => key.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    key
+}
+
+/// Where the entry of `key` is.
+pub(crate) fn path(root: &Root, key: &str) -> PathBuf {
+    root.state("journal").join(format!("{key}.json"))
+}
+
+/// Writes an entry; when this returns, it survives a loss of power.
+pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
+    let dir = root.state("journal");
+    fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
+    let path = path(root, key);
+    let new = new_path(&path);
+    let text = serde_json::to_vec_pretty(entry).expect("an entry has only texts and numbers, which always make JSON");
+    let files = root.files();
+    let written = files
+        .create(&new, &text)
+        .and_then(|()| files.sync_file(&new))
+        .and_then(|()| files.rename(&new, &path))
+        .and_then(|()| files.sync_dir(&dir));
+    written.map_err(|error| {
+        let _ = files.remove(&new);
+        Error::io("write the journal entry", &path)(error)
+    })
+}
+
+/// Removes an entry; durable when this returns.
+pub(crate) fn remove(root: &Root, key: &str) -> Result<(), Error> {
+    let path = path(root, key);
+    root.files().remove(&path).map_err(Error::io("remove", &path))?;
+    root.files().sync_dir(&root.state("journal")).map_err(Error::io("sync", root.state("journal")))
+}
+
+/// The entry of `key`, if there is one.
+pub(crate) fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
+    let path = path(root, key);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    };
+    let entry: Entry =
+        serde_json::from_slice(&text).map_err(|error| Error::Journal { path: path.clone(), why: error.to_string() })?;
+    if entry.schema != SCHEMA {
+        let why = format!("it has version {}, and this schedlab reads version {SCHEMA}", entry.schema);
+        return Err(Error::Journal { path, why });
+    }
+    Ok(Some(entry))
+}
+
+/// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.
+pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
+    let dir = root.state("journal");
+    match fs::read_dir(&dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io("read", &dir)(error)),
+        Ok(_) => {
+            Ok(root.names(&dir).iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+        }
+    }
+}
+
+/// Removes unfinished entries of dead owners.
+pub(crate) fn sweep(root: &Root) {
+    for name in root.names(root.state("journal")) {
+        if let Some(key) = name.strip_suffix(".json.new")
+            && let Ok(_lock) = Lock::take(root, key, key)
+        {
+            let _ = fs::remove_file(root.state("journal").join(&name));
+        }
+    }
+}
+
+fn new_path(path: &Path) -> PathBuf {
+    path.with_extension("json.new")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_plain_file_name_and_different_for_different_identities() {
+        assert_eq!(key("wwid naa.5000/1"), "wwid%20naa.5000%2F1");
+        assert_ne!(key("a b"), key("a_b"));
+    }
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written_and_is_gone_when_removed() {
+        let (_dir, root) = machine();
+        let entry = Entry::new(&root, Undo::LoopFile { file: "/var/tmp/x".into() }).expect("a boot id");
+        write(&root, "k", &entry).expect("a writable state directory");
+        assert_eq!(read(&root, "k").expect("readable"), Some(entry));
+        assert_eq!(keys(&root).expect("readable"), ["k"]);
+        remove(&root, "k").expect("removable");
+        assert_eq!(read(&root, "k").expect("absent is no error"), None);
+    }
+
+    #[test]
+    fn an_entry_of_another_version_or_a_cut_one_is_refused_with_its_path() {
+        let (_dir, root) = machine();
+        fs::create_dir_all(root.state("journal")).expect("a state directory");
+        for text in [
+            "",
+            "{\"schema\":",
+            "{\"schema\":2,\"boot_id\":\"b\",\"pid\":1,\"undo\":{\"what\":\"loop-file\",\"file\":\"/x\"}}",
+        ] {
+            fs::write(path(&root, "k"), text).expect("writable");
+            let error = read(&root, "k").unwrap_err().to_string();
+            assert!(error.contains("k.json"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_lock_has_one_owner_and_names_it() {
+        let (_dir, root) = machine();
+        let lock = Lock::take(&root, "k", "/dev/x").expect("free");
+        let busy = Lock::take(&root, "k", "/dev/x").unwrap_err();
+        assert!(matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()), "{busy}");
+        drop(lock);
+        Lock::take(&root, "k", "/dev/x").expect("free again");
+    }
+
+    fn machine() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
+        (dir, root)
+    }
+}

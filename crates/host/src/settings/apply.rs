@@ -1,0 +1,83 @@
+//! Single writes to a device's settings, each read back.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use super::Problem;
+use super::attribute::{Place, order, same_as_kernel_keeps};
+use crate::device::{current_scheduler, offered_schedulers, queue_dir};
+use crate::modules;
+use crate::root::Root;
+
+/// One value to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) place: Place,
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// Puts writes into the order that the kernel needs: the queue's attributes before the scheduler's tunables (`nr_requests` resets
+/// mq-deadline's `async_depth`), and `read_ahead_kb` last of the former.
+pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
+    let mut all: Vec<Write> = writes.collect();
+    all.sort_by(|a, b| (a.place != Place::Queue, order(&a.name)).cmp(&(b.place != Place::Queue, order(&b.name))));
+    all.into_iter()
+}
+
+/// Writes one value. Whether it took effect is a separate question: [`verify`].
+pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Problem> {
+    let path = write.place.path(root, device, &write.name);
+    root.files().write_attribute(&path, &write.value).map_err(|error| Problem::WriteFailed {
+        attribute: write.name.clone(),
+        wanted: write.value.clone(),
+        error: explain(&error),
+    })
+}
+
+/// Reads one value back and compares it with what was written.
+pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem> {
+    let found = root.read_optional(write.place.path(root, device, &write.name)).unwrap_or_default();
+    (!same_as_kernel_keeps(&write.name, &write.value, &found)).then(|| Problem::NotInEffect {
+        attribute: write.name.clone(),
+        wanted: write.value.clone(),
+        found,
+    })
+}
+
+/// Makes `scheduler` the scheduler of the device, loading its module if the kernel does not offer it yet.
+pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
+    let wanted = scheduler.to_string();
+    let attribute = "scheduler".to_string();
+    let offered = |root: &Root| offered_schedulers(root, device);
+    if !offered(root).iter().any(|name| name == scheduler)
+        && let Err(error) = modules::load(root, scheduler)
+    {
+        let error = format!("{error}; {device} offers: {}", offered(root).join(", "));
+        return Err(Problem::WriteFailed { attribute, wanted, error });
+    }
+    let path = queue_dir(root, device).join("scheduler");
+    if let Err(error) = root.files().write_attribute(&path, scheduler) {
+        let error = format!("{}; {device} offers: {}", explain(&error), offered(root).join(", "));
+        return Err(Problem::WriteFailed { attribute, wanted, error });
+    }
+    match current_scheduler(root, device) {
+        Some(found) if found == scheduler => Ok(()),
+        found => Err(Problem::NotInEffect { attribute, wanted, found: found.unwrap_or_default() }),
+    }
+}
+
+/// A mark of this activation of the scheduler: the kernel makes the directory of tunables anew at each switch, so a switch there
+/// and back shows in its inode number. None for `none`, which has no tunables.
+pub(super) fn activation(root: &Root, device: &str) -> Option<u64> {
+    fs::metadata(queue_dir(root, device).join("iosched")).ok().map(|meta| meta.ino())
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => format!("the kernel refused the value ({error})"),
+        io::ErrorKind::PermissionDenied => format!("the kernel takes no writes to it, or not from this user ({error})"),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,163 @@
+//! Undoing what dead owners left: `schedlab restore`, and the beginning of every other command.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::Snapshot;
+use crate::device;
+use crate::error::Error;
+use crate::journal::{self, Entry, Lock, Undo};
+use crate::loopdev;
+use crate::root::Root;
+
+/// What became of one journal entry.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The device is as it was before the experiment.
+    Restored {
+        /// The device.
+        device: String,
+        /// What had to be written; empty if everything was right already.
+        changed: Vec<String>,
+    },
+    /// The machine was restarted since: the kernel set everything anew, and the entry was dropped.
+    OtherBoot {
+        /// The device.
+        device: String,
+    },
+    /// The device is gone, and its settings with it: one that returns comes with the kernel's settings. The entry was dropped.
+    Gone {
+        /// The device.
+        device: String,
+    },
+    /// The owner is alive: nothing to do.
+    Busy {
+        /// The device or file.
+        device: String,
+        /// The owner, where it is known.
+        pid: Option<u32>,
+    },
+    /// A temporary loop device was detached and its file deleted.
+    LoopRemoved {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It did not succeed; the entry is still there.
+    Failed {
+        /// Why, and what to do.
+        error: Error,
+    },
+}
+
+impl Outcome {
+    /// The error of an outcome that leaves something undone.
+    pub fn into_error(self) -> Option<Error> {
+        match self {
+            Outcome::Failed { error } => Some(error),
+            Outcome::Busy { device, pid } => Some(Error::Busy { device, pid_of_other: pid }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Restored { device, changed } if changed.is_empty() => {
+                write!(f, "{device} is as it was before the experiment")
+            }
+            Outcome::Restored { device, changed } => write!(f, "{device} is restored: {}", changed.join(", ")),
+            Outcome::OtherBoot { device } => {
+                write!(f, "{device}: the machine was restarted since, so the kernel has set everything anew")
+            }
+            Outcome::Gone { device } => write!(f, "{device} is gone, and its settings with it"),
+            Outcome::Busy { device, pid } => {
+                let who = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
+                write!(f, "{device} belongs to a running experiment{who}")
+            }
+            Outcome::LoopRemoved { file } => write!(f, "the temporary file {} is removed", file.display()),
+            Outcome::Failed { error } => error.fmt(f),
+        }
+    }
+}
+
+/// Undoes everything in the journal whose owner is dead: settings first, then temporary loop devices, since a loop device keeps its
+/// settings after its file is detached. One entry that fails does not keep the others from being undone.
+///
+/// # Errors
+/// [`Error::Io`] when the journal's directory exists and cannot be read.
+pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
+    journal::sweep(root);
+    let mut outcomes = Vec::new();
+    let mut loops = Vec::new();
+    for key in journal::keys(root)? {
+        let lock = match Lock::take(root, &key, &key) {
+            Ok(lock) => lock,
+            Err(Error::Busy { device, pid_of_other }) => {
+                outcomes.push(Outcome::Busy { device: device_of(root, &key).unwrap_or(device), pid: pid_of_other });
+                continue;
+            }
+            Err(error) => {
+                outcomes.push(Outcome::Failed { error });
+                continue;
+            }
+        };
+        match journal::read(root, &key) {
+            Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
+            Ok(Some(entry)) => outcomes.push(undo_settings(root, &key, entry)),
+            // Its owner ended in good order between our look at the directory and now.
+            Ok(None) => {}
+            Err(error) => outcomes.push(Outcome::Failed { error }),
+        }
+    }
+    for (_lock, key, file, boot_id) in loops {
+        outcomes.push(match loopdev::undo(root, &key, &file, &boot_id) {
+            Ok(()) => Outcome::LoopRemoved { file },
+            Err(error) => Outcome::Failed { error },
+        });
+    }
+    Ok(outcomes)
+}
+
+/// Undoes one entry of settings. The caller has its lock.
+pub(super) fn undo_settings(root: &Root, key: &str, entry: Entry) -> Outcome {
+    match try_undo_settings(root, key, entry) {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::Failed { error },
+    }
+}
+
+fn try_undo_settings(root: &Root, key: &str, entry: Entry) -> Result<Outcome, Error> {
+    let Undo::Settings { identity, device, original } = entry.undo else {
+        let why = "it is not an entry of settings".to_string();
+        return Err(Error::Journal { path: journal::path(root, key), why });
+    };
+    if entry.boot_id != root.boot_id()? {
+        journal::remove(root, key)?;
+        return Ok(Outcome::OtherBoot { device });
+    }
+    match device::name_by_identity(root, &identity, &device)? {
+        None => {
+            journal::remove(root, key)?;
+            Ok(Outcome::Gone { device })
+        }
+        Some(name) => put_back(root, key, name, &original),
+    }
+}
+
+fn put_back(root: &Root, key: &str, device: String, original: &Snapshot) -> Result<Outcome, Error> {
+    let (changed, found) = original.put_back(root, &device);
+    if !found.is_empty() {
+        return Err(Error::NotRestored { device, found, journal: journal::path(root, key) });
+    }
+    journal::remove(root, key)?;
+    Ok(Outcome::Restored { device, changed })
+}
+
+/// The user's name of what an entry is about, read without its lock.
+fn device_of(root: &Root, key: &str) -> Option<String> {
+    match journal::read(root, key).ok()??.undo {
+        Undo::Settings { device, .. } => Some(device),
+        Undo::LoopFile { file } => Some(file.display().to_string()),
+    }
+}

@@ -1,0 +1,109 @@
+//! Everything that can be set on a device, as it is at one moment, and putting it back.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Problem;
+use super::apply::{self, Write};
+use super::attribute::{Place, same};
+use crate::device::{current_scheduler, queue_dir};
+use crate::root::Root;
+
+/// How often attributes are written until all are as wanted: writing one may change another (limits of the queue change
+/// read-ahead, `nr_requests` changes mq-deadline's `async_depth`), and each such chain is shorter than this.
+const ROUNDS: usize = 3;
+
+/// The settings of a device at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The scheduler in effect; none if the device has none.
+    pub scheduler: Option<String>,
+    /// The scheduler's writable tunables.
+    pub tunables: BTreeMap<String, String>,
+    /// The queue's writable attributes, the scheduler left out.
+    pub queue: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    /// Reads the settings of the disk `name`.
+    pub fn take(root: &Root, name: &str) -> Snapshot {
+        let queue = queue_dir(root, name);
+        let writable = |dir| -> BTreeMap<String, String> {
+            let all = root.attributes(dir).into_iter();
+            // An attribute without text cannot be put back by writing text, so it is not ours to keep.
+            all.filter(|(_, (text, writable))| *writable && !text.is_empty())
+                .map(|(name, (text, _))| (name, text))
+                .collect()
+        };
+        let mut attributes = writable(queue.clone());
+        attributes.remove("scheduler");
+        Snapshot {
+            scheduler: current_scheduler(root, name),
+            tunables: writable(queue.join("iosched")),
+            queue: attributes,
+        }
+    }
+
+    /// The attributes in which `now` differs, as (attribute, value here, value there).
+    pub fn differences(&self, now: &Snapshot) -> Vec<(String, String, String)> {
+        let text = |scheduler: &Option<String>| scheduler.clone().unwrap_or_default();
+        let mut all = Vec::new();
+        if self.scheduler != now.scheduler {
+            all.push(("scheduler".to_string(), text(&self.scheduler), text(&now.scheduler)));
+        }
+        for (own, other) in [(&self.tunables, &now.tunables), (&self.queue, &now.queue)] {
+            for (name, value) in own {
+                let found = other.get(name).map(String::as_str).unwrap_or_default();
+                if !same(value, found) {
+                    all.push((name.clone(), value.clone(), found.to_string()));
+                }
+            }
+        }
+        all
+    }
+
+    /// Puts the disk `name` back to this snapshot: the scheduler first, then what differs, then proof. Gives the names of what
+    /// was written, and what could not be put back.
+    pub(crate) fn put_back(&self, root: &Root, name: &str) -> (Vec<String>, Vec<Problem>) {
+        let mut changed = Vec::new();
+        let mut now = Snapshot::take(root, name);
+        if let Some(scheduler) = self.scheduler.as_ref().filter(|_| self.scheduler != now.scheduler) {
+            changed.push("scheduler".to_string());
+            if let Err(problem) = apply::switch(root, name, scheduler) {
+                // Its tunables do not exist under another scheduler, and the queue's attributes would not be its own.
+                return (changed, vec![problem]);
+            }
+            now = Snapshot::take(root, name);
+        }
+        let mut refused = Vec::new();
+        for _ in 0..ROUNDS {
+            let differing: Vec<String> = self.differences(&now).into_iter().map(|(name, ..)| name).collect();
+            if differing.is_empty() {
+                break;
+            }
+            refused.clear();
+            for write in self.writes().filter(|write| differing.contains(&write.name)) {
+                refused.extend(apply::write(root, name, &write).err());
+                if !changed.contains(&write.name) {
+                    changed.push(write.name);
+                }
+            }
+            now = Snapshot::take(root, name);
+        }
+        let problems = self.differences(&now).into_iter().map(|(attribute, wanted, found)| {
+            let said = refused
+                .iter()
+                .find(|problem| matches!(problem, Problem::WriteFailed { attribute: of, .. } if *of == attribute));
+            said.cloned().unwrap_or(Problem::NotInEffect { attribute, wanted, found })
+        });
+        (changed, problems.collect())
+    }
+
+    /// Every value of it, in the order in which they are written.
+    pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
+        let of =
+            |place| move |(name, value): (&String, &String)| Write { place, name: name.clone(), value: value.clone() };
+        apply::in_order(self.queue.iter().map(of(Place::Queue)).chain(self.tunables.iter().map(of(Place::Scheduler))))
+    }
+}

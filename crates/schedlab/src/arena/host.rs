@@ -1,0 +1,407 @@
+//! The host arena: the machine's own kernel, and a real device.
+//!
+//! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
+//! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
+//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, anyhow};
+use experiment::metric::METRICS;
+use experiment::plan::{Arm, Limits, Plan};
+use experiment::record::{Environment, LatencyCurve, Observation, VoidReason};
+use host::engine::{self, Drive, Measured};
+use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta, account};
+use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
+use workload::{Params, WorkloadKind};
+
+use super::{Arena, TrialOrder};
+use crate::cli::ConductArgs;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// What a plan's `device` means.
+pub(crate) struct Target;
+
+impl Target {
+    /// Whether the word asks for a temporary loop device.
+    pub(crate) fn is_temporary(word: &str) -> Result<bool> {
+        Target::temporary_size(word).map(|size| size.is_some())
+    }
+
+    fn temporary_size(word: &str) -> Result<Option<u64>> {
+        let Some(size) = word.strip_prefix("loop:") else { return Ok(None) };
+        match workload::parse_size(size) {
+            Some(bytes) if bytes >= 1 << 20 => Ok(Some(bytes.next_multiple_of(4096))),
+            Some(_) => {
+                Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
+            }
+            None => Err(usage(format!("--device {word}: {size:?} is no size; write e.g. loop:512M or loop:2G"))),
+        }
+    }
+}
+
+/// A device that is ours for the time of an experiment.
+pub(crate) struct HostArena<'a> {
+    root: Root,
+    device: Device,
+    /// In this order when dropped: settings first, then the claim, then the device itself.
+    guard: Option<Guard>,
+    claim: Option<Claim>,
+    temporary: Option<LoopDevice>,
+    limits: Limits,
+    stop: &'a Stop,
+    flag: Arc<AtomicBool>,
+    words: Vec<String>,
+}
+
+impl<'a> HostArena<'a> {
+    /// Fails early and clearly where settings cannot be changed.
+    pub(crate) fn require_root() -> Result<()> {
+        let uid = fs::metadata("/proc/self").map(|me| me.uid());
+        if uid.is_ok_and(|uid| uid != 0) {
+            return Err(anyhow!("changing a device's scheduler needs root: run the same command with sudo"));
+        }
+        Ok(())
+    }
+
+    /// Finds or makes the device, checks that the plan may run on it, and takes hold of its settings. Nothing is changed yet.
+    pub(crate) fn open(
+        root: &Root,
+        plan: &Plan,
+        args: &ConductArgs,
+        stop: &'a Stop,
+        progress: &Progress,
+    ) -> Result<HostArena<'a>> {
+        let temporary = match Target::temporary_size(&plan.device)? {
+            Some(size) => Some(make_loop(root, size, &args.loop_dir, stop, progress)?),
+            None => None,
+        };
+        let device = match &temporary {
+            Some(made) => made.describe()?,
+            None => host::device::find(root, &plan.device).map_err(as_usage)?,
+        };
+        check_schedulers(&device, plan)?;
+        let claim = if writes(plan)? {
+            Some(host::check_writable(root, &device, args.destroy_data.as_deref()).map_err(as_usage)?)
+        } else {
+            None
+        };
+        let guard = Guard::begin(root, &device)?;
+        let words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
+        Ok(HostArena {
+            root: root.clone(),
+            device,
+            guard: Some(guard),
+            claim,
+            temporary,
+            limits: plan.limits.clone(),
+            stop,
+            flag: stop.flag(),
+            words,
+        })
+    }
+
+    /// Tries every arm and places every workload before the record begins, so that a slip in a tunable's name or a size costs
+    /// no measuring. What the kernel refuses is left to the trials, where it is data.
+    pub(crate) fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+        for spec in &plan.workloads {
+            let (kind, params) = workload_of(spec)?;
+            self.place(kind, &params)?;
+        }
+        for arm in &plan.arms {
+            self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
+        }
+        Ok(())
+    }
+
+    fn guard(&mut self) -> Result<&mut Guard> {
+        self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
+    }
+
+    fn place(&self, kind: &'static WorkloadKind, params: &Params) -> Result<Vec<engine::ClientFile>> {
+        let logical = u32::try_from(self.device.logical_block_size.unwrap_or(512)).unwrap_or(512);
+        engine::place_on_device(kind, params, &self.device.path, self.device.size_bytes, logical)
+            .map_err(|e| usage(e.to_string()))
+    }
+
+    fn sysfs(&self) -> PathBuf {
+        self.root.sys("block").join(&self.device.name)
+    }
+
+    fn system(&self) -> Result<SystemCounters, ProbeError> {
+        SystemCounters::read(&self.root.proc(""), &self.root.sys(""))
+    }
+}
+
+impl Arena for HostArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = host::environment::capture(&self.root, &self.device)?;
+        facts
+            .entry("schedlab".to_owned())
+            .or_default()
+            .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        Ok(facts)
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        let device = self.device.path.display().to_string();
+        match self.guard()?.apply(&setting_of(arm)) {
+            Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
+            Err(Error::DeviceGone { .. }) => {
+                Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        let (kind, params) = workload_of(order.workload)?;
+        let files = self.place(kind, &params)?;
+        let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
+        let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
+        let sysfs = self.sysfs();
+        let before = (DeviceCounters::read(&sysfs), self.system());
+        let watch = self.guard()?.watch();
+        let measured = engine::run(&drive, &self.flag);
+        let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
+        for reason in self.guard()?.check().into_iter().map(void_of) {
+            if !voids.iter().any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason)) {
+                voids.push(reason);
+            }
+        }
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(error) if !sysfs.exists() => {
+                voids.push(VoidReason::DeviceVanished { detail: error.to_string() });
+                return Ok(Observation { voids, ..Observation::default() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let device = DeviceCounters::read(&sysfs).and_then(|after| Ok(after.since(&before.0?)));
+        let system = self.system().and_then(|after| Ok(after.since(&before.1?)))?;
+        let (device, mut gone) = match device {
+            Ok(delta) => (delta, None),
+            Err(error) => (DeviceDelta::default(), Some(error.to_string())),
+        };
+        gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
+        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
+        voids.extend(self.voids_of(&drive, &measured, &device, &system));
+        Ok(observation(&measured, &device, &system, voids))
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        let mut words = std::mem::take(&mut self.words);
+        let restored = self.guard.take().map(Guard::restore).transpose();
+        self.claim = None;
+        // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
+        let removed = self.temporary.take().map(LoopDevice::remove).transpose();
+        if restored?.is_some_and(|restored| restored.device_gone) {
+            words.push(format!("{} is gone, and its settings with it", self.device.path.display()));
+        }
+        removed?;
+        Ok(words)
+    }
+}
+
+impl HostArena<'_> {
+    /// What the counters say against a trial.
+    fn voids_of(
+        &self,
+        drive: &Drive,
+        measured: &Measured,
+        device: &DeviceDelta,
+        system: &SystemDelta,
+    ) -> Vec<VoidReason> {
+        let mut voids = Vec::new();
+        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
+            let by = self.stop.signal().unwrap_or("a signal").to_owned();
+            voids.push(VoidReason::Interrupted { by });
+        }
+        let errors = measured.errors.max(device.device_errors);
+        if errors > 0 {
+            let first = measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
+            voids.push(VoidReason::DeviceErrors { count: errors, first });
+        }
+        let allowance = Allowance::of(drive, &self.sysfs());
+        let account = account(&measured.issued, device, allowance);
+        if errors == 0 && account.reached_share < self.limits.reached_share {
+            let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
+            voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
+        }
+        let (share, limit) = (account.foreign_share, self.limits.foreign_io_share);
+        if errors == 0 && share > limit && !measured.interrupted {
+            voids.push(VoidReason::ForeignIo { share, limit });
+        }
+        let (share, limit) = (system.steal_share, self.limits.steal_share);
+        if share > limit {
+            voids.push(VoidReason::Steal { share, limit });
+        }
+        if system.throttle_events > 0 {
+            voids.push(VoidReason::Throttled { events: system.throttle_events });
+        }
+        voids.extend(too_few(measured));
+        voids
+    }
+}
+
+/// Percentiles that rest on too few requests.
+fn too_few(measured: &Measured) -> Vec<VoidReason> {
+    let reported = engine::metrics(measured);
+    METRICS
+        .iter()
+        .filter(|metric| reported.contains_key(metric.name))
+        .filter_map(|metric| {
+            let count = match metric.name {
+                name if name.starts_with("read_") => measured.reads.count,
+                name if name.starts_with("write_") => measured.writes.count,
+                _ => measured.ios(),
+            };
+            let needed = engine::needed_for(metric.percentile?);
+            let metric = metric.name.to_owned();
+            (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
+        })
+        .collect()
+}
+
+fn observation(measured: &Measured, device: &DeviceDelta, system: &SystemDelta, voids: Vec<VoidReason>) -> Observation {
+    let latency = engine::latency_curves(measured)
+        .into_iter()
+        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
+        .collect();
+    let counters = [
+        ("issued_read_bytes", measured.issued.read_bytes as f64),
+        ("issued_written_bytes", measured.issued.written_bytes as f64),
+        ("device_read_bytes", device.read_bytes as f64),
+        ("device_written_bytes", device.written_bytes as f64),
+        ("device_reads", device.reads as f64),
+        ("device_writes", device.writes as f64),
+        ("device_merges", device.merges as f64),
+        ("device_flushes", device.flushes as f64),
+        ("device_busy_ms", device.busy_ms as f64),
+        ("device_queue_ms", device.queue_ms as f64),
+        ("steal_share", system.steal_share),
+        ("cpu_busy_share", system.busy_share),
+        ("errors", measured.errors as f64),
+    ];
+    Observation {
+        duration_ns: measured.window_ns,
+        metrics: engine::metrics(measured),
+        latency,
+        counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        voids,
+    }
+}
+
+fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &Progress) -> Result<LoopDevice> {
+    let what = format!("filling a file of {} in {}", workload::show_size(size), dir.display());
+    let made = LoopDevice::create(root, size, dir, &mut |done| {
+        progress.prepare(&what, done, size);
+        if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(made)
+}
+
+/// Every scheduler of the plan must be offered by the device, or be a module that can be loaded.
+fn check_schedulers(device: &Device, plan: &Plan) -> Result<()> {
+    if let Some(why) = &device.no_scheduler {
+        return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
+    }
+    let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
+    for arm in &plan.arms {
+        if !offered().any(|name| name == arm.scheduler) {
+            let nearest = crate::words::nearest(&arm.scheduler, offered());
+            let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
+            let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
+            return Err(usage(format!(
+                "{} does not offer the scheduler {:?}{nearest}{build}; it offers {}",
+                device.path.display(),
+                arm.scheduler,
+                offered().collect::<Vec<_>>().join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn writes(plan: &Plan) -> Result<bool> {
+    for spec in &plan.workloads {
+        let (kind, params) = workload_of(spec)?;
+        if kind.writes_with(&params) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn workload_of(spec: &experiment::plan::WorkloadSpec) -> Result<(&'static WorkloadKind, Params)> {
+    let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
+    let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+    Ok((kind, params))
+}
+
+fn setting_of(arm: &Arm) -> Setting {
+    Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() }
+}
+
+fn void_of(problem: Problem) -> VoidReason {
+    match problem {
+        Problem::WriteFailed { attribute, wanted, error } => VoidReason::WriteFailed { attribute, wanted, error },
+        Problem::NotInEffect { attribute, wanted, found } => VoidReason::NotInEffect { attribute, wanted, found },
+        Problem::ChangedMeanwhile { attribute, wanted, found } => {
+            VoidReason::ChangedMeanwhile { attribute, wanted, found }
+        }
+        Problem::DeviceGone { device } => VoidReason::DeviceVanished { detail: format!("{device} is gone") },
+    }
+}
+
+/// Errors that the user can mend by other words.
+fn as_usage(error: Error) -> anyhow::Error {
+    match error {
+        Error::UnknownDevice { .. }
+        | Error::Partition { .. }
+        | Error::NoScheduler { .. }
+        | Error::UnknownTunable { .. }
+        | Error::Refused { .. }
+        | Error::ConsentForOther { .. } => usage(error.to_string()),
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table() {
+        let mut table: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        let mut engine: Vec<&str> = engine::METRIC_NAMES.to_vec();
+        table.sort_unstable();
+        engine.sort_unstable();
+        assert_eq!(table, engine);
+    }
+
+    #[test]
+    fn every_workload_is_decided_by_a_metric_of_the_table() {
+        for kind in workload::WORKLOADS {
+            assert!(experiment::metric::find(kind.primary).is_some(), "{}: {}", kind.name, kind.primary);
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_none_is_named_with_an_example() {
+        for word in ["loop:12Q", "loop:", "loop:4k"] {
+            let error = Target::is_temporary(word).unwrap_err().to_string();
+            assert!(error.contains("loop:512M"), "{error}");
+        }
+        assert!(Target::is_temporary("loop:64M").unwrap());
+        assert!(!Target::is_temporary("/dev/loop0").unwrap());
+    }
+}

@@ -1,0 +1,40 @@
+//! Where trials take place.
+//!
+//! The same plan, record, statistics and reports serve every arena, so the conductor knows only this trait: what the machine
+//! is, how an arm's setting comes into effect, and how one trial is measured.
+
+pub(crate) mod host;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan::{Arm, WorkloadSpec};
+use experiment::record::{Environment, Observation, VoidReason};
+
+/// One trial to be measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrialOrder<'a> {
+    /// The work.
+    pub(crate) workload: &'a WorkloadSpec,
+    /// Seed of the clients' random choices.
+    pub(crate) seed: u64,
+    /// The measured window.
+    pub(crate) duration: Duration,
+    /// Work before the window.
+    pub(crate) warmup: Duration,
+}
+
+/// A place where arms can be applied and trials measured.
+pub(crate) trait Arena {
+    /// Facts about the machine.
+    fn capture(&mut self) -> Result<Environment>;
+
+    /// Brings an arm's setting into effect. What went wrong is data: the trial is void, with these reasons.
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>>;
+
+    /// Measures one trial under the setting that was applied last.
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation>;
+
+    /// Puts everything back, and fails if it cannot. Returns what to tell the user.
+    fn finish(&mut self) -> Result<Vec<String>>;
+}

@@ -1,0 +1,287 @@
+//! The command line: every flag with its manual.
+//!
+//! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The laboratory for Linux I/O schedulers: which one, with which settings, is best for this disk and this work?
+///
+/// It measures your real disk under each scheduler in randomised blocks, stops as soon as the answer is known, says how
+/// sure it is, and puts every setting back.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Where the journal of changed settings lives, so that they can be put back after a crash.
+    #[arg(
+        long,
+        global = true,
+        env = "SCHEDLAB_STATE_DIR",
+        default_value = "/var/lib/schedlab",
+        hide_env_values = true
+    )]
+    #[arg(value_name = "DIR", help_heading = "Global options")]
+    pub(crate) state_dir: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedlab compare --device loop:512M --workload oltp,mixed      try it out: a temporary loop device, nothing of yours
+  schedlab compare --device /dev/sdb --workload randread         your disk, reading only
+  schedlab run plans/oltp.toml --out results                     an experiment of record
+  schedlab study results                                         judge a record again
+  schedlab study table.csv --arm scheduler --metric tps          judge a table that somebody else measured
+  schedlab restore                                               put settings back after a crash
+
+Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show every block device: kind, identity, scheduler, tunables, what is on it.
+    Devices(DevicesArgs),
+    /// List what can be compared: schedulers, workloads, metrics.
+    List(ListArgs),
+    /// Compare I/O schedulers on a device, and write a report.
+    #[command(after_help = COMPARE_HELP)]
+    Compare(CompareArgs),
+    /// Run the experiment of a plan file.
+    Run(RunArgs),
+    /// Judge evidence: a record of schedlab, or any CSV table.
+    #[command(after_help = STUDY_HELP)]
+    Study(StudyArgs),
+    /// Write the reports of a record again (report.html, report.md, study.json, CSV).
+    Report(ReportArgs),
+    /// Put back settings that a crash left changed.
+    ///
+    /// schedlab notes the old values on disk before it changes anything. This reads those notes, restores what is still
+    /// changed, checks it by reading it back, and removes temporary loop devices that were left over. Every `compare` and
+    /// `run` does the same at its start.
+    Restore(RestoreArgs),
+    /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
+    Bench(BenchArgs),
+}
+
+const COMPARE_HELP: &str = "\
+Schedulers:  NAME[:TUNABLE=VALUE]…   bfq:slice_idle=0:nr_requests=64
+             LABEL=NAME…             a=none,b=none compares none with itself (an A/A comparison)
+Workloads:   KIND[:PARAM=VALUE]…     oltp:clients=16:block_size=8k    (see: schedlab list workloads)
+Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
+
+Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds nothing,
+or on the one that you name in --destroy-data.";
+
+const STUDY_HELP: &str = "\
+Examples:
+  schedlab study results
+  schedlab study hdparm.csv --arm scheduler --metric buffered_disk_reads_mb_per_s --workload machine --block run
+  schedlab study linpack.csv --arm setting --metric kflops --block reps --baseline default";
+
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// Only this device.
+    pub(crate) device: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Listing {
+    /// I/O schedulers of Linux, and which of them this kernel offers.
+    Schedulers,
+    /// Workloads with their parameters and defaults.
+    Workloads,
+    /// Metrics with their units.
+    Metrics,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list.
+    pub(crate) what: Listing,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an experiment is carried out: shared by `compare` and `run`.
+#[derive(Debug, Args)]
+pub(crate) struct ConductArgs {
+    /// Where to put plan.toml, record.jsonl, study.json and the reports [default: schedlab-out/UTC time].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with an experiment that was cut off; its record is in --out.
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// Allow workloads that write to this device: everything on it will be lost.
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) destroy_data: Option<String>,
+    /// Directory for the file behind loop:SIZE; it should lie on the disk in question.
+    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    pub(crate) loop_dir: PathBuf,
+    /// Print study.json instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show every metric, not only the deciding ones.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// No progress bar.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The device under test: /dev/NAME, /dev/disk/by-id/…, or loop:SIZE.
+    #[arg(long)]
+    pub(crate) device: String,
+    /// What to compare, separated by commas [default: every scheduler that the device offers].
+    #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
+    pub(crate) schedulers: Vec<String>,
+    /// The work, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
+    pub(crate) workload: Vec<String>,
+    /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Wall time for measuring, all workloads together.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) budget: String,
+    /// Number of blocks of each workload: auto stops as soon as every verdict is reached; N measures exactly N.
+    #[arg(long, value_name = "auto|N", default_value = "auto")]
+    pub(crate) blocks: String,
+    /// Seed of every random choice.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Differences smaller than this are of no interest.
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    pub(crate) margin: String,
+    /// Chance of a false verdict, over all schedulers of one metric.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub(crate) alpha: String,
+    /// How intervals are computed. `fixed` and `three-sigma` are there for comparison with older studies.
+    #[arg(long, value_name = "METHOD", default_value = "anytime")]
+    pub(crate) method: MethodArg,
+    /// Length of one trial [default: so that about a dozen blocks fit into the budget].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) trial_time: Option<String>,
+    /// Work before each trial that is not counted [default: a fifth of the trial].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<String>,
+    /// Print the plan and stop; `schedlab run` takes it from a file.
+    #[arg(long)]
+    pub(crate) plan_only: bool,
+    #[command(flatten)]
+    pub(crate) conduct: ConductArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// Confidence sequences: valid at every look.
+    Anytime,
+    /// Student's t for a number of blocks fixed beforehand.
+    Fixed,
+    /// Baseline mean ± 3 standard deviations.
+    ThreeSigma,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The plan, e.g. written by `schedlab compare … --plan-only`.
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) conduct: ConductArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// Directory of an experiment, record.jsonl, or a CSV table.
+    #[arg(required = true)]
+    pub(crate) sources: Vec<PathBuf>,
+    /// CSV: the column that names what is compared.
+    #[arg(long, value_name = "COL")]
+    pub(crate) arm: Option<String>,
+    /// CSV: the column of numbers to judge; can be given more than once, the first one decides.
+    #[arg(long, value_name = "COL")]
+    pub(crate) metric: Vec<String>,
+    /// CSV: the column that says which rows were measured together (once for each arm).
+    #[arg(long, value_name = "COL")]
+    pub(crate) block: Option<String>,
+    /// CSV: the column that separates different work, or different machines.
+    #[arg(long, value_name = "COL")]
+    pub(crate) workload: Option<String>,
+    /// CSV: rows with text in this column are void, and the text is the reason.
+    #[arg(long, value_name = "COL")]
+    pub(crate) void_if: Option<String>,
+    /// CSV: metrics of which less is better, where the name does not tell.
+    #[arg(long, value_name = "COL")]
+    pub(crate) lower_is_better: Vec<String>,
+    /// What the others are compared with [default: the plan's, or the first arm of the table].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Practical margin [default: the plan's, or 1%].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) margin: Option<String>,
+    /// Chance of a false verdict over all arms of one metric [default: the plan's, or 5%].
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) alpha: Option<String>,
+    /// How intervals are computed [default: the plan's, or anytime].
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<MethodArg>,
+    /// Print study.json instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show every metric and each arm's mean and deviation.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Also write reports into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Directory of an experiment.
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) what: Bench,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
+    Engine(BenchEngineArgs),
+    /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
+    Calibration {
+        /// Simulated experiments for each kind of noise.
+        #[arg(long, default_value_t = 10_000)]
+        experiments: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchEngineArgs {
+    /// Rounds; each runs both engines on each case.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// Length of one measurement.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) time: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,105 @@
+//! `schedlab devices`: every block device, and what its scheduler can be set to.
+
+use anyhow::Result;
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, ContentArrangement, Table};
+use host::Root;
+use host::device::{self, Device};
+
+use crate::cli::DevicesArgs;
+use crate::failure::{REACHED, usage};
+
+/// Prints the devices: a table of all, or everything about one.
+pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
+    let devices = match &args.device {
+        Some(word) => vec![device::find(root, word).map_err(|e| usage(e.to_string()))?],
+        None => device::list(root)?,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&devices)?);
+    } else if args.device.is_some() {
+        devices.iter().for_each(detail);
+    } else if devices.is_empty() {
+        println!("no block device is here; `schedlab compare --device loop:512M` measures a temporary one");
+    } else {
+        println!("{}", table(&devices));
+        println!("\n[in effect]  available  (module, not loaded)     everything about one: schedlab devices NAME");
+    }
+    Ok(REACHED)
+}
+
+fn table(devices: &[Device]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["DEVICE", "SIZE", "KIND", "MODEL", "SCHEDULERS", "NR_REQUESTS", "USED BY"]);
+    for device in devices {
+        table.add_row([
+            Cell::new(device.path.display()),
+            Cell::new(size(device.size_bytes)),
+            Cell::new(device.kind.name()),
+            Cell::new(device.model.as_deref().unwrap_or("")),
+            Cell::new(schedulers(device)),
+            Cell::new(device.nr_requests.map_or_else(String::new, |n| n.to_string())),
+            Cell::new(used_by(device).join("; ")),
+        ]);
+    }
+    table
+}
+
+fn schedulers(device: &Device) -> String {
+    if let Some(why) = &device.no_scheduler {
+        return format!("has none: {why}");
+    }
+    let offered = device
+        .available_schedulers
+        .iter()
+        .map(|name| if Some(name) == device.scheduler.as_ref() { format!("[{name}]") } else { name.clone() });
+    let unloaded = device.unloaded_schedulers.iter().map(|name| format!("({name})"));
+    offered.chain(unloaded).collect::<Vec<_>>().join(" ")
+}
+
+fn used_by(device: &Device) -> Vec<String> {
+    let mut uses: Vec<String> = device.mounts.iter().map(|mount| format!("mounted at {}", mount.at)).collect();
+    uses.extend(device.swap.iter().map(|name| format!("swap {name}")));
+    uses.extend(device.holders.iter().map(|name| format!("held by {name}")));
+    if uses.is_empty() && !device.partitions.is_empty() {
+        uses.push(format!("{} partitions", device.partitions.len()));
+    }
+    let signature = device.signature.to_string();
+    if uses.is_empty() && !signature.is_empty() {
+        uses.push(signature);
+    }
+    uses.extend(device.backing_file.iter().map(|file| format!("over {}", file.display())));
+    uses
+}
+
+fn detail(device: &Device) {
+    let mut facts = vec![
+        ("device", device.path.display().to_string()),
+        ("size", size(device.size_bytes)),
+        ("kind", device.kind.name().to_owned()),
+        ("identity", device.identity.clone()),
+    ];
+    let optional = [
+        ("model", device.model.clone()),
+        ("firmware", device.firmware.clone()),
+        ("serial", device.serial.clone()),
+        ("write cache", device.write_cache.clone()),
+    ];
+    facts.extend(optional.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))));
+    facts.push(("used by", used_by(device).join("; ")));
+    facts.push(("schedulers", schedulers(device)));
+    for (name, value) in facts {
+        println!("{name:<14} {value}");
+    }
+    for (title, attributes) in [("tunables of the scheduler", &device.tunables), ("queue", &device.queue)] {
+        println!("\n{title}{}", if attributes.is_empty() { ": none" } else { "" });
+        for (name, attribute) in attributes {
+            println!("  {name:<32} {}{}", attribute.value, if attribute.writable { "" } else { "   (read-only)" });
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    indicatif::HumanBytes(bytes).to_string()
+}

@@ -1,0 +1,116 @@
+//! `schedlab list`: schedulers, workloads, metrics — straight from the tables that the rest of the program reads.
+
+use anyhow::Result;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use elevator::LINUX;
+use experiment::metric::{Direction, METRICS};
+use host::Root;
+use host::device;
+use serde_json::{Value, json};
+use workload::WORKLOADS;
+
+use crate::cli::{ListArgs, Listing};
+use crate::failure::REACHED;
+
+/// Prints one of the tables.
+pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
+    let (rows, header): (Vec<Value>, &[&str]) = match args.what {
+        Listing::Schedulers => (schedulers(root), &["name", "family", "here", "help"]),
+        Listing::Workloads => (workloads(), &["name", "primary", "writes", "help"]),
+        Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+        return Ok(REACHED);
+    }
+    println!("{}", table(&rows, header));
+    if matches!(args.what, Listing::Workloads) {
+        println!("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE");
+        for row in &rows {
+            let params: Vec<String> =
+                row["params"].as_object().into_iter().flatten().map(|(k, v)| format!("{k}={}", text(v))).collect();
+            println!("  {:<14} {}", text(&row["name"]), params.join(" "));
+        }
+    }
+    Ok(REACHED)
+}
+
+fn schedulers(root: &Root) -> Vec<Value> {
+    let devices = device::list(root).unwrap_or_default();
+    let here = |name: &str| {
+        let on: Vec<&str> = devices
+            .iter()
+            .filter(|d| d.available_schedulers.iter().any(|offered| offered == name))
+            .map(|d| d.name.as_str())
+            .collect();
+        let module = devices.iter().any(|d| d.unloaded_schedulers.iter().any(|unloaded| unloaded == name));
+        match (on.is_empty(), module) {
+            (false, _) => format!("on {}", on.join(", ")),
+            (true, true) => "as a module, loaded when needed".to_owned(),
+            (true, false) => "no".to_owned(),
+        }
+    };
+    let known = LINUX.iter().map(|row| {
+        json!({"name": row.name, "family": row.family.name(), "here": here(row.name), "since": row.since,
+               "config": row.config, "help": row.help})
+    });
+    let mut foreign: Vec<&String> = devices
+        .iter()
+        .flat_map(|d| d.available_schedulers.iter().chain(&d.unloaded_schedulers))
+        .filter(|name| LINUX.iter().all(|row| row.name != **name))
+        .collect();
+    foreign.sort();
+    foreign.dedup();
+    let others = foreign.into_iter().map(|name| {
+        json!({"name": name, "family": "unknown", "here": here(name), "help": "offered by this kernel, unknown to schedlab"})
+    });
+    known.chain(others).collect()
+}
+
+fn workloads() -> Vec<Value> {
+    WORKLOADS
+        .iter()
+        .map(|row| {
+            let params: serde_json::Map<String, Value> = row
+                .show(&(row.defaults)())
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), Value::String(value)))
+                .collect();
+            json!({"name": row.name, "primary": row.primary, "writes": row.writes, "reaches_device": row.reaches_device,
+                   "params": params, "help": row.help})
+        })
+        .collect()
+}
+
+fn metrics() -> Vec<Value> {
+    METRICS
+        .iter()
+        .map(|row| {
+            let better = match row.direction {
+                Direction::HigherIsBetter => "higher",
+                Direction::LowerIsBetter => "lower",
+            };
+            json!({"name": row.name, "unit": row.unit, "better": better, "help": row.help})
+        })
+        .collect()
+}
+
+fn table(rows: &[Value], header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    for row in rows {
+        table.add_row(header.iter().map(|name| text(&row[*name])));
+    }
+    table
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,32 @@
+//! `schedlab restore`: puts back what a crash left changed.
+
+use anyhow::{Result, bail};
+use host::{Outcome, Root};
+
+use crate::cli::RestoreArgs;
+use crate::failure::REACHED;
+
+/// Restores every unclean end that the journal knows of.
+pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
+    let outcomes = host::restore_all(root)?;
+    if args.json {
+        let rows: Vec<_> =
+            outcomes.iter().map(|o| serde_json::json!({"done": !left_undone(o), "text": o.to_string()})).collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else if outcomes.is_empty() {
+        println!("nothing to restore: no unclean end is in {}", root.state("journal").display());
+    } else {
+        for outcome in &outcomes {
+            println!("{outcome}");
+        }
+    }
+    let failed = outcomes.iter().filter(|outcome| left_undone(outcome)).count();
+    if failed > 0 {
+        bail!("{failed} of {} could not be put back; the journal keeps the old values, see above", outcomes.len());
+    }
+    Ok(REACHED)
+}
+
+fn left_undone(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed { .. })
+}

@@ -1,0 +1,128 @@
+//! Tables that somebody else measured, as samples for the study.
+//!
+//! Any CSV with a header will do: one column names what is compared, one or more hold the numbers. What the table does not
+//! say (blocks, order, direction) is not made up: the study cautions instead.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use experiment::record::VoidReason;
+use experiment::samples::Sample;
+
+use crate::failure::usage;
+
+/// Which columns mean what.
+#[derive(Debug, Clone)]
+pub(crate) struct Columns<'a> {
+    pub(crate) arm: &'a str,
+    pub(crate) metrics: &'a [String],
+    pub(crate) block: Option<&'a str>,
+    pub(crate) workload: Option<&'a str>,
+    pub(crate) void_if: Option<&'a str>,
+}
+
+/// Reads a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
+pub(crate) fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text, columns).with_context(|| format!("in {}", path.display()))
+}
+
+/// The names of a table's columns.
+pub(crate) fn header(path: &Path) -> Result<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_path(path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(reader.headers()?.iter().map(str::to_owned).collect())
+}
+
+fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header: Vec<String> = reader.headers().context("the table has no header")?.iter().map(str::to_owned).collect();
+    let place = |name: &str| position(&header, name);
+    let arm = place(columns.arm)?;
+    let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;
+    let [block, workload, void_if] =
+        [columns.block, columns.workload, columns.void_if].map(|name| name.map(place).transpose());
+    let (block, workload, void_if) = (block?, workload?, void_if?);
+
+    let mut samples = Vec::new();
+    let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
+    for (sequence, row) in reader.records().enumerate() {
+        let row = row.context("a row does not fit the header")?;
+        let line = row.position().map_or(0, csv::Position::line);
+        let block = block.map(|at| {
+            let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
+            *blocks.entry(row[at].to_owned()).or_insert(next)
+        });
+        let voids: Vec<VoidReason> = void_if
+            .map(|at| row[at].trim())
+            .filter(|text| !text.is_empty())
+            .map(|text| VoidReason::Foreign { text: text.to_owned() })
+            .into_iter()
+            .collect();
+        for (name, &at) in columns.metrics.iter().zip(&metrics) {
+            let cell = &row[at];
+            let value = cell.parse::<f64>().map_err(|_| {
+                usage(format!(
+                    "line {line}: {cell:?} in column {name:?} is no number; void rows are named by --void-if"
+                ))
+            })?;
+            samples.push(Sample {
+                workload: workload.map_or_else(|| "all".to_owned(), |at| row[at].to_owned()),
+                metric: name.clone(),
+                arm: row[arm].to_owned(),
+                block,
+                sequence: sequence as u64,
+                value,
+                voids: voids.clone(),
+            });
+        }
+    }
+    if samples.is_empty() {
+        return Err(usage("the table has no rows"));
+    }
+    Ok(samples)
+}
+
+fn position(header: &[String], name: &str) -> Result<usize> {
+    header.iter().position(|column| column == name).ok_or_else(|| {
+        let nearest = crate::words::nearest(name, header.iter().map(String::as_str));
+        usage(format!("there is no column {name:?}{nearest}; the table has {}", header.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
+
+    fn columns(metrics: &[String]) -> Columns<'_> {
+        Columns { arm: "scheduler", metrics, block: Some("run"), workload: Some("machine"), void_if: Some("error") }
+    }
+
+    #[test]
+    fn each_row_is_a_sample_with_its_block_and_its_void_reason() {
+        let metrics = ["mb_s".to_owned()];
+        let samples = parse(TABLE, &columns(&metrics)).unwrap();
+        let short: Vec<_> = samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
+        assert_eq!(short, [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]);
+    }
+
+    #[test]
+    fn a_wrong_column_names_the_nearest_one() {
+        let metrics = ["mbs".to_owned()];
+        let error = parse(TABLE, &columns(&metrics)).unwrap_err().to_string();
+        assert!(error.contains("mb_s") && error.contains("did you mean"), "{error}");
+    }
+
+    #[test]
+    fn a_cell_that_is_no_number_is_named_with_its_line() {
+        let metrics = ["error".to_owned()];
+        let error = parse(TABLE, &columns(&metrics)).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("error"), "{error}");
+    }
+}

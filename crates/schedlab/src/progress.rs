@@ -1,0 +1,47 @@
+//! Progress on the terminal, with the time left; silent where nobody looks.
+
+use std::time::Duration;
+
+use experiment::plan::Budget;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on standard error, or nothing.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar; hidden with `quiet`, and by itself where standard error is no terminal.
+    pub(crate) fn new(quiet: bool) -> Progress {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
+        bar.set_style(
+            ProgressStyle::with_template("{bar:24} {msg}").expect("the template is well formed").progress_chars("━╸ "),
+        );
+        Progress(bar)
+    }
+
+    /// A trial begins.
+    pub(crate) fn trial(&self, budget: &Budget, spent: Duration, workload: &str, arm: &str, block: u32) {
+        let total = Duration::from_secs_f64(budget.time_s);
+        let left = total.saturating_sub(spent).as_secs();
+        self.0.set_length(total.as_millis().try_into().unwrap_or(u64::MAX));
+        self.0.set_position(spent.min(total).as_millis().try_into().unwrap_or(u64::MAX));
+        self.0.set_message(format!("{workload} · block {} · {arm} · at most {left} s left", block + 1));
+    }
+
+    /// Something that takes a while before the first trial: `done` of `total` bytes.
+    pub(crate) fn prepare(&self, what: &str, done: u64, total: u64) {
+        self.0.set_length(total.max(1));
+        self.0.set_position(done);
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Says something above the bar, or plainly where there is none.
+    pub(crate) fn say(&self, text: &str) {
+        self.0.suspend(|| eprintln!("{text}"));
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}

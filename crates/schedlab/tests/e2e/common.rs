@@ -1,0 +1,181 @@
+//! What the end-to-end tests share: the built binary, a real loop device, a place for files, and a loud skip.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A temporary directory on a real disk (never tmpfs: loop devices with direct I/O live in it) with a state directory
+/// of its own.
+pub(crate) struct Lab {
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        Lab { dir: tempfile::Builder::new().prefix("schedlab-test-").tempdir_in("/var/tmp").unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// The built binary, with this lab's state directory.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        command.args(arguments).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().unwrap())
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// What a run of the binary printed, and its exit status.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn expect_status(self, status: i32) -> Ran {
+        assert_eq!(self.status, Some(status), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that standard error holds each of these words.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Ran {
+        for word in words {
+            assert!(self.stderr.contains(word), "expected {word:?} on standard error:\n{}", self.stderr);
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// A loop device of our own over a file of our own; detached when dropped.
+pub(crate) struct Loop {
+    pub(crate) path: String,
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+}
+
+impl Loop {
+    pub(crate) fn new(lab: &Lab, name: &str, mib: usize) -> Loop {
+        let file = lab.path(name);
+        // Real data: holes and unwritten extents are read without any I/O.
+        let data: Vec<u8> = (0..mib << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(&file, data).unwrap();
+        Loop::over(&file)
+    }
+
+    pub(crate) fn over(file: &Path) -> Loop {
+        let out = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file).output().unwrap();
+        assert!(out.status.success(), "losetup: {}", String::from_utf8_lossy(&out.stderr));
+        let path = String::from_utf8(out.stdout).unwrap().trim().to_owned();
+        Loop { name: path.trim_start_matches("/dev/").to_owned(), path, file: file.to_owned() }
+    }
+
+    pub(crate) fn queue(&self) -> PathBuf {
+        PathBuf::from(format!("/sys/block/{}/queue", self.name))
+    }
+
+    pub(crate) fn scheduler(&self) -> String {
+        let line = fs::read_to_string(self.queue().join("scheduler")).unwrap();
+        line.split(['[', ']']).nth(1).unwrap_or(line.trim()).to_owned()
+    }
+
+    pub(crate) fn set(&self, attribute: &str, value: &str) {
+        fs::write(self.queue().join(attribute), value).unwrap_or_else(|e| panic!("{attribute}={value}: {e}"));
+    }
+
+    /// Every readable file of the queue and its scheduler: what must be the same before and after.
+    pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for dir in [self.queue(), self.queue().join("iosched")] {
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+                if let Ok(text) = fs::read_to_string(entry.path()) {
+                    all.push((entry.path().display().to_string(), text));
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = fs::write(self.queue().join("scheduler"), "none");
+        let _ = Command::new("losetup").args(["-d", &self.path]).status();
+    }
+}
+
+/// Whether a test that needs root and these programs can run. If not it says so loudly; where every test must run, it fails.
+#[must_use]
+pub(crate) fn can_run(programs: &[&str]) -> bool {
+    let root = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0).unwrap_or(false);
+    let mut missing: Vec<String> =
+        programs.iter().filter(|program| !installed(program)).map(ToString::to_string).collect();
+    if !root {
+        missing.push("root".to_owned());
+    }
+    if missing.is_empty() {
+        return true;
+    }
+    let reason = format!("SKIPPED: this test needs {}", missing.join(", "));
+    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+    eprintln!("{reason}");
+    false
+}
+
+fn installed(program: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    path.split(':').any(|dir| Path::new(dir).join(program).is_file())
+}
+
+/// Waits until something holds; a test that waits forever fails with the sentence.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Trials of the record of an experiment that is on its way or has ended.
+pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(dir.join("record.jsonl")).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|line| line["kind"] == "trial")
+        .collect()
+}

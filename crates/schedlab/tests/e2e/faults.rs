@@ -1,0 +1,485 @@
+//! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear message or a void reason,
+//! the settings put back, and nothing lost that was measured.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Lab, Loop, Ran, can_run, trials, wait_until};
+
+/// A long comparison on `device`, into `out`.
+fn long<'a>(device: &'a str, workload: &'a str, out: &'a str) -> Vec<&'a str> {
+    vec![
+        "compare",
+        "--device",
+        device,
+        "--schedulers",
+        "none,kyber",
+        "--workload",
+        workload,
+        "--blocks",
+        "200",
+        "--trial-time",
+        "150ms",
+        "--budget",
+        "60s",
+        "--out",
+        out,
+        "--json",
+    ]
+}
+
+fn kill(child: &std::process::Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+fn voids(trial: &serde_json::Value) -> Vec<String> {
+    let voids = trial["observation"]["voids"].as_array().cloned().unwrap_or_default();
+    voids.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A small tmpfs of our own, unmounted when dropped.
+struct Tmpfs<'a>(&'a Path);
+
+impl<'a> Tmpfs<'a> {
+    fn mount(at: &'a Path, size: &str) -> Tmpfs<'a> {
+        fs::create_dir_all(at).unwrap();
+        let size = format!("size={size}");
+        assert!(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).status().unwrap().success());
+        Tmpfs(at)
+    }
+}
+
+impl Drop for Tmpfs<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let out = lab.path("out");
+    let child = lab
+        .command(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "randread",
+            "--blocks",
+            "3",
+            "--trial-time",
+            "500ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let last_arm = || trials(&out).last().map(|trial| trial["arm"].clone());
+    wait_until("a trial runs under kyber", || last_arm() == Some("none".into()) && device.scheduler() == "kyber");
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    device.set("scheduler", "mq-deadline");
+    let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(3);
+    let changed: Vec<_> =
+        trials(&out).into_iter().filter(|t| voids(t).contains(&"changed-meanwhile".to_owned())).collect();
+    assert_eq!(changed.len(), 1, "one trial was disturbed");
+    let reason = &changed[0]["observation"]["voids"][0];
+    assert_eq!((&reason["wanted"], &reason["found"]), (&"kyber".into(), &"mq-deadline".into()), "{reason}");
+    assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("mq-deadline"));
+    assert_eq!(device.scheduler(), "none", "put back to what it was before the experiment");
+}
+
+#[test]
+fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measured() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber,wrong=bfq:nomerges=banana",
+            "--workload",
+            "randread",
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    let study = ran.json();
+    let verdict_of = |arm: &str| {
+        let judgements = study["judgements"].as_array().unwrap();
+        let found = judgements.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap();
+        (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
+    };
+    let (verdict, reasons) = verdict_of("wrong");
+    assert!(verdict == "void" && reasons.contains("Invalid argument") && reasons.contains("nomerges"), "{reasons}");
+    assert_ne!(verdict_of("kyber").0, "void");
+    assert_eq!(trials(&out).iter().filter(|t| t["arm"] == "wrong").count(), 1, "it is not tried again and again");
+    assert!(
+        trials(&out).iter().all(|t| t["arm"] != "wrong" || t["observation"]["metrics"].as_object().unwrap().is_empty())
+    );
+    assert_eq!(device.snapshot(), before);
+}
+
+#[test]
+fn a_write_that_succeeds_without_effect_makes_its_arm_void() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    // Linux takes writes to this attribute since 5.16, and ignores them.
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,deaf=none:io_poll_delay=7",
+            "--workload",
+            "randread",
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("io_poll_delay"), "{}", ran.stdout);
+    let deaf: Vec<_> = trials(&out).into_iter().filter(|t| t["arm"] == "deaf").collect();
+    assert_eq!(deaf.iter().flat_map(voids).collect::<Vec<_>>(), ["not-in-effect"]);
+}
+
+#[test]
+fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    let ran = lab
+        .run(&[
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "cached-read",
+            "--budget",
+            "5s",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+            "--json",
+        ])
+        .expect_status(3);
+    assert_eq!(ran.json()["judgements"][0]["verdict"], "void");
+    assert!(trials(&out).iter().all(|t| voids(t).contains(&"never-reached".to_owned())));
+    assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
+}
+
+#[test]
+fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    device.set("scheduler", "mq-deadline");
+    device.set("iosched/read_expire", "123");
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let arguments = long(&device.path, "randread", out.to_str().unwrap());
+    for (round, signal) in ["-INT", "-TERM", "-HUP"].into_iter().enumerate() {
+        let mut arguments = arguments.clone();
+        if round > 0 {
+            arguments.push("--resume");
+        }
+        let had = trials(&out).len();
+        let child = lab.start(&arguments);
+        wait_until("some trials are measured", || trials(&out).len() >= had + 3);
+        kill(&child, signal);
+        let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(1);
+        assert!(ran.stderr.contains("--resume"), "{}", ran.stderr);
+        assert_eq!(device.snapshot(), before, "after {signal}");
+        assert!(trials(&out).len() >= had + 3, "what was measured is kept");
+    }
+    let sequences: Vec<_> = trials(&out).iter().map(|t| t["sequence"].as_u64().unwrap()).collect();
+    assert!(sequences.windows(2).all(|w| w[1] == w[0] + 1), "numbered through over three sessions: {sequences:?}");
+    assert!(out.join("report.html").is_file(), "what was measured is reported");
+}
+
+#[test]
+fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    device.set("scheduler", "bfq");
+    device.set("iosched/slice_idle", "5");
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let mut child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    wait_until("it has switched to kyber", || device.scheduler() == "kyber");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(device.snapshot(), before, "the crash left its mark");
+    let ran = lab.run(&["restore"]).expect_status(0);
+    assert!(ran.stdout.contains(&device.name), "{}", ran.stdout);
+    assert_eq!(device.snapshot(), before);
+    assert!(lab.run(&["restore"]).expect_status(0).stdout.contains("nothing to restore"));
+
+    let dir = lab.path("");
+    let out = lab.path("out-loop");
+    let mut arguments = long("loop:32M", "randread", out.to_str().unwrap());
+    arguments.extend(["--loop-dir", dir.to_str().unwrap()]);
+    let mut child = lab.start(&arguments);
+    wait_until("it has measured", || trials(&out).len() >= 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.run(&["restore"]).expect_status(0);
+    let loops = String::from_utf8(Command::new("losetup").arg("-a").output().unwrap().stdout).unwrap();
+    assert!(
+        !loops.lines().any(|l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())),
+        "{loops}"
+    );
+}
+
+#[test]
+fn the_next_start_puts_back_what_a_crash_left() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    device.set("read_ahead_kb", "256");
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let mut child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    wait_until("it has switched to kyber", || device.scheduler() == "kyber");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = lab.path("next");
+    lab.run(&[
+        "compare",
+        "--device",
+        &device.path,
+        "--schedulers",
+        "bfq,mq-deadline",
+        "--workload",
+        "randread",
+        "--blocks",
+        "2",
+        "--trial-time",
+        "100ms",
+        "--out",
+        next.to_str().unwrap(),
+    ])
+    .expect_status(0)
+    .says(&["restored"]);
+    assert_eq!(device.snapshot(), before, "not to what the crash had left");
+}
+
+#[test]
+fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
+    if !can_run(&["losetup", "blkid", "mount"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let before = device.snapshot();
+    let small = lab.path("small");
+    let _tmpfs = Tmpfs::mount(&small, "64k");
+    let out = small.join("out");
+    lab.run(&long(&device.path, "randread", out.to_str().unwrap())).expect_status(1).says(&[
+        "record.jsonl",
+        "No space left",
+        "--resume",
+    ]);
+    assert_eq!(device.snapshot(), before);
+    assert!(trials(&out).len() > 2, "trials are kept");
+    let text = fs::read_to_string(out.join("record.jsonl")).unwrap();
+    assert!(text.ends_with('\n'), "no half line");
+    lab.run(&["study", out.to_str().unwrap(), "--json"]).expect_status(0);
+}
+
+#[test]
+fn no_room_for_the_loop_file_is_said_before_anything_is_changed() {
+    if !can_run(&["losetup", "blkid", "mount"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let small = lab.path("small");
+    let _tmpfs = Tmpfs::mount(&small, "1M");
+    lab.run(&["compare", "--device", "loop:64M", "--loop-dir", small.to_str().unwrap(), "--workload", "randread"])
+        .expect_status(1)
+        .says(&[small.to_str().unwrap(), "--loop-dir"]);
+    assert_eq!(fs::read_dir(&small).unwrap().count(), 0, "no file is left");
+}
+
+#[test]
+fn errors_of_the_device_make_the_trial_void() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    wait_until("it has measured", || trials(&out).len() >= 2);
+    // The backing file loses its end: the loop device answers reads from there with errors.
+    File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
+    wait_until("a trial saw it", || trials(&out).iter().any(|t| !voids(t).is_empty()));
+    kill(&child, "-INT");
+    child.wait_with_output().unwrap();
+    let seen: Vec<String> = trials(&out).iter().flat_map(voids).collect();
+    assert!(seen.iter().any(|reason| reason == "device-errors" || reason == "device-vanished"), "{seen:?}");
+    assert_eq!(device.snapshot(), before);
+}
+
+#[test]
+fn a_device_that_shrinks_to_nothing_ends_the_experiment_with_what_was_measured() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let out = lab.path("out");
+    let child = lab.start(&long(&device.path, "randread", out.to_str().unwrap()));
+    wait_until("it has measured", || trials(&out).len() >= 2);
+    File::options().write(true).open(&device.file).unwrap().set_len(0).unwrap();
+    assert!(Command::new("losetup").args(["-c", &device.path]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(1);
+    assert!(ran.stderr.contains(&device.name) || ran.stderr.contains("device"), "{}", ran.stderr);
+    assert!(trials(&out).len() >= 2);
+    assert_eq!(device.scheduler(), "none");
+}
+
+#[test]
+fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
+    if !can_run(&["losetup", "blkid", "mkfs.ext4"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    assert!(Command::new("mkfs.ext4").args(["-q", &device.path]).status().unwrap().success());
+    let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
+    let compare = |workload: &str, out: &str, more: &[&str]| {
+        let mut arguments = vec![
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            workload,
+            "--blocks",
+            "2",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out,
+        ];
+        arguments.extend(more);
+        lab.run(&arguments)
+    };
+    let first = fs::read(&device.file).unwrap();
+    compare("randwrite", &out("a"), &[]).expect_status(2).says(&["ext4", "--destroy-data", &device.path]);
+    compare("randwrite", &out("b"), &["--destroy-data", "/dev/loop-other"]).expect_status(2);
+    assert!(fs::read(&device.file).unwrap() == first, "not a byte was written");
+    compare("randread", &out("c"), &[]).expect_status(0);
+    compare("randwrite", &out("d"), &["--destroy-data", &device.path]).expect_status(0);
+}
+
+#[test]
+fn without_root_the_next_step_is_named() {
+    if !can_run(&["losetup", "blkid", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    // A place that nobody may enter holds the built binary, so an ordinary user gets a copy.
+    let copy = tempfile::Builder::new().prefix("schedlab-bin-").tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let binary = copy.path().join("schedlab");
+    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&binary)
+        .args(["compare", "--device", &device.path, "--workload", "randread"])
+        .output()
+        .unwrap();
+    Ran::from(output).expect_status(1).says(&["root", "sudo"]);
+}
+
+#[test]
+fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    let compare = |more: &[&str]| {
+        let mut arguments = vec![
+            "compare",
+            "--device",
+            &device.path,
+            "--schedulers",
+            "none,kyber",
+            "--workload",
+            "randread",
+            "--blocks",
+            "3",
+            "--trial-time",
+            "100ms",
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        arguments.extend(more);
+        lab.run(&arguments)
+    };
+    compare(&[]).expect_status(0);
+    let record = out.join("record.jsonl");
+    let whole = fs::read_to_string(&record).unwrap();
+    let last_trial = whole.rfind("{\"kind\":\"trial\"").unwrap();
+
+    fs::write(&record, &whole[..last_trial + 40]).unwrap();
+    let study = lab.run(&["study", out.to_str().unwrap(), "--json"]).expect_status(0).json();
+    assert!(study["cautions"].to_string().contains("cut"), "{}", study["cautions"]);
+    compare(&[]).expect_status(2).says(&["--resume"]);
+    compare(&["--resume"]).expect_status(0);
+    assert!(trials(&out).len() >= 6, "the lost trial's block is measured again");
+
+    fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
+    lab.run(&["study", out.to_str().unwrap()]).expect_status(1).says(&["line", "record"]);
+}

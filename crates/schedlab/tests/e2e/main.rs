@@ -1,0 +1,9 @@
+//! The built binary, end to end, on real loop devices.
+//!
+//! One test program rather than one a file: it links once, and a helper that no file uses is seen.
+
+mod common;
+mod compare;
+mod faults;
+mod published;
+mod usage;

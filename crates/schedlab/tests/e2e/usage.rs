@@ -1,0 +1,101 @@
+//! Wrong words: each names what is wrong, the nearest right one, and ends with status 2.
+
+use std::fs;
+
+use crate::common::{Lab, Loop, can_run};
+
+#[test]
+fn mistyped_words_name_the_nearest_right_one() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let compare = |more: &[&str]| {
+        let mut arguments = vec!["compare", "--device", &device.path];
+        arguments.extend(more);
+        lab.run(&arguments).expect_status(2)
+    };
+    compare(&["--schedulers", "none,kyver"]).says(&["kyver", "kyber"]);
+    compare(&["--schedulers", "none,bfq:slice_idel=0"]).says(&["slice_idel", "slice_idle"]);
+    compare(&["--workload", "randraed"]).says(&["randraed", "randread"]);
+    compare(&["--workload", "randread:client=3"]).says(&["client", "clients"]);
+    compare(&["--workload", "randread:block_size=4q"]).says(&["4q", "4k"]);
+    compare(&["--workload", "randread:primary=iosp"]).says(&["iosp", "iops"]);
+    compare(&["--budget", "60 parsecs"]).says(&["parsecs", "60s"]);
+    compare(&["--margin", "lots"]).says(&["lots", "1%"]);
+    compare(&["--blocks", "many"]).says(&["many", "auto"]);
+    compare(&["--baseline", "bqf", "--schedulers", "none,bfq"]).says(&["bqf", "bfq"]);
+    compare(&["--schedulers", "none,none"]).says(&["none", "a=none,b=none"]);
+    compare(&["--schedulers", "none"]).says(&["two"]);
+}
+
+#[test]
+fn an_unknown_device_is_named_with_what_there_is() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.run(&["compare", "--device", "/dev/lop0", "--workload", "randread"]).expect_status(2).says(&["lop0", "loop0"]);
+    lab.run(&["compare", "--device", "loop:12Q"]).expect_status(2).says(&["12Q", "512M"]);
+    lab.run(&["devices", "nosuchdisk"]).expect_status(2).says(&["nosuchdisk"]);
+}
+
+#[test]
+fn a_slip_in_a_plan_is_named_with_its_line_and_the_nearest_key() {
+    let lab = Lab::new();
+    let plan = lab.path("plan.toml");
+    fs::write(
+        &plan,
+        "device = \"loop:16M\"\nsead = 3\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n",
+    )
+    .unwrap();
+    lab.run(&["run", plan.to_str().unwrap()]).expect_status(2).says(&["sead", "seed", "line 2", "plan.toml"]);
+    lab.run(&["run", lab.path("missing.toml").to_str().unwrap()]).expect_status(2).says(&["missing.toml"]);
+}
+
+#[test]
+fn devices_and_lists_are_there_for_people_and_programs() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    device.set("scheduler", "bfq");
+    let devices = lab.run(&["devices", "--json"]).expect_status(0).json();
+    let found = devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
+    assert_eq!((&found["kind"], &found["scheduler"]), (&"loop".into(), &"bfq".into()), "{found}");
+    assert_eq!(found["size_bytes"], 16 << 20);
+    assert!(found["available_schedulers"].to_string().contains("kyber"), "{found}");
+    assert!(found["tunables"].to_string().contains("slice_idle"), "{found}");
+    assert!(lab.run(&["devices"]).expect_status(0).stdout.contains(&device.name));
+
+    let workloads = lab.run(&["list", "workloads", "--json"]).expect_status(0).json();
+    let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap().to_owned()).collect();
+    for name in [
+        "seqread",
+        "seqwrite",
+        "randread",
+        "randwrite",
+        "oltp",
+        "dss",
+        "iozone",
+        "buffered-read",
+        "cached-read",
+        "mixed",
+    ] {
+        assert!(names.iter().any(|n| n == name), "{name} is missing: {names:?}");
+    }
+    let schedulers = lab.run(&["list", "schedulers", "--json"]).expect_status(0).json();
+    assert!(schedulers.as_array().unwrap().iter().any(|s| s["name"] == "mq-deadline"));
+    assert!(lab.run(&["list", "metrics"]).expect_status(0).stdout.contains("latency_p99_us"));
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let lab = Lab::new();
+    for command in ["devices", "list", "compare", "run", "study", "report", "restore", "bench"] {
+        let help = lab.run(&[command, "--help"]).expect_status(0).stdout;
+        assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
+    }
+}

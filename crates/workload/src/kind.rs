@@ -1,0 +1,361 @@
+//! What a row of the workload table is, and what follows from it: parsing, checks, layout, clients, description.
+//!
+//! Everything that is true of all workloads is a method here, derived from the row; nothing matches on a workload's name.
+
+use serde::Serialize;
+
+use crate::client::Client;
+use crate::params::{ParamError, Params, nearest, param};
+use crate::rng::Rng;
+use crate::unit::show_size;
+
+/// Bytes between the files of clients that are laid out on one device.
+const GAP: u64 = 1 << 20;
+/// Bounds that keep a typo from asking for the machine's whole memory.
+const MAX_CLIENTS: u32 = 1024;
+const MAX_IODEPTH: u32 = 4096;
+const MAX_BLOCK: u32 = 64 << 20;
+const MAX_IN_FLIGHT: u64 = 1 << 30;
+const MAX_RECORDS: u64 = 16 << 20;
+const MAX_FILE: u64 = 1 << 50;
+
+/// Where clients work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// All clients work on one region.
+    Shared,
+    /// Each client has its own file; on a device, one after another with 1 MiB between them.
+    FilePerClient,
+}
+
+/// A row of the workload table.
+pub struct WorkloadKind {
+    /// The name in plans and on the command line.
+    pub name: &'static str,
+    /// One line for `schedlab list workloads`.
+    pub help: &'static str,
+    /// Whether it can write; see [`WorkloadKind::writes_with`] for given parameters.
+    pub writes: bool,
+    /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
+    pub reaches_device: bool,
+    /// The metric that decides, unless the plan names another.
+    pub primary: &'static str,
+    /// Where clients work.
+    pub layout: Layout,
+    /// False if it has to be measured from its first request on: a one-time pass has no steady state to wait for.
+    pub warms_up: bool,
+    /// Whether the first client that ends stops the others, and passes are repeated until the trial's time is up.
+    pub pass_based: bool,
+    /// The parameters that it accepts.
+    pub accepts: &'static [&'static str],
+    /// The values that hold where nothing is said.
+    pub defaults: fn() -> Params,
+    /// How many clients there are.
+    pub(crate) nr_clients: fn(&Params) -> u32,
+    /// Requests that a client keeps open.
+    pub(crate) depth: fn(&Params, u32) -> u32,
+    /// Whether it writes, given its parameters.
+    pub(crate) writing: fn(&Params) -> bool,
+    /// Makes a client.
+    pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
+}
+
+impl std::fmt::Debug for WorkloadKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("WorkloadKind").field(&self.name).finish()
+    }
+}
+
+/// Which client of how many, where and with which seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// From 0.
+    pub index: u32,
+    /// How many clients there are; more than `index`.
+    pub count: u32,
+    /// Bytes of the region or file that the client works on.
+    pub len: u64,
+    /// The trial's seed.
+    pub seed: u64,
+}
+
+impl Seat {
+    /// The client's own random numbers.
+    pub(crate) fn rng(&self) -> Rng {
+        Rng::new(self.seed, self.index.into())
+    }
+}
+
+/// A client's part of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte on the device.
+    pub base: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// No workload has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no workload is called {name}{}; there are {}",
+    .nearest.map_or(String::new(), |word| format!(" (did you mean {word}?)")), .known.join(", "))]
+pub struct UnknownWorkload {
+    /// The name as written.
+    pub name: String,
+    /// The one that was probably meant.
+    pub nearest: Option<&'static str>,
+    /// All names.
+    pub known: Vec<&'static str>,
+}
+
+impl WorkloadKind {
+    /// Reads parameters on top of the row's defaults and checks them. Later pairs win.
+    ///
+    /// # Errors
+    /// A key that this workload does not accept, a text that cannot be read, a value that cannot be.
+    pub fn params<'a>(
+        &'static self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Params, ParamError> {
+        let mut params = (self.defaults)();
+        for (key, text) in pairs {
+            let row =
+                param(key).filter(|row| self.accepts.contains(&row.name)).ok_or_else(|| ParamError::NoSuchKey {
+                    workload: self.name,
+                    key: key.into(),
+                    nearest: nearest(key, self.accepts.iter().copied()),
+                    accepted: self.accepts.to_vec(),
+                })?;
+            if !(row.set)(&mut params, text) {
+                let (workload, key, text) = (self.name, row.name, text.into());
+                return Err(ParamError::Unreadable { workload, key, text, form: row.form });
+            }
+        }
+        self.check(&params)?;
+        Ok(params)
+    }
+
+    /// The parameters that this workload accepts, with their values as text: what a record should hold.
+    pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
+        self.accepts
+            .iter()
+            .map(|&name| (name, (param(name).expect("accepts names rows of PARAMS").get)(params)))
+            .collect()
+    }
+
+    /// Checks what can be checked without knowing the target.
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`], saying what would be right.
+    pub fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let clients = self.clients(params);
+        self.ensure(params.writers > 0, || "writers = 0: at least 1 is needed".into())?;
+        self.ensure((1..=MAX_CLIENTS).contains(&clients), || {
+            format!("{clients} clients: 1 to {MAX_CLIENTS} are possible")
+        })?;
+        self.ensure((1..=MAX_IODEPTH).contains(&params.iodepth), || {
+            format!("iodepth = {}: 1 to {MAX_IODEPTH} are possible", params.iodepth)
+        })?;
+        for (name, size) in self.request_sizes(params) {
+            self.ensure((512..=MAX_BLOCK).contains(&size), || {
+                let (size, max) = (show_size(size.into()), show_size(MAX_BLOCK.into()));
+                format!("{name} = {size}: 512 bytes to {max} are possible")
+            })?;
+        }
+        let in_flight = u64::from(self.max_request(params)) * u64::from(params.iodepth);
+        self.ensure(in_flight <= MAX_IN_FLIGHT, || {
+            format!(
+                "iodepth × request size is {}: at most {} can be in flight",
+                show_size(in_flight),
+                show_size(MAX_IN_FLIGHT)
+            )
+        })?;
+        self.ensure(params.read_share <= 100, || format!("read_share = {}: 0 to 100 percent", params.read_share))?;
+        self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
+            format!("file_size: at most {} is possible", show_size(MAX_FILE))
+        })?;
+        self.ensure(params.amount != Some(0), || "amount = 0: a client that does nothing has no rate".into())?;
+        let (small, large) = (params.block_size, params.block_size_max);
+        let doublings = large.is_multiple_of(small) && (large / small).is_power_of_two();
+        self.ensure(!self.takes("block_size_max") || doublings, || {
+            let (small, large) = (show_size(small.into()), show_size(large.into()));
+            format!("block_size_max = {large} must be block_size = {small} times a power of two")
+        })
+    }
+
+    /// Checks what depends on the target, and says where each client works. `target_len` is the length of the device or shared
+    /// file in bytes, `logical_block` its smallest addressable unit in bytes.
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit into it.
+    pub fn extents(&self, params: &Params, target_len: u64, logical_block: u32) -> Result<Vec<Extent>, ParamError> {
+        self.check(params)?;
+        self.check_alignment(params, logical_block)?;
+        let clients = self.clients(params);
+        let len = match self.layout {
+            Layout::Shared => params.file_size.unwrap_or(target_len),
+            Layout::FilePerClient => self.own_file_size(params),
+        };
+        self.check_file(params, len)?;
+        let stride = match self.layout {
+            Layout::Shared => 0,
+            Layout::FilePerClient => (len + GAP).next_multiple_of(GAP),
+        };
+        let extents = (0..clients).map(|index| Extent { base: u64::from(index) * stride, len }).collect();
+        let needed = u64::from(clients - 1) * stride + len;
+        self.ensure(needed <= target_len, || {
+            let (needed, there) = (show_size(needed), show_size(target_len));
+            format!(
+                "needs {needed} but the target has {there}: give a larger target, a smaller file_size or fewer clients"
+            )
+        })?;
+        Ok(extents)
+    }
+
+    /// The sizes of the files that clients need in a directory: one for all, or one each. `logical_block` as in
+    /// [`WorkloadKind::extents`].
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`], also where file_size is `all`: a directory has no size of its own.
+    pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
+        self.check(params)?;
+        self.check_alignment(params, logical_block)?;
+        self.ensure(params.file_size.is_some() || self.layout == Layout::FilePerClient, || {
+            "in a directory the files need a size: give file_size, e.g. file_size = 1G".into()
+        })?;
+        let len = params.file_size.unwrap_or_else(|| self.own_file_size(params));
+        self.check_file(params, len)?;
+        let files = if self.layout == Layout::FilePerClient { self.clients(params) } else { 1 };
+        Ok(vec![len; files as usize])
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self, params: &Params) -> u32 {
+        (self.nr_clients)(params)
+    }
+
+    /// Requests that client `index` keeps open.
+    pub fn iodepth(&self, params: &Params, index: u32) -> u32 {
+        (self.depth)(params, index)
+    }
+
+    /// Whether these parameters make it write.
+    pub fn writes_with(&self, params: &Params) -> bool {
+        (self.writing)(params)
+    }
+
+    /// The largest request in bytes.
+    pub fn max_request(&self, params: &Params) -> u32 {
+        self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")
+    }
+
+    /// Makes client `seat.index`. Parameters and the region must have passed [`WorkloadKind::extents`] or
+    /// [`WorkloadKind::file_sizes`]; the same arguments give the same steps.
+    pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+        assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
+        assert!(self.check_file(params, seat.len).is_ok(), "the region must hold a request: check before building");
+        (self.build)(params, seat)
+    }
+
+    /// What a list or a help page says about this row.
+    pub fn describe(&self) -> Described {
+        let defaults = (self.defaults)();
+        let described = |name: &&'static str| {
+            let row = param(name).expect("accepts names rows of PARAMS");
+            DescribedParam { name: row.name, default: (row.get)(&defaults), form: row.form, help: row.help }
+        };
+        Described {
+            name: self.name,
+            help: self.help,
+            writes: self.writes,
+            reaches_device: self.reaches_device,
+            primary: self.primary,
+            layout: self.layout,
+            params: self.accepts.iter().map(described).collect(),
+        }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.accepts.contains(&name)
+    }
+
+    /// The sizes that requests can have, with the parameter's name.
+    fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
+        let mut sizes = vec![("block_size", params.block_size)];
+        if self.takes("block_size_max") {
+            sizes.push(("block_size_max", params.block_size_max));
+        }
+        if self.takes("write_size") {
+            sizes.push(("write_size", params.write_size));
+        }
+        sizes
+    }
+
+    fn own_file_size(&self, params: &Params) -> u64 {
+        params.file_size.or((self.defaults)().file_size).expect("a workload with a file per client has a default size")
+    }
+
+    /// Direct I/O moves whole logical blocks only.
+    fn check_alignment(&self, params: &Params, logical_block: u32) -> Result<(), ParamError> {
+        if !params.direct {
+            return Ok(());
+        }
+        for (name, size) in self.request_sizes(params) {
+            self.ensure(size.is_multiple_of(logical_block), || {
+                let size = show_size(size.into());
+                format!(
+                    "{name} = {size} is no multiple of the target's block of {logical_block} bytes, as direct I/O needs"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A region holds at least one request for each stream, and permutations stay within memory.
+    fn check_file(&self, params: &Params, len: u64) -> Result<(), ParamError> {
+        let largest = u64::from(self.max_request(params));
+        self.ensure(len >= largest, || {
+            format!("a region of {} holds no request of {}", show_size(len), show_size(largest))
+        })?;
+        self.ensure(!self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS, || {
+            format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible")
+        })
+    }
+
+    fn ensure(&self, holds: bool, problem: impl FnOnce() -> String) -> Result<(), ParamError> {
+        if holds { Ok(()) } else { Err(ParamError::Impossible { workload: self.name, problem: problem() }) }
+    }
+}
+
+/// A row of the table as data for a list, a help page or JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Described {
+    /// The name.
+    pub name: &'static str,
+    /// One line of meaning.
+    pub help: &'static str,
+    /// Whether it can write.
+    pub writes: bool,
+    /// Whether its I/O can reach a device at all.
+    pub reaches_device: bool,
+    /// The metric that decides.
+    pub primary: &'static str,
+    /// Where clients work.
+    pub layout: Layout,
+    /// What it accepts.
+    pub params: Vec<DescribedParam>,
+}
+
+/// A parameter of a workload as data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DescribedParam {
+    /// The key.
+    pub name: &'static str,
+    /// The value where nothing is said.
+    pub default: String,
+    /// What a value looks like.
+    pub form: &'static str,
+    /// One line of meaning.
+    pub help: &'static str,
+}

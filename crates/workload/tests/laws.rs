@@ -1,0 +1,210 @@
+//! Laws that hold for every row of the workload table, under random parameters.
+//!
+//! A workload that is added to the table is covered without a line here. What a generator gets wrong otherwise shows as EINVAL
+//! or as I/O on a neighbour's blocks of a real disk, which is no place to find out.
+
+use std::collections::{BTreeMap, HashSet};
+
+use elevator::{Op, Request, Time};
+use proptest::prelude::*;
+use workload::{Params, Phase, Seat, Step, WORKLOADS, WorkloadKind};
+
+const STEPS: usize = 400;
+
+/// Parameters that each row should accept, drawn around its defaults.
+fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
+    let row = 0..WORKLOADS.len();
+    let numbers = (1u32..9, 1u32..5, 0u32..5, 0u32..4, 1u32..5, 0u32..101, 0u32..4);
+    let rest = (0u64..3, any::<bool>(), 0usize..6, 0u64..64 << 20, any::<u64>());
+    (row, numbers, rest).prop_map(|(row, numbers, rest)| {
+        let kind = &WORKLOADS[row];
+        let (clients, writers, doublings, wider, iodepth, read_share, sync_every) = numbers;
+        let (think, direct, phase, spare, seed) = rest;
+        let block_size = 4096u32 << doublings;
+        let params = Params {
+            clients,
+            writers,
+            block_size,
+            block_size_max: block_size << wider,
+            write_size: block_size << wider,
+            think_time_ns: think * 1000,
+            iodepth,
+            direct,
+            read_share,
+            sync_every,
+            phase: Phase::ALL[phase],
+            file_size: Some(u64::from(block_size << wider) + spare / 16),
+            ..(kind.defaults)()
+        };
+        (kind, params, (8 << 20) * 16 + spare, seed)
+    })
+}
+
+/// The steps of every client with the length of its region.
+fn clients(kind: &'static WorkloadKind, params: &Params, target: u64, seed: u64) -> Vec<(u64, Vec<Step>)> {
+    let extents = kind.extents(params, target, 512).expect("the drawn parameters fit");
+    let count = kind.clients(params);
+    assert_eq!(extents.len(), count as usize);
+    (0..count)
+        .map(|index| {
+            let len = extents[index as usize].len;
+            let mut client = kind.client(params, Seat { index, count, len, seed });
+            let mut steps = Vec::new();
+            while steps.len() < STEPS && steps.last() != Some(&Step::End) {
+                steps.push(client.next(Time::ZERO, None));
+            }
+            (len, steps)
+        })
+        .collect()
+}
+
+fn requests(steps: &[Step]) -> impl Iterator<Item = Request> + '_ {
+    steps.iter().filter_map(|step| match step {
+        Step::Io(request) => Some(*request),
+        _ => None,
+    })
+}
+
+proptest! {
+    #[test]
+    fn requests_stay_inside_the_region_are_aligned_and_never_empty((kind, params, target, seed) in case()) {
+        let unit = u64::from(params.block_size);
+        for (len, steps) in clients(kind, &params, target, seed) {
+            for request in requests(&steps) {
+                prop_assert!(request.len > 0, "{}: empty request", kind.name);
+                prop_assert!(request.offset + u64::from(request.len) <= len, "{}: {request:?} of {len}", kind.name);
+                prop_assert_eq!(request.offset % unit, 0, "{}: {:?}", kind.name, request);
+                prop_assert_eq!(u64::from(request.len) % unit, 0, "{}: {:?}", kind.name, request);
+                prop_assert!(request.len <= kind.max_request(&params), "{}: larger than announced", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn extents_lie_inside_the_target_and_own_files_do_not_touch((kind, params, target, _seed) in case()) {
+        let extents = kind.extents(&params, target, 512).unwrap();
+        for pair in extents.windows(2) {
+            let apart = pair[0].base + pair[0].len + (1 << 20) <= pair[1].base;
+            prop_assert!(apart == (kind.layout == workload::Layout::FilePerClient), "{}: {pair:?}", kind.name);
+        }
+        prop_assert!(extents.iter().all(|extent| extent.base + extent.len <= target), "{}", kind.name);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_steps((kind, params, target, seed) in case()) {
+        prop_assert_eq!(clients(kind, &params, target, seed), clients(kind, &params, target, seed));
+    }
+
+    #[test]
+    fn a_row_that_says_it_does_not_write_never_writes((kind, params, target, seed) in case()) {
+        let writes = clients(kind, &params, target, seed)
+            .iter()
+            .any(|(_, steps)| requests(steps).any(|request| request.op == Op::Write));
+        prop_assert!(kind.writes || !kind.writes_with(&params), "{}", kind.name);
+        prop_assert!(!writes || kind.writes_with(&params), "{} wrote without saying so", kind.name);
+    }
+
+    #[test]
+    fn every_request_is_followed_by_its_think_time((kind, params, target, seed) in case()) {
+        for (index, (_, steps)) in clients(kind, &params, target, seed).iter().enumerate() {
+            let writer_of_mixed = kind.name == "mixed" && (index as u32) < params.writers;
+            if params.think_time_ns == 0 || writer_of_mixed {
+                prop_assert!(!steps.iter().any(|step| matches!(step, Step::Think(_))));
+                continue;
+            }
+            let paced: Vec<_> = steps.iter().filter(|step| **step != Step::Sync).collect();
+            for pair in paced.windows(2) {
+                if matches!(pair[0], Step::Io(_)) {
+                    prop_assert!(matches!(pair[1], Step::Think(_) | Step::End), "{}: {pair:?}", kind.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_read_share_of_oltp_holds_within_four_standard_deviations(share in 0u32..101, seed: u64) {
+        let kind = workload::find("oltp").unwrap();
+        let params = Params { read_share: share, clients: 1, ..(kind.defaults)() };
+        let mut client = kind.client(&params, Seat { index: 0, count: 1, len: 1 << 30, seed });
+        let n = 4000;
+        let steps: Vec<Step> = (0..n).map(|_| client.next(Time::ZERO, None)).collect();
+        let reads = requests(&steps).filter(|request| request.op == Op::Read).count() as f64;
+        let p = f64::from(share) / 100.0;
+        let sd = (n as f64 * p * (1.0 - p)).sqrt();
+        prop_assert!((reads - n as f64 * p).abs() <= 4.5 * sd, "{reads} reads of {n} at {share} %");
+    }
+
+    #[test]
+    fn iozone_does_each_record_once_and_then_ends(phase in 0usize..6, records in 1u64..300) {
+        let kind = workload::find("iozone").unwrap();
+        let params = Params { phase: Phase::ALL[phase], ..(kind.defaults)() };
+        let mut client = kind.client(&params, Seat { index: 0, count: 1, len: records * 4096 + 11, seed: 1 });
+        let mut seen = HashSet::new();
+        while let Step::Io(request) = client.next(Time::ZERO, None) {
+            prop_assert!(seen.insert(request.offset), "record {} twice", request.offset / 4096);
+            prop_assert_eq!(request.op, params.phase.op());
+        }
+        prop_assert_eq!(seen.len() as u64, records);
+    }
+
+    #[test]
+    fn streams_cover_their_region_in_order_and_wrap(blocks in 1u64..50, clients in 1u32..6) {
+        let kind = workload::find("seqread").unwrap();
+        let params = Params { clients, block_size: 4096, ..(kind.defaults)() };
+        for index in 0..clients {
+            let mut client = kind.client(&params, Seat { index, count: clients, len: blocks * 4096, seed: 1 });
+            let offsets: Vec<u64> = (0..=blocks).map(|_| match client.next(Time::ZERO, None) {
+                Step::Io(request) => request.offset / 4096,
+                other => panic!("{other:?}"),
+            }).collect();
+            for pair in offsets.windows(2) {
+                prop_assert_eq!(pair[1], (pair[0] + 1) % blocks);
+            }
+            prop_assert_eq!(offsets[0], blocks * u64::from(index) / u64::from(clients));
+        }
+    }
+
+    #[test]
+    fn random_offsets_reach_every_part_of_the_region(seed: u64) {
+        let kind = workload::find("randread").unwrap();
+        let mut client = kind.client(&(kind.defaults)(), Seat { index: 0, count: 1, len: 16 * 4096, seed });
+        let steps: Vec<Step> = (0..16 * 32).map(|_| client.next(Time::ZERO, None)).collect();
+        let mut hits: BTreeMap<u64, u32> = BTreeMap::new();
+        for request in requests(&steps) {
+            *hits.entry(request.offset / 4096).or_default() += 1;
+        }
+        prop_assert_eq!(hits.len(), 16, "blocks never drawn");
+        prop_assert!(hits.values().all(|&n| n < 32 * 3), "a block far too often: {:?}", hits);
+    }
+
+    #[test]
+    fn any_pair_of_texts_is_accepted_or_refused_without_a_panic(key: String, text: String, row in 0..WORKLOADS.len()) {
+        let _ = WORKLOADS[row].params([(key.as_str(), text.as_str())]);
+        for param in workload::PARAMS {
+            if let Ok(params) = WORKLOADS[row].params([(param.name, text.as_str())]) {
+                let _ = WORKLOADS[row].extents(&params, 1 << 30, 512);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_mixed_is_the_last_client_and_alone_reads() {
+    let kind = workload::find("mixed").unwrap();
+    let params = kind.params([("writers", "3")]).unwrap();
+    let reading: Vec<bool> = clients(kind, &params, 64 << 20, 1)
+        .iter()
+        .map(|(_, steps)| requests(steps).all(|request| request.op == Op::Read))
+        .collect();
+    assert_eq!(reading, [false, false, false, true]);
+    assert_eq!((0..4).map(|index| kind.iodepth(&params, index)).collect::<Vec<_>>(), [4, 4, 4, 1]);
+}
+
+#[test]
+fn buffered_read_passes_once_over_the_device_and_ends() {
+    let kind = workload::find("buffered-read").unwrap();
+    let steps = clients(kind, &(kind.defaults)(), 7 << 20, 1).remove(0).1;
+    let offsets: Vec<u64> = requests(&steps).map(|request| request.offset >> 20).collect();
+    assert_eq!(offsets, [0, 2, 4], "three whole reads of 2 MiB fit into 7 MiB");
+    assert_eq!(steps.last(), Some(&Step::End));
+}
