@@ -30,8 +30,8 @@ pub(crate) fn trials(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     for trial in evidence.trials {
         let mut row = |metric: &str, value: String| {
             let voids: Vec<String> = (trial.observation.voids.iter())
-                .filter(|reason| metric.is_empty() || reasons::concerns(reason, metric))
-                .map(reasons::sentence)
+                .filter(|reason| metric.is_empty() || reason.applies_to(metric))
+                .map(ToString::to_string)
                 .collect();
             writer.write_record([
                 trial.sequence.to_string().as_str(),

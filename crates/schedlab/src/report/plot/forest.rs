@@ -135,9 +135,11 @@ fn line(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, at: f64, range:
         judgement.low.map_or(f64::NEG_INFINITY, log).max(range.start),
         judgement.high.map_or(f64::INFINITY, log).min(range.end),
     ];
+    // Open on both sides it is no interval: a line across the whole plot would look like one.
+    let ends = if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
     let stroke = colour.stroke_width(3 * FINE as u32);
-    chart.draw_series([PathElement::new(vec![(ends[0], at), (ends[1], at)], stroke)])?;
-    for (end, outward) in [(ends[0], -1), (ends[1], 1)] {
+    chart.draw_series([PathElement::new(ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(), stroke)])?;
+    for &(end, outward) in ends {
         let open = if outward < 0 { end <= range.start } else { end >= range.end };
         let here = EmptyElement::at((end, at));
         let (s, back) = (5 * FINE, -8 * FINE * outward);
