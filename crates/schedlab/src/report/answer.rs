@@ -44,9 +44,12 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
     format!("Use {}: {}.", view::clean(arm), parts.join(", "))
 }
 
-/// What to do for each workload: its name and a few words. Empty for a single one, of which the headline has told all.
-pub(crate) fn lines(workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
-    if workloads.len() < 2 {
+/// What to do for each workload: its name and a few words. Empty where the headline has told all: of a single workload, and
+/// when every one keeps the baseline.
+pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
+    let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
+    let all_keep = baseline.is_some() && study.recommendation.arm.as_deref() == baseline;
+    if workloads.len() < 2 || all_keep {
         return Vec::new();
     }
     workloads.iter().filter_map(|workload| Some((view::clean(workload.name), line(workload)?))).collect()
@@ -79,6 +82,7 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let told = |count: usize, what: &str| match count {
         0 => String::new(),
         1 if all.len() == 1 => format!("; the comparison is {what}"),
+        2 if all.len() == 2 => format!("; both comparisons are {what}"),
         count if count == all.len() => format!("; all {count} comparisons are {what}"),
         1 => format!("; 1 of {} comparisons is {what}", all.len()),
         count => format!("; {count} of {} comparisons are {what}", all.len()),
@@ -110,7 +114,7 @@ mod tests {
 
     fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        (headline(&lab.study, &views), lines(&views))
+        (headline(&lab.study, &views), lines(&lab.study, &views))
     }
 
     #[test]
@@ -142,7 +146,9 @@ mod tests {
         }
         let text = "Keep none: nothing was shown to be better by more than 1 %; 6 of 9 comparisons are undecided; 3 of 9 \
                     comparisons are void.";
-        assert_eq!(said(&lab).0, text);
+        let (headline, lines) = said(&lab);
+        assert_eq!(headline, text);
+        assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");
     }
 
     #[test]

@@ -126,7 +126,8 @@ mod tests {
         let void: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
         assert_eq!(void.len(), 6, "one void trial of six metrics");
         assert!(
-            void.iter().all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("changed by somebody"))
+            void.iter()
+                .all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("another program changed it"))
         );
     }
 

@@ -9,6 +9,7 @@ use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 const NAME: usize = 30;
 /// Names longer than this lose their middle.
 const LONGEST: usize = 90;
+/// Blanks between columns, one of which the table puts there by itself.
 const GAP: u16 = 2;
 
 /// What a cell looks like, apart from its text.
@@ -71,7 +72,7 @@ impl Grid {
         }
         let last = self.head.len();
         for (i, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, if i == last { 0 } else { GAP }));
+            column.set_padding((0, if i == last { 0 } else { GAP - 1 }));
         }
         table.trim_fmt()
     }

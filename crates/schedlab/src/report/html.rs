@@ -37,7 +37,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         title => view::title(study),
         answer => answer::headline(study, &workloads),
-        advice => answer::lines(&workloads).into_iter().map(|(workload, why)| context! { workload, why => minus(why) })
+        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why => minus(why) })
             .collect::<Vec<_>>(),
         alarms => alarms(study),
         matrix => matrix(study, &workloads, &arms)?,

@@ -16,7 +16,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     let mut out = String::new();
     line(&mut out, &format!("# {}\n", escaped(&view::title(study))));
     line(&mut out, &format!("**{}**\n", escaped(&answer::headline(study, &workloads))));
-    for (workload, text) in answer::lines(&workloads) {
+    for (workload, text) in answer::lines(study, &workloads) {
         line(&mut out, &format!("- **{}**: {}", escaped(&workload), escaped(&text)));
     }
     for workload in &workloads {

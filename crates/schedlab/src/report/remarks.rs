@@ -139,7 +139,7 @@ pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::report::fixture::Lab;
 

@@ -59,7 +59,7 @@ struct Page<'a> {
 impl Page<'_> {
     fn answer(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
         self.paragraph("", &answer::headline(study, workloads), Some("1"));
-        let lines = answer::lines(workloads);
+        let lines = answer::lines(study, workloads);
         let widest = lines.iter().map(|(name, _)| view::shortened(name, 20).chars().count()).max().unwrap_or(0);
         for (name, text) in lines {
             self.paragraph(&format!("  {:widest$}  ", view::shortened(&name, 20)), &text, None);
@@ -76,7 +76,7 @@ impl Page<'_> {
         self.text.push('\n');
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
-            self.paragraph("", "~N more: about so many more blocks would probably settle it", Some("2"));
+            self.paragraph("", "+ ~N: about so many more blocks would probably settle it", Some("2"));
         }
         if self.options.verbose {
             let table = self.spread(metric);
@@ -95,24 +95,11 @@ impl Page<'_> {
         fitting.draw(width, self.options.colour)
     }
 
-    /// What the trials of each arm look like.
+    /// What the trials of each arm look like; least and most only where there is room.
     fn spread(&self, metric: &MetricView<'_>) -> String {
-        let head = ["n", "mean", "sd", "sd/mean", "least", "most", "outliers"];
-        let rows = metric.rows.iter().filter_map(|row| {
-            let of = row.summary?;
-            let cells = [
-                of.n.to_string(),
-                metric.scale.bare(of.mean),
-                of.sd.map_or_else(|| "-".into(), |sd| format!("± {}", metric.scale.bare(sd))),
-                of.cv_percent.map_or_else(|| "-".into(), |cv| format!("{} %", number::significant(cv))),
-                metric.scale.bare(of.min),
-                metric.scale.bare(of.max),
-                of.outliers.to_string(),
-            ];
-            Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
-        });
-        let head = head.into_iter().map(|text| (text.to_string(), true));
-        Grid { head: head.collect(), rows: rows.collect() }.draw(self.options.width.into(), self.options.colour)
+        let width = self.options.width.into();
+        let grids = [true, false].map(|range| spread(metric, range));
+        grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[1]).draw(width, self.options.colour)
     }
 
     /// What a reader must know before believing the table: loud where it touches what decides.
@@ -184,18 +171,16 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
     }
     let rows = metric.rows.iter().map(|row| {
         let more = row.judgement.filter(|_| metric.primary).and_then(view::more_blocks);
-        let more = more.map(|more| format!("~{} more", number::count(more.into())));
+        let more = more.map(|more| format!("+ ~{}", number::count(more.into())));
         let (change, mut verdict) = match row.judgement {
             Some(judgement) => (number::effect(judgement), verdict(judgement)),
             None => (String::new(), ("baseline".into(), dim as Style)),
         };
         let mut count = row.blocks();
         if let Some(more) = more {
-            if stacked {
-                verdict.0 += &format!("\n{more}");
-            } else {
-                count += &format!(", {more}");
-            }
+            let place = if blocks { &mut count } else { &mut verdict.0 };
+            place.push(if stacked { '\n' } else { ' ' });
+            place.push_str(&more);
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
@@ -205,6 +190,27 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         (view::clean(row.arm), cells)
     });
     Grid { head, rows: rows.collect() }
+}
+
+fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
+    let mut head = vec!["n", "mean", "sd", "sd/mean"];
+    head.extend(if range { &["least", "most", "outliers"][..] } else { &["outliers"] });
+    let rows = metric.rows.iter().filter_map(|row| {
+        let of = row.summary?;
+        let mut cells = vec![
+            of.n.to_string(),
+            metric.scale.bare(of.mean),
+            of.sd.map_or_else(|| "-".into(), |sd| format!("± {}", metric.scale.bare(sd))),
+            of.cv_percent.map_or_else(|| "-".into(), |cv| format!("{} %", number::significant(cv))),
+        ];
+        if range {
+            cells.extend([metric.scale.bare(of.min), metric.scale.bare(of.max)]);
+        }
+        cells.push(of.outliers.to_string());
+        Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
+    });
+    let head = head.into_iter().map(|text| (text.to_string(), true));
+    Grid { head: head.collect(), rows: rows.collect() }
 }
 
 fn verdict(judgement: &Judgement) -> Entry {
@@ -258,6 +264,28 @@ mod tests {
     }
 
     #[test]
+    fn verbose_shows_the_deviations_of_every_arm() {
+        let lab = Lab::typical();
+        let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
+        let scale = number::Scale::of("iops", []);
+        for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
+            let sd = summary.sd.map(|sd| format!("± {}", scale.bare(sd))).expect("there are fourteen trials");
+            let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
+            assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
+        }
+    }
+
+    #[test]
+    fn percentiles_that_decide_nothing_are_one_line_unless_verbose() {
+        let lab = remarks::tests::with_thin_percentiles();
+        let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+        assert!(text.contains("2 percentiles that decide nothing rest on too few requests"), "{text}");
+        assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
+        let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
+        assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
+    }
+
+    #[test]
     fn no_line_is_wider_than_the_terminal() {
         let lab = Lab::typical().renamed("kyber", &"kyber with a very long name ".repeat(4));
         for width in [64, 72, 80, 120] {
@@ -287,7 +315,7 @@ mod tests {
             judgement.reasons = vec!["the setting was never in effect".into()];
         }
         let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-        assert_eq!(text.matches("VOID  ").count(), 10, "three arms on three workloads, and one void trial\n{text}");
+        assert!(text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"), "{text}");
         assert!(text.contains("no evidence") && text.contains("✕ void"));
         lab.study.judgements.clear();
         lab.study.summaries.clear();
