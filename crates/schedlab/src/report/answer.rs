@@ -79,15 +79,20 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let all: Vec<&Judgement> =
         deciding.iter().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement)).collect();
     let count = |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
+    let (open, void, all) = (count(Verdict::Inconclusive), count(Verdict::Void), all.len());
     let told = |count: usize, what: &str| match count {
-        0 => String::new(),
-        1 if all.len() == 1 => format!("; the comparison is {what}"),
-        2 if all.len() == 2 => format!("; both comparisons are {what}"),
-        count if count == all.len() => format!("; all {count} comparisons are {what}"),
-        1 => format!("; 1 of {} comparisons is {what}", all.len()),
-        count => format!("; {count} of {} comparisons are {what}", all.len()),
+        1 if all == 1 => format!("; the comparison is {what}"),
+        2 if all == 2 => format!("; both comparisons are {what}"),
+        count if count == all => format!("; all {count} comparisons are {what}"),
+        1 => format!("; 1 of {all} comparisons is {what}"),
+        count => format!("; {count} of {all} comparisons are {what}"),
     };
-    told(count(Verdict::Inconclusive), "undecided") + &told(count(Verdict::Void), "void")
+    match (open, void) {
+        (0, 0) => String::new(),
+        (open, 0) => told(open, "undecided"),
+        (0, void) => told(void, "void"),
+        (open, void) => format!("; of {all} comparisons {open} undecided, {void} void"),
+    }
 }
 
 fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
@@ -144,8 +149,7 @@ mod tests {
         for judgement in &mut lab.study.judgements {
             judgement.verdict = if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
         }
-        let text = "Keep none: nothing was shown to be better by more than 1 %; 6 of 9 comparisons are undecided; 3 of 9 \
-                    comparisons are void.";
+        let text = "Keep none: nothing was shown to be better by more than 1 %; of 9 comparisons 6 undecided, 3 void.";
         let (headline, lines) = said(&lab);
         assert_eq!(headline, text);
         assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");

@@ -31,15 +31,19 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
     let environment: Vec<Value> = evidence
         .iter()
         .flat_map(|evidence| &evidence.header.environment)
-        .map(|(name, facts)| context! { name => view::clean(name), facts => facts.iter().collect::<Vec<_>>() })
+        .filter(|(_, facts)| !facts.is_empty())
+        .map(|(name, facts)| {
+            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, view::told(value))).collect();
+            context! { name => view::clean(name), facts }
+        })
         .collect();
     let page = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         title => view::title(study),
         answer => answer::headline(study, &workloads),
-        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why => minus(why) })
+        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why })
             .collect::<Vec<_>>(),
-        alarms => alarms(study),
+        alarms => alarms(&workloads),
         matrix => matrix(study, &workloads, &arms)?,
         workloads => sections,
         cautions => study.cautions.iter().map(|caution| view::clean(caution)).collect::<Vec<_>>(),
@@ -81,14 +85,9 @@ fn void_row(group: &VoidGroup<'_>) -> Value {
 }
 
 /// What must not be overlooked: void judgements on metrics that decide.
-fn alarms(study: &Study) -> Vec<String> {
-    let void = |judgement: &&Judgement| judgement.primary && judgement.verdict == Verdict::Void;
-    let sentence = |judgement: &Judgement| {
-        let reasons =
-            if judgement.reasons.is_empty() { "no valid evidence".into() } else { judgement.reasons.join("; ") };
-        view::clean(&format!("{}, {}: {reasons}", judgement.workload, judgement.arm))
-    };
-    study.judgements.iter().filter(void).map(sentence).collect()
+fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
+    let remarks = remarks::remarks(workloads, false, &[]);
+    remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
 /// The compact table of verdicts: arms by workloads, deciding metrics only.

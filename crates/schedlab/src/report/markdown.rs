@@ -140,7 +140,7 @@ fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidenc
     line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
     for (section, facts) in &evidence.header.environment {
         for (name, value) in facts {
-            cells(out, &[&escaped(section), &escaped(name), &escaped(value)]);
+            cells(out, &[&escaped(section), &escaped(name), &escaped(&view::told(value))]);
         }
     }
     line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");

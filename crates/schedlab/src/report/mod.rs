@@ -22,6 +22,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use experiment::record::{End, Header, Note, Record, Trial};
 use experiment::study::Study;
 
@@ -47,7 +48,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Writes study.json, report.html, report.md, judgements.csv and, where there is a record, trials.csv into `dir`.
+/// Writes study.json, report.html, report.md, judgements.csv and, where there is a record, trials.csv into `dir`, which is made
+/// if need be.
 ///
 /// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and a full disk leaves the
 /// former report in place.
@@ -64,6 +66,8 @@ pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_
     if let Some(evidence) = evidence {
         files.push(("trials.csv", csv::trials(evidence)?));
     }
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot make {}: name another directory with --out", dir.display()))?;
     let write = |(name, text): (&str, String)| {
         let path = dir.join(name);
         whole_file::replace(&path, &text).map(|()| path)
@@ -101,14 +105,18 @@ mod tests {
     fn a_study_without_a_record_is_reported_too() {
         let lab = fixture::Lab::typical();
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written = write_all(dir.path(), &lab.study, None).expect("the report is written");
+        let written = write_all(&dir.path().join("not/yet/there"), &lab.study, None).expect("the report is written");
         assert_eq!(written.len(), 4);
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn a_place_that_cannot_be_written_is_named() {
         let lab = fixture::Lab::typical();
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(dir.path().join("report.html")).expect("a directory is in the way");
+        let error = write_all(dir.path(), &lab.study, None).expect_err("a directory cannot be replaced");
+        assert!(error.to_string().contains("report.html"), "{error}");
         let error = write_all(Path::new("/proc/nowhere"), &lab.study, None).expect_err("there is no such directory");
-        assert!(error.to_string().contains("/proc/nowhere/report.html"), "{error}");
+        assert!(error.to_string().contains("/proc/nowhere"), "{error}");
     }
 }

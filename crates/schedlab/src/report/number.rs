@@ -228,8 +228,8 @@ fn interval_decimals(judgement: &Judgement) -> usize {
             width if width < 50.0 => 1,
             _ => 0,
         },
-        // One observation carries no digits at all, but a change below 10 % would be unreadable without one.
-        (None, None) if judgement.ratio.is_some_and(|ratio| (ratio - 1.0).abs() < 0.0995) => 1,
+        // No interval says which digits count: as many as a published table has.
+        (None, None) => 1,
         _ => 0,
     }
 }
@@ -349,11 +349,9 @@ mod tests {
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.123), Some(1.091), Some(1.157));
         assert_eq!(effect(&judgement), "+12.3 %  [+9.1, +15.7]");
         (judgement.low, judgement.high) = (None, None);
-        assert_eq!(effect(&judgement), "+12 %  no interval");
-        judgement.ratio = Some(1.016);
-        assert_eq!(effect(&judgement), "+1.6 %  no interval");
+        assert_eq!(effect(&judgement), "+12.3 %  no interval");
         judgement.low = Some(0.9);
-        assert_eq!(effect(&judgement), "+2 %  [-10, +∞]");
+        assert_eq!(effect(&judgement), "+12 %  [-10, +∞]");
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));
         assert_eq!(effect(&judgement), "+60 %  [-20, ×3.10]");
         judgement.ratio = None;

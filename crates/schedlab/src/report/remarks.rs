@@ -85,6 +85,9 @@ fn sentences<'a>(
                 !void
                     && told.iter().any(|group| group.workload == workload.name && reason.contains(group.reason.class()))
             };
+            if void && judgement.reasons.is_empty() {
+                found.push((judgement.arm.as_str(), "there is no valid evidence".to_string(), void));
+            }
             for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
                 let prefix = if metric.primary { String::new() } else { format!("{}: ", metric.label) };
                 found.push((judgement.arm.as_str(), prefix + &view::clean(reason), void));

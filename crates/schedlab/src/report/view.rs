@@ -199,7 +199,7 @@ pub(crate) fn title(study: &Study) -> String {
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
 pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
     let Some(evidence) = evidence else {
-        return vec![("Arena", arena(study)), ("Record", "none: the study of a table".into())];
+        return vec![("Arena", arena(study, "")), ("Record", "none: the study of a table".into())];
     };
     let header = evidence.header;
     let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
@@ -221,7 +221,7 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     };
     vec![
         ("Device", clean(&header.plan.device)),
-        ("Arena", arena(study)),
+        ("Arena", arena(study, &header.plan.device)),
         ("Started", number::utc(header.started_unix_ms)),
         ("Ended", ended),
         ("Trials", trials),
@@ -230,12 +230,20 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     ]
 }
 
-fn arena(study: &Study) -> String {
+fn arena(study: &Study, device: &str) -> String {
     match study.arena.as_str() {
+        "host" if device.starts_with("loop:") => {
+            "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
+        }
         "host" => "host: this machine's own kernel and a real device".into(),
         "foreign" => "foreign: a table that somebody else measured".into(),
         other => clean(other),
     }
+}
+
+/// A fact's value; nothing is told as such.
+pub(crate) fn told(value: &str) -> String {
+    if value.trim().is_empty() { "none".into() } else { clean(value) }
 }
 
 /// Text of others without control characters: a name must not be able to steer the terminal.
