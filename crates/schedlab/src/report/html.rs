@@ -5,7 +5,7 @@
 
 use anyhow::Context;
 use experiment::record::Trial;
-use experiment::study::{Judgement, Study, Summary, Verdict};
+use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
 use super::plot::{self, distribution, forest, latency, timeline};
@@ -252,6 +252,7 @@ fn safe(svg: String) -> Value {
 mod tests {
     use super::*;
     use crate::report::fixture::Lab;
+    use experiment::study::Verdict;
 
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
