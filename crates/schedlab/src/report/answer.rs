@@ -41,6 +41,9 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
         .filter(|(_, names)| !names.is_empty())
         .map(|(state, names)| format!("{state} {}", listed(&names)))
         .collect();
+    if parts.is_empty() {
+        return view::clean(&study.recommendation.sentence);
+    }
     format!("Use {}: {}.", view::clean(arm), parts.join(", "))
 }
 
@@ -61,6 +64,7 @@ fn line(workload: &WorkloadView<'_>) -> Option<String> {
     let name = view::clean(arm);
     Some(match judgement(metric, arm) {
         Some(judgement) => format!("{name}: {} {}", metric.label, number::effect(judgement)),
+        None if metric.baseline != Some(arm) => view::clean(&advice.why),
         None => format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)])),
     })
 }
@@ -160,6 +164,8 @@ mod tests {
         let mut lab = Lab::typical();
         lab.study.recommendation.arm = None;
         lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
+        assert_eq!(said(&lab).0, "No advice: nothing was measured.");
+        lab.study.recommendation.arm = Some("an arm that no judgement knows".into());
         assert_eq!(said(&lab).0, "No advice: nothing was measured.");
     }
 }

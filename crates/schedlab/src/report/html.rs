@@ -97,7 +97,11 @@ fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> anyho
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
-            context! { workload => view::clean(workload.name), metric => metric.label, good => metric.good() }
+            let (label, good) = (&metric.label, metric.good());
+            match view::place(workload.name) {
+                Some(head) => context! { head, below => format!("{label}, {good}") },
+                None => context! { head => label, below => good },
+            }
         })
         .collect();
     let mut rows = Vec::new();
@@ -177,6 +181,7 @@ fn section(
         .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
         .collect();
     Ok(context! {
+        heading => view::place(workload.name).unwrap_or_else(|| "All rows of the table".into()),
         name,
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),

@@ -47,8 +47,8 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
 
 fn section(out: &mut String, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
-        let name = escaped(workload.name);
-        line(out, &format!("\n## {name}: {}, {}\n", escaped(&metric.label), metric.good()));
+        let place = view::place(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         line(out, "| arm | median | change | interval | verdict | blocks |");
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
@@ -99,7 +99,8 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
 fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
-        line(out, &format!("\n### {}\n", escaped(workload.name)));
+        let heading = view::place(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n{heading}"));
         line(out, "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |");
         line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|---|");
         workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
