@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod signals;
 mod store;
+mod whole_file;
 mod words;
 
 use std::process::ExitCode;

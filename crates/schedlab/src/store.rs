@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{Header, Line, Record};
 
 use crate::failure::usage;
+use crate::whole_file;
 
 /// The name of the record in an experiment's directory.
 pub(crate) const RECORD: &str = "record.jsonl";
@@ -40,7 +41,7 @@ impl Store {
             Err(e) => return Err(e).with_context(|| format!("cannot make {}", path.display())),
         };
         let mut store = Store::locked(dir, file, 0)?;
-        write_whole(&dir.join("plan.toml"), header.plan.to_toml().as_bytes())?;
+        whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())?;
         store.append(&Line::Header(Box::new(header.clone())))?;
         sync_dir(dir)?;
         Ok(store)
@@ -114,21 +115,6 @@ pub(crate) fn read(source: &Path) -> Result<Record> {
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
     Record::from_bytes(bytes).with_context(|| format!("{} is no readable record", path.display()))
-}
-
-/// Writes a file so that it is there whole or not at all.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut temporary = tempfile::NamedTempFile::new_in(dir)?;
-        temporary.write_all(bytes)?;
-        temporary.as_file().sync_all()?;
-        // A temporary file is private; a report is for everybody who may read the directory.
-        fs::set_permissions(temporary.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-        temporary.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {

@@ -52,8 +52,10 @@ impl fmt::Display for VoidReason {
             }
             VoidReason::NeverReached { issued_bytes, device_bytes } => write!(
                 f,
-                "the device moved {device_bytes} bytes while the workload moved {issued_bytes}: a cache served the rest, \
-                 so the scheduler was not measured"
+                "the device moved {} while the workload moved {}: a cache served the rest, so the scheduler was not \
+                 measured",
+                bytes(*device_bytes),
+                bytes(*issued_bytes)
             ),
             VoidReason::DeviceErrors { count, first } => {
                 write!(f, "{count} request{} failed (first: {first}): failed requests have no speed", plural(*count))
@@ -95,6 +97,13 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// In the largest decimal unit that leaves a digit before the point.
+fn bytes(count: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let unit = units.into_iter().find(|(size, _)| count as f64 >= *size);
+    unit.map_or_else(|| format!("{count} B"), |(size, name)| format!("{:.1} {name}", count as f64 / size))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +117,15 @@ mod tests {
         };
         let words = "scheduler was bfq after the trial although none was set: another program changed it";
         assert_eq!(reason.to_string(), words);
+    }
+
+    #[test]
+    fn bytes_are_told_in_a_unit_that_one_can_read() {
+        let reason = VoidReason::NeverReached { issued_bytes: 536_870_912, device_bytes: 999 };
+        assert!(
+            reason.to_string().starts_with("the device moved 999 B while the workload moved 536.9 MB: "),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub(crate) fn trials(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     for trial in evidence.trials {
         let mut row = |metric: &str, value: String| {
             let voids: Vec<String> = (trial.observation.voids.iter())
-                .filter(|reason| metric.is_empty() || reasons::concerns(reason, metric))
-                .map(reasons::sentence)
+                .filter(|reason| metric.is_empty() || reason.applies_to(metric))
+                .map(ToString::to_string)
                 .collect();
             writer.write_record([
                 trial.sequence.to_string().as_str(),
@@ -126,7 +126,8 @@ mod tests {
         let void: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
         assert_eq!(void.len(), 6, "one void trial of six metrics");
         assert!(
-            void.iter().all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("changed by somebody"))
+            void.iter()
+                .all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("another program changed it"))
         );
     }
 

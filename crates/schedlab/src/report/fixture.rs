@@ -257,7 +257,7 @@ fn header() -> Header {
         schedlab: "0.1.0".into(),
         plan: Plan {
             schema: 1,
-            name: "Four schedulers on a database server's disk".into(),
+            name: "Example with made-up data: four schedulers on a database server's disk".into(),
             arena: Default::default(),
             device: "/dev/sdb".into(),
             seed: 42,
@@ -301,7 +301,7 @@ fn study(trials: &[Trial]) -> Study {
     Study {
         schema: 1,
         arena: "host".into(),
-        name: "Four schedulers on a database server's disk".into(),
+        name: "Example with made-up data: four schedulers on a database server's disk".into(),
         judgements,
         recommendation: Recommendation {
             arm: Some("mq-deadline".into()),

@@ -5,15 +5,16 @@
 
 use anyhow::Context;
 use experiment::record::Trial;
-use experiment::study::{Judgement, Study, Summary, Verdict};
+use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
 use super::plot::{self, distribution, forest, latency, timeline};
+use super::reasons::VoidGroup;
 use super::view::{self, MetricView, RowView, WorkloadView};
-use super::{Evidence, number, reasons};
+use super::{Evidence, answer, method, number, reasons, remarks};
 
 /// Where the long answer stands in schedlab's source.
-const DOCS: &str = "docs/verdicts.md";
+const DOCS: &str = "docs/statistics.md";
 
 /// The whole page.
 ///
@@ -22,35 +23,36 @@ const DOCS: &str = "docs/verdicts.md";
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<String> {
     let workloads = view::workloads(study, evidence);
     let arms = view::arms(study, evidence);
+    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
     let sections = workloads
         .iter()
-        .map(|workload| section(study, evidence, workload, &arms))
+        .map(|workload| section(study, evidence, workload, &arms, &loud))
         .collect::<anyhow::Result<Vec<Value>>>()?;
     let environment: Vec<Value> = evidence
         .iter()
         .flat_map(|evidence| &evidence.header.environment)
-        .map(|(name, facts)| context! { name => view::clean(name), facts => facts.iter().collect::<Vec<_>>() })
+        .filter(|(_, facts)| !facts.is_empty())
+        .map(|(name, facts)| {
+            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, view::told(value))).collect();
+            context! { name => view::clean(name), facts }
+        })
         .collect();
-    let voids = evidence.map(|evidence| reasons::groups(evidence.trials)).unwrap_or_default();
     let page = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         title => view::title(study),
-        answer => view::clean(&study.recommendation.sentence),
-        advice => workloads.iter().filter_map(advice).collect::<Vec<_>>(),
-        alarms => alarms(study),
+        answer => answer::headline(study, &workloads),
+        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why })
+            .collect::<Vec<_>>(),
+        alarms => alarms(&workloads),
         matrix => matrix(study, &workloads, &arms)?,
         workloads => sections,
         cautions => study.cautions.iter().map(|caution| view::clean(caution)).collect::<Vec<_>>(),
-        voids => voids.iter().map(|group| context! {
-            workload => view::clean(&group.workload),
-            arm => view::clean(&group.arm),
-            blocks => group.blocks,
-            count => group.count,
-            reason => view::clean(&group.reason),
-        }).collect::<Vec<_>>(),
-        method => view::method(study),
+        voids => loud.iter().map(void_row).collect::<Vec<_>>(),
+        thin => remarks::thin_percentiles(&workloads),
+        thin_rows => quiet.iter().map(void_row).collect::<Vec<_>>(),
+        method => method::method(study),
         docs => DOCS,
-        rules => view::rules(study).replace(" %", "\u{a0}%"),
+        rules => method::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
             (number::span_ms(note.at_ms), view::clean(&note.text))
@@ -72,20 +74,20 @@ pub(crate) fn plan_text(evidence: &Evidence<'_>) -> String {
         .unwrap_or_else(|error| format!("# this plan cannot be written as TOML: {error}"))
 }
 
-fn advice(workload: &WorkloadView<'_>) -> Option<Value> {
-    let advice = workload.advice?;
-    Some(context! { workload => view::clean(workload.name), why => view::clean(&advice.why) })
+fn void_row(group: &VoidGroup<'_>) -> Value {
+    context! {
+        workload => view::clean(group.workload),
+        arm => view::clean(group.arm),
+        blocks => group.blocks,
+        count => group.count,
+        reason => view::clean(&group.reason.to_string()),
+    }
 }
 
 /// What must not be overlooked: void judgements on metrics that decide.
-fn alarms(study: &Study) -> Vec<String> {
-    let void = |judgement: &&Judgement| judgement.primary && judgement.verdict == Verdict::Void;
-    let sentence = |judgement: &Judgement| {
-        let reasons =
-            if judgement.reasons.is_empty() { "no valid evidence".into() } else { judgement.reasons.join("; ") };
-        view::clean(&format!("{}, {}: {reasons}", judgement.workload, judgement.arm))
-    };
-    study.judgements.iter().filter(void).map(sentence).collect()
+fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
+    let remarks = remarks::remarks(workloads, false, &[]);
+    remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
 /// The compact table of verdicts: arms by workloads, deciding metrics only.
@@ -95,7 +97,11 @@ fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> anyho
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
-            context! { workload => view::clean(workload.name), metric => metric.label, good => metric.good() }
+            let (label, good) = (&metric.label, metric.good());
+            match view::place(workload.name) {
+                Some(head) => context! { head, below => format!("{label}, {good}") },
+                None => context! { head => label, below => good },
+            }
         })
         .collect();
     let mut rows = Vec::new();
@@ -128,7 +134,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         median => of_trials(&|s| metric.scale.with_unit(s.median)),
         bare_median => of_trials(&|s| metric.scale.bare(s.median)),
         mean => of_trials(&|s| metric.scale.bare(s.mean)),
-        sd => of_trials(&|s| s.sd.map(|sd| metric.scale.bare(sd)).unwrap_or_default()),
+        sd => of_trials(&|s| s.sd.map(|sd| format!("± {}", metric.scale.bare(sd))).unwrap_or_default()),
         cv => of_trials(&|s| s.cv_percent.map(|cv| format!("{} %", number::significant(cv))).unwrap_or_default()),
         span => of_trials(&|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
         n => row.summary.map_or(0, |s| s.n),
@@ -149,6 +155,7 @@ fn section(
     evidence: Option<&Evidence<'_>>,
     workload: &WorkloadView<'_>,
     arms: &[&str],
+    told: &[VoidGroup<'_>],
 ) -> anyhow::Result<Value> {
     let name = view::clean(workload.name);
     let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
@@ -169,11 +176,13 @@ fn section(
         .map(|(place, arm)| Ok(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?) }))
         .collect::<anyhow::Result<Vec<Value>>>()?;
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
-    let remarks: Vec<(String, String, bool)> =
-        view::remarks(workload, true).into_iter().map(|(arm, text, void)| (view::clean(arm), text, void)).collect();
+    let remarks: Vec<Value> = remarks::remarks(std::slice::from_ref(workload), false, told)
+        .into_iter()
+        .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
+        .collect();
     Ok(context! {
+        heading => view::place(workload.name).unwrap_or_else(|| "All rows of the table".into()),
         name,
-        why => workload.advice.map(|advice| view::clean(&advice.why)),
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
         found => deciding.map(found),
@@ -248,6 +257,7 @@ fn safe(svg: String) -> Value {
 mod tests {
     use super::*;
     use crate::report::fixture::Lab;
+    use experiment::study::Verdict;
 
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 

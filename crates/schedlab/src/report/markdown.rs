@@ -4,41 +4,51 @@
 
 use std::fmt::Write;
 
-use experiment::study::Study;
+use experiment::study::{Judgement, Study};
 
+use super::reasons::VoidGroup;
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, number, reasons};
+use super::{Evidence, answer, method, number, reasons, remarks};
 
 /// The whole report.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     let workloads = view::workloads(study, evidence);
     let mut out = String::new();
     line(&mut out, &format!("# {}\n", escaped(&view::title(study))));
-    line(&mut out, &format!("**{}**\n", escaped(&study.recommendation.sentence)));
-    for workload in &workloads {
-        if let Some(advice) = workload.advice {
-            line(&mut out, &format!("- **{}**: {}", escaped(workload.name), escaped(&advice.why)));
-        }
+    line(&mut out, &format!("**{}**\n", escaped(&answer::headline(study, &workloads))));
+    for (workload, text) in answer::lines(study, &workloads) {
+        line(&mut out, &format!("- **{}**: {}", escaped(&workload), escaped(&text)));
     }
     for workload in &workloads {
         section(&mut out, workload);
     }
-    remarks(&mut out, study, &workloads);
-    void_trials(&mut out, evidence);
+    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
+    what_else(&mut out, study, &workloads, &loud);
+    if !loud.is_empty() {
+        line(&mut out, "\n## Void trials\n");
+        void_trials(&mut out, &loud);
+    }
+    if !quiet.is_empty() {
+        let thin = remarks::thin_percentiles(&workloads);
+        let summary = thin.unwrap_or_else(|| "Some percentiles of some trials rest on too few requests".into());
+        line(&mut out, &format!("\n<details><summary>{summary}</summary>\n"));
+        void_trials(&mut out, &quiet);
+        line(&mut out, "\n</details>");
+    }
     all_metrics(&mut out, &workloads);
     line(&mut out, "\n## How these verdicts were reached\n");
-    for sentence in view::method(study) {
+    for sentence in method::method(study) {
         line(&mut out, sentence);
     }
-    line(&mut out, &format!("Here: {}.", view::rules(study)));
+    line(&mut out, &format!("Here: {}.", method::rules(study)));
     experiment_section(&mut out, study, evidence);
     out
 }
 
 fn section(out: &mut String, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
-        let name = escaped(workload.name);
-        line(out, &format!("\n## {name}: {}, {}\n", escaped(&metric.label), metric.good()));
+        let place = view::place(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         line(out, "| arm | median | change | interval | verdict | blocks |");
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
@@ -46,7 +56,7 @@ fn section(out: &mut String, workload: &WorkloadView<'_>) {
                 Some(judgement) => (
                     number::estimate(judgement).unwrap_or_else(|| "no evidence".into()),
                     if judgement.ratio.is_some() { number::interval(judgement) } else { String::new() },
-                    format!("{} **{}**", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict)),
+                    verdict(judgement),
                 ),
                 None => Default::default(),
             };
@@ -58,13 +68,17 @@ fn section(out: &mut String, workload: &WorkloadView<'_>) {
     }
 }
 
-fn remarks(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
+/// `? **inconclusive**; about 23 more blocks would probably settle it`.
+fn verdict(judgement: &Judgement) -> String {
+    let settle = view::settle(judgement).map(|settle| format!("; {settle}")).unwrap_or_default();
+    format!("{} **{}**{settle}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict))
+}
+
+fn what_else(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>], told: &[VoidGroup<'_>]) {
     let mut found = Vec::new();
-    for workload in workloads {
-        for (arm, text, void) in view::remarks(workload, true) {
-            let loud = if void { "**VOID** " } else { "" };
-            found.push(format!("- {loud}{}, {}: {}", escaped(workload.name), escaped(arm), escaped(&text)));
-        }
+    for remark in remarks::remarks(workloads, false, told) {
+        let loud = if remark.void { "**VOID** " } else { "" };
+        found.push(format!("- {loud}{}: {}", escaped(&remark.about), escaped(&remark.text)));
     }
     found.extend(study.cautions.iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
     if !found.is_empty() {
@@ -73,23 +87,21 @@ fn remarks(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
     }
 }
 
-fn void_trials(out: &mut String, evidence: Option<&Evidence<'_>>) {
-    let groups = evidence.map(|evidence| reasons::groups(evidence.trials)).unwrap_or_default();
-    if groups.is_empty() {
-        return;
-    }
-    line(out, "\n## Void trials\n\n| workload | arm | blocks | trials | reason |\n|---|---|---|--:|---|");
+fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
+    line(out, "| workload | arm | blocks | trials | reason |\n|---|---|---|--:|---|");
     for group in groups {
-        let (workload, arm) = (escaped(&group.workload), escaped(&group.arm));
-        cells(out, &[&workload, &arm, &group.blocks, &group.count.to_string(), &escaped(&group.reason)]);
+        let (workload, arm) = (escaped(group.workload), escaped(group.arm));
+        let reason = escaped(&group.reason.to_string());
+        cells(out, &[&workload, &arm, &group.blocks, &group.count.to_string(), &reason]);
     }
 }
 
 fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
-        line(out, &format!("\n### {}\n", escaped(workload.name)));
-        line(out, "| metric | arm | n | median | mean | sd | sd/mean | outliers | change | verdict |");
+        let heading = view::place(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n{heading}"));
+        line(out, "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |");
         line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|---|");
         workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
     }
@@ -129,7 +141,7 @@ fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidenc
     line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
     for (section, facts) in &evidence.header.environment {
         for (name, value) in facts {
-            cells(out, &[&escaped(section), &escaped(name), &escaped(value)]);
+            cells(out, &[&escaped(section), &escaped(name), &escaped(&view::told(value))]);
         }
     }
     line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");

@@ -110,27 +110,46 @@ pub(crate) fn latency_ns(ns: f64) -> String {
     format!("{} {unit}", significant(ns / size))
 }
 
-/// The unit of a metric: from the table of metrics, else from the end of its name, else empty.
+/// The unit of a metric: from the table of metrics, else from the words of its name, else empty.
 pub(crate) fn unit_of(metric_name: &str) -> String {
     if let Some(row) = metric::find(metric_name) {
         return row.unit.into();
     }
     let lower = metric_name.to_ascii_lowercase();
-    let suffixes = [
-        ("mb_per_s", "MB/s"),
-        ("mb_s", "MB/s"),
-        ("kb_per_s", "kB/s"),
-        ("iops", "IO/s"),
-        ("tps", "TPS"),
-        ("kflops", "KFLOPS"),
-        ("percent", "%"),
-        ("_ns", "ns"),
-        ("_us", "µs"),
-        ("_ms", "ms"),
-        ("_s", "s"),
-        ("seconds", "s"),
-    ];
-    suffixes.iter().find(|(suffix, _)| lower.ends_with(suffix)).map_or_else(String::new, |(_, unit)| (*unit).into())
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    match words[..] {
+        [.., count, "per", span] => format!("{}/{}", written(count), written(span)),
+        [.., count, "s"] if written(count).ends_with('B') || written(count).ends_with("bit") => {
+            format!("{}/s", written(count))
+        }
+        [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => written(last).into(),
+        _ => {
+            let rates =
+                [("iops", "IO/s"), ("tps", "TPS"), ("kflops", "KFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
+            let found = rates.into_iter().find(|(word, _)| words.contains(word));
+            found.map_or_else(String::new, |(_, unit)| unit.into())
+        }
+    }
+}
+
+/// A word of a metric's name as the unit that it is; other words as they are.
+fn written(word: &str) -> &str {
+    match word {
+        "b" | "byte" | "bytes" => "B",
+        "kb" => "kB",
+        "mb" => "MB",
+        "gb" => "GB",
+        "kib" => "KiB",
+        "mib" => "MiB",
+        "gib" => "GiB",
+        "mbit" => "Mbit",
+        "gbit" => "Gbit",
+        "percent" => "%",
+        "us" => "µs",
+        "s" | "sec" | "second" | "seconds" => "s",
+        "io" => "I/O",
+        other => other,
+    }
 }
 
 fn time_in_us(unit: &str) -> Option<f64> {
@@ -143,16 +162,6 @@ fn time_in_us(unit: &str) -> Option<f64> {
     }
 }
 
-/// The change that a ratio is: `+12.3 %`, or `×107` and `÷12.0` where percent stop meaning anything.
-pub(crate) fn change(ratio: f64) -> String {
-    let text = change_bare(ratio, decimals_for(ratio));
-    if text.ends_with(|c: char| c.is_ascii_digit()) && !text.starts_with(['×', '÷']) {
-        format!("{text} %")
-    } else {
-        text
-    }
-}
-
 /// The estimate of a judgement alone, with the digits that its interval warrants; none without evidence.
 pub(crate) fn estimate(judgement: &Judgement) -> Option<String> {
     let ratio = judgement.ratio?;
@@ -160,8 +169,12 @@ pub(crate) fn estimate(judgement: &Judgement) -> Option<String> {
     Some(if is_factor(ratio) { text } else { format!("{text} %") })
 }
 
-/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0) or `+∞`.
+/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0) or `+∞`; open on both
+/// sides it says nothing, so there is none.
 pub(crate) fn interval(judgement: &Judgement) -> String {
+    if !has_interval(judgement) {
+        return "no interval".into();
+    }
     let decimals = interval_decimals(judgement);
     let low = judgement.low.map_or_else(|| "-100".into(), |low| change_bare(low, decimals));
     let high = judgement.high.map_or_else(|| "+∞".into(), |high| change_bare(high, decimals));
@@ -174,6 +187,11 @@ pub(crate) fn effect(judgement: &Judgement) -> String {
         Some(estimate) => format!("{estimate}  {}", interval(judgement)),
         None => "no evidence".into(),
     }
+}
+
+/// Whether at least one end of the interval is bounded.
+pub(crate) fn has_interval(judgement: &Judgement) -> bool {
+    judgement.low.is_some() || judgement.high.is_some()
 }
 
 /// Twice as much, or a tenth: from here on a factor says more than a percentage.
@@ -202,10 +220,6 @@ fn change_bare(ratio: f64, decimals: usize) -> String {
     if text[1..].chars().all(|c| c == '0' || c == '.') { text[1..].to_string() } else { text }
 }
 
-fn decimals_for(ratio: f64) -> usize {
-    if (ratio - 1.0).abs() < 0.00995 { 2 } else { 1 }
-}
-
 /// Decimals by the width of the interval: digits that the evidence does not carry only look like knowledge.
 fn interval_decimals(judgement: &Judgement) -> usize {
     match (judgement.low, judgement.high) {
@@ -214,6 +228,8 @@ fn interval_decimals(judgement: &Judgement) -> usize {
             width if width < 50.0 => 1,
             _ => 0,
         },
+        // No interval says which digits count: as many as a published table has.
+        (None, None) => 1,
         _ => 0,
     }
 }
@@ -232,16 +248,6 @@ pub(crate) fn span_ms(ms: u64) -> String {
         60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms / 1_000 % 60),
         _ => format!("{} h {:02} min", ms / 3_600_000, ms / 60_000 % 60),
     }
-}
-
-/// Bytes with a decimal unit: `4.10 kB`, `512 MB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    let value = bytes as f64;
-    units
-        .into_iter()
-        .find(|(size, _)| value >= *size)
-        .map_or_else(|| format!("{bytes} B"), |(size, unit)| format!("{} {unit}", significant(value / size)))
 }
 
 /// Milliseconds since 1970 as `2026-11-21 19:58 UTC`.
@@ -296,18 +302,44 @@ mod tests {
     }
 
     #[test]
+    fn units_of_foreign_metrics_stand_in_their_names() {
+        for (name, unit) in [
+            ("throughput_kbit_per_s", "kbit/s"),
+            ("cached_reads_mb_per_s", "MB/s"),
+            ("buffered_disk_reads_mb_per_s", "MB/s"),
+            ("mb_s", "MB/s"),
+            ("kflops", "KFLOPS"),
+            ("tps_excluding_connections", "TPS"),
+            ("tps_including_connections", "TPS"),
+            ("latency_average_ms", "ms"),
+            ("deceptive_idle_ms", "ms"),
+            ("time_s", "s"),
+            ("dgefa_percent", "%"),
+            ("requests_per_second", "requests/s"),
+            ("relative_throughput_to_cfq", ""),
+            ("transactions", ""),
+            ("anticipations", ""),
+            ("", ""),
+        ] {
+            assert_eq!(unit_of(name), unit, "{name}");
+        }
+    }
+
+    #[test]
     fn a_change_is_percent_until_a_factor_says_more() {
+        let mut judgement = fixture::judgement("a");
         for (ratio, text) in [
             (1.1234, "+12.3 %"),
-            (0.995, "-0.50 %"),
-            (1.0, "0.00 %"),
+            (0.995, "-0.5 %"),
+            (1.0, "0.0 %"),
             (1.999, "+99.9 %"),
             (107.0, "×107"),
             (2.0, "×2.00"),
             (0.05, "÷20.0"),
             (0.5, "-50.0 %"),
         ] {
-            assert_eq!(change(ratio), text, "{ratio}");
+            judgement.ratio = Some(ratio);
+            assert_eq!(estimate(&judgement).as_deref(), Some(text), "{ratio}");
         }
     }
 
@@ -317,7 +349,9 @@ mod tests {
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.123), Some(1.091), Some(1.157));
         assert_eq!(effect(&judgement), "+12.3 %  [+9.1, +15.7]");
         (judgement.low, judgement.high) = (None, None);
-        assert_eq!(effect(&judgement), "+12 %  [-100, +∞]");
+        assert_eq!(effect(&judgement), "+12.3 %  no interval");
+        judgement.low = Some(0.9);
+        assert_eq!(effect(&judgement), "+12 %  [-10, +∞]");
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));
         assert_eq!(effect(&judgement), "+60 %  [-20, ×3.10]");
         judgement.ratio = None;
@@ -325,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_dates_and_bytes_are_words() {
+    fn spans_and_dates_are_words() {
         assert_eq!(
             [850, 42_000, 192_000, 7_500_000].map(span_ms),
             ["850 ms", "42.0 s", "3 min 12 s", "2 h 05 min"].map(String::from)
@@ -333,7 +367,6 @@ mod tests {
         assert_eq!(utc(1_795_291_080_000), "2026-11-21 19:58 UTC");
         assert_eq!(utc(951_782_400_000), "2000-02-29 00:00 UTC");
         assert_eq!(utc(0), "1970-01-01 00:00 UTC");
-        assert_eq!([999, 4_096, 536_870_912].map(bytes), ["999 B", "4.10 kB", "537 MB"].map(String::from));
         assert_eq!([percent(0.95), percent(0.9833)], ["95 %", "98.3 %"].map(String::from));
         assert_eq!(latency_ns(1_234_000.0), "1.23 ms");
     }

@@ -1,85 +1,34 @@
-//! Void reasons and verdicts in words.
+//! Void trials told together, and verdicts in words.
 //!
-//! A void reason is data; here it becomes the sentence that a reader gets, the same in every renderer.
+//! A hundred trials with the same trouble are one fact to a reader. What a reason means stands with the reason itself
+//! (`VoidReason`'s `Display`), so that every renderer says the same.
 
 use std::collections::BTreeSet;
 
 use experiment::record::{Trial, VoidReason};
 use experiment::study::Verdict;
 
-use super::number;
-
-/// A void reason as one sentence without a full stop.
-pub(crate) fn sentence(reason: &VoidReason) -> String {
-    match reason {
-        VoidReason::NotInEffect { attribute, wanted, found } => {
-            format!("{attribute} was not in effect: {wanted} was written and accepted, but {found} was read back")
-        }
-        VoidReason::WriteFailed { attribute, wanted, error } => {
-            format!("{attribute} could not be set to {wanted}: {error}")
-        }
-        VoidReason::ChangedMeanwhile { attribute, wanted, found } => {
-            format!("{attribute} was changed by somebody else during the trial: {wanted} was set, {found} was found")
-        }
-        VoidReason::NeverReached { issued_bytes, device_bytes } => format!(
-            "the I/O never reached the device: the workload moved {}, the device counted {}",
-            number::bytes(*issued_bytes),
-            number::bytes(*device_bytes)
-        ),
-        VoidReason::DeviceErrors { count, first } => {
-            format!("the device reported {} errors, the first: {first}", number::count(*count))
-        }
-        VoidReason::DeviceVanished { detail } => format!("the device vanished: {detail}"),
-        VoidReason::ForeignIo { share, limit } => format!(
-            "others used the device: {} of all bytes that it moved (allowed: {})",
-            number::percent(*share),
-            number::percent(*limit)
-        ),
-        VoidReason::Steal { share, limit } => format!(
-            "the hypervisor took {} of the processor time away (allowed: {})",
-            number::percent(*share),
-            number::percent(*limit)
-        ),
-        VoidReason::Throttled { events } => {
-            format!("the processor was throttled {} times by heat or power", number::count(*events))
-        }
-        VoidReason::TooFewIos { metric, count, needed } => {
-            format!("too few requests for {metric}: {}, and it takes {}", number::count(*count), number::count(*needed))
-        }
-        VoidReason::Interrupted { by } => format!("cut off by {by}"),
-        VoidReason::Foreign { text } => text.clone(),
-    }
-}
-
-/// Whether the reason concerns this metric: most reasons void the whole trial, a few only one metric.
-pub(crate) fn concerns(reason: &VoidReason, metric: &str) -> bool {
-    match reason {
-        VoidReason::TooFewIos { metric: only, .. } => only == metric,
-        _ => true,
-    }
-}
-
 /// Whether the trial is no evidence for this metric.
 pub(crate) fn is_void(trial: &Trial, metric: &str) -> bool {
-    trial.observation.voids.iter().any(|reason| concerns(reason, metric))
+    trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
 }
 
 /// The same kind of reason in trials of the same arm and workload, told once.
-pub(crate) struct VoidGroup {
+pub(crate) struct VoidGroup<'a> {
     /// The workload.
-    pub(crate) workload: String,
+    pub(crate) workload: &'a str,
     /// The arm.
-    pub(crate) arm: String,
+    pub(crate) arm: &'a str,
     /// Numbers of the blocks, counted from 1, as `3, 7–9`.
     pub(crate) blocks: String,
     /// How many trials.
     pub(crate) count: usize,
     /// The first one's reason.
-    pub(crate) reason: String,
+    pub(crate) reason: &'a VoidReason,
 }
 
 /// All void reasons of a record, alike ones together, in order of first appearance.
-pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup> {
+pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
     type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<VoidReason>, Option<&'a str>);
     let mut found: Vec<(Key<'_>, &VoidReason, BTreeSet<u32>)> = Vec::new();
     for trial in trials {
@@ -100,11 +49,11 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup> {
     found
         .into_iter()
         .map(|((workload, arm, ..), reason, blocks)| VoidGroup {
-            workload: workload.into(),
-            arm: arm.into(),
+            workload,
+            arm,
             count: blocks.len(),
             blocks: ranges(&blocks),
-            reason: sentence(reason),
+            reason,
         })
         .collect()
 }

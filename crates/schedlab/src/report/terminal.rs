@@ -7,13 +7,12 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, TableComponent, presets,
-};
-use experiment::study::{Study, Verdict};
+use comfy_table::{Attribute, Cell, Color, Table};
+use experiment::study::{Judgement, Study, Verdict};
 
+use super::grid::{Entry, Grid, Style, plain, wrapped};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, number, reasons};
+use super::{Evidence, answer, method, number, reasons, remarks};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +46,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[Pa
             page.metric(workload, metric);
         }
     }
-    page.remarks(study, &workloads);
-    page.void_trials(evidence);
+    page.what_else(study, evidence, &workloads);
     page.foot(study, evidence, files);
     page.text
 }
@@ -60,102 +58,79 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn answer(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
-        self.paragraph("", &view::clean(&study.recommendation.sentence), Some("1"));
-        let widest = workloads.iter().map(|w| view::shortened(w.name, 20).chars().count()).max().unwrap_or(0);
-        for workload in workloads {
-            let Some(advice) = workload.advice else { continue };
-            let name = view::clean(&view::shortened(workload.name, 20));
-            self.paragraph(&format!("  {name:widest$}  "), &view::clean(&advice.why), None);
+        self.paragraph("", &answer::headline(study, workloads), Some("1"));
+        let lines = answer::lines(study, workloads);
+        let widest = lines.iter().map(|(name, _)| view::shortened(name, 20).chars().count()).max().unwrap_or(0);
+        for (name, text) in lines {
+            self.paragraph(&format!("  {:widest$}  ", view::shortened(&name, 20)), &text, None);
         }
     }
 
     fn metric(&mut self, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
         let decides = if metric.primary { "" } else { " (does not decide)" };
-        let heading = format!("{}: {}, {}{decides}", view::clean(workload.name), metric.label, metric.good());
+        let place = view::place(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
         self.text.push('\n');
-        self.paragraph("", &heading, Some("1"));
-        let _ = writeln!(self.text, "{}", self.table(metric));
+        self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
+        let table = self.comparison(metric);
+        self.text.push_str(&table);
+        self.text.push('\n');
+        if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
+        {
+            self.paragraph("", "+ ~N: about so many more blocks would probably settle it", Some("2"));
+        }
+        if self.options.verbose {
+            let table = self.spread(metric);
+            self.text.push('\n');
+            self.text.push_str(&table);
+            self.text.push('\n');
+        }
     }
 
-    fn table(&self, metric: &MetricView<'_>) -> Table {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
-        table.set_width(self.options.width).force_no_tty();
-        if self.options.colour {
-            table.enforce_styling();
-        }
-        let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
-        let unit = format!("median {}", metric.scale.unit);
-        let head = [
-            Cell::new("arm"),
-            right(unit.trim_end()),
-            right("change  [interval]"),
-            Cell::new("verdict"),
-            right("blocks"),
-        ];
-        table.set_header(head);
-        for row in &metric.rows {
-            let (change, verdict) = match row.judgement {
-                Some(judgement) => (number::effect(judgement), verdict_cell(judgement.verdict)),
-                None => (String::new(), Cell::new("baseline").add_attribute(Attribute::Dim)),
-            };
-            let name = Cell::new(view::shortened(&view::clean(row.arm), 40));
-            table.add_row([name, right(&row.bare_median(metric)), right(&change), verdict, right(&row.blocks())]);
-        }
-        for (i, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, if i == 4 { 0 } else { 2 }));
-            // Only the name may wrap: a number that is broken over two lines is misread.
-            if i > 0 {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-            if i == 4 && self.options.width < 78 {
-                column.set_constraint(ColumnConstraint::Hidden);
-            }
-        }
-        table
+    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each other, then the blocks go.
+    fn comparison(&self, metric: &MetricView<'_>) -> String {
+        let width = self.options.width.into();
+        let layouts = [(false, true), (true, true), (true, false)];
+        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks));
+        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
+        fitting.draw(width, self.options.colour)
     }
 
-    fn remarks(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
-        let mut first = true;
-        for workload in workloads {
-            for (arm, text, void) in view::remarks(workload, self.options.verbose) {
-                if std::mem::take(&mut first) {
-                    self.text.push('\n');
-                }
-                let mark = if void { "VOID  " } else { "note  " };
-                let text = format!("{}, {}: {text}", view::clean(workload.name), view::clean(arm));
-                self.paragraph(mark, &text, void.then_some("1;31"));
-            }
+    /// What the trials of each arm look like; least and most only where there is room.
+    fn spread(&self, metric: &MetricView<'_>) -> String {
+        let width = self.options.width.into();
+        let grids = [true, false].map(|range| spread(metric, range));
+        grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[1]).draw(width, self.options.colour)
+    }
+
+    /// What a reader must know before believing the table: loud where it touches what decides.
+    fn what_else(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>]) {
+        let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, workloads)).unwrap_or_default();
+        let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
+        for remark in remarks::remarks(workloads, self.options.verbose, &loud) {
+            let text = format!("{}: {}", remark.about, remark.text);
+            lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
+        }
+        let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
+        for group in shown.chain(quiet.iter().filter(|_| self.options.verbose)) {
+            lines.push(("void  ", void_trials(group), Some("31")));
         }
         for caution in &study.cautions {
-            if std::mem::take(&mut first) {
-                self.text.push('\n');
-            }
-            self.paragraph("caution  ", &view::clean(caution), Some("33"));
+            lines.push(("caution  ", view::clean(caution), Some("33")));
         }
-    }
-
-    fn void_trials(&mut self, evidence: Option<&Evidence<'_>>) {
-        let groups = evidence.map(|evidence| reasons::groups(evidence.trials)).unwrap_or_default();
-        for group in groups {
-            let trials = if group.count == 1 { "trial" } else { "trials" };
-            let blocks = if group.count == 1 { "block" } else { "blocks" };
-            let text = format!(
-                "{} {trials} of {}, {} ({blocks} {}): {}",
-                group.count,
-                view::clean(&group.workload),
-                view::clean(&group.arm),
-                group.blocks,
-                view::clean(&group.reason)
-            );
-            self.paragraph("VOID  ", &text, Some("31"));
+        if let Some(thin) = remarks::thin_percentiles(workloads).filter(|_| !self.options.verbose) {
+            lines.push(("", format!("{thin}: see --verbose"), Some("2")));
+        }
+        if !lines.is_empty() {
+            self.text.push('\n');
+        }
+        for (mark, text, style) in lines {
+            self.paragraph(mark, &text, style);
         }
     }
 
     fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
         self.text.push('\n');
-        let rules = view::rules(study);
+        let rules = method::rules(study);
         let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
         if let Some(evidence) = evidence {
             let _ = write!(rules, " {} trials", number::count(evidence.trials.len() as u64));
@@ -187,31 +162,77 @@ impl Page<'_> {
     }
 }
 
-fn verdict_cell(verdict: Verdict) -> Cell {
-    let cell = Cell::new(format!("{} {}", reasons::sign(verdict), reasons::verdict(verdict)));
-    match verdict {
-        Verdict::Better => cell.fg(Color::Green).add_attribute(Attribute::Bold),
-        Verdict::Worse => cell.fg(Color::Red),
-        Verdict::Equivalent => cell.fg(Color::Cyan),
-        Verdict::Inconclusive => cell.fg(Color::Yellow),
-        Verdict::Void => cell.fg(Color::Red).add_attribute(Attribute::Reverse),
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
+    if blocks {
+        head.push(("blocks".into(), true));
     }
+    let rows = metric.rows.iter().map(|row| {
+        let more = row.judgement.filter(|_| metric.primary).and_then(view::more_blocks);
+        let more = more.map(|more| format!("+ ~{}", number::count(more.into())));
+        let (change, mut verdict) = match row.judgement {
+            Some(judgement) => (number::effect(judgement), verdict(judgement)),
+            None => (String::new(), ("baseline".into(), dim as Style)),
+        };
+        let mut count = row.blocks();
+        if let Some(more) = more {
+            let place = if blocks { &mut count } else { &mut verdict.0 };
+            place.push(if stacked { '\n' } else { ' ' });
+            place.push_str(&more);
+        }
+        let change = if stacked { change.replace("  ", "\n") } else { change };
+        let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
+        if blocks {
+            cells.push((count, plain));
+        }
+        (view::clean(row.arm), cells)
+    });
+    Grid { head, rows: rows.collect() }
 }
 
-fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-            lines.push(word.into());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
+    let mut head = vec!["n", "mean", "sd", "sd/mean"];
+    head.extend(if range { &["least", "most", "outliers"][..] } else { &["outliers"] });
+    let rows = metric.rows.iter().filter_map(|row| {
+        let of = row.summary?;
+        let mut cells = vec![
+            of.n.to_string(),
+            metric.scale.bare(of.mean),
+            of.sd.map_or_else(|| "-".into(), |sd| format!("± {}", metric.scale.bare(sd))),
+            of.cv_percent.map_or_else(|| "-".into(), |cv| format!("{} %", number::significant(cv))),
+        ];
+        if range {
+            cells.extend([metric.scale.bare(of.min), metric.scale.bare(of.max)]);
         }
-    }
-    lines
+        cells.push(of.outliers.to_string());
+        Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
+    });
+    let head = head.into_iter().map(|text| (text.to_string(), true));
+    Grid { head: head.collect(), rows: rows.collect() }
+}
+
+fn verdict(judgement: &Judgement) -> Entry {
+    let style: Style = match judgement.verdict {
+        Verdict::Better => |cell| cell.fg(Color::Green).add_attribute(Attribute::Bold),
+        Verdict::Worse => |cell| cell.fg(Color::Red),
+        Verdict::Equivalent => |cell| cell.fg(Color::Cyan),
+        Verdict::Inconclusive => |cell| cell.fg(Color::Yellow),
+        Verdict::Void => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
+    };
+    (format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict)), style)
+}
+
+fn dim(cell: Cell) -> Cell {
+    cell.add_attribute(Attribute::Dim)
+}
+
+fn void_trials(group: &reasons::VoidGroup<'_>) -> String {
+    let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
+    let (workload, arm) = (view::clean(group.workload), view::clean(group.arm));
+    let reason = view::clean(&group.reason.to_string());
+    format!("{} {trials} of {workload}, {arm} ({blocks} {}): {reason}", group.count, group.blocks)
 }
 
 #[cfg(test)]
@@ -240,6 +261,28 @@ mod tests {
         for judgement in &lab.study.judgements {
             assert!(text.contains(&number::effect(judgement)), "{judgement:?}");
         }
+    }
+
+    #[test]
+    fn verbose_shows_the_deviations_of_every_arm() {
+        let lab = Lab::typical();
+        let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
+        let scale = number::Scale::of("iops", []);
+        for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
+            let sd = summary.sd.map(|sd| format!("± {}", scale.bare(sd))).expect("there are fourteen trials");
+            let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
+            assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
+        }
+    }
+
+    #[test]
+    fn percentiles_that_decide_nothing_are_one_line_unless_verbose() {
+        let lab = remarks::tests::with_thin_percentiles();
+        let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+        assert!(text.contains("2 percentiles that decide nothing rest on too few requests"), "{text}");
+        assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
+        let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
+        assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
     }
 
     #[test]
@@ -272,7 +315,7 @@ mod tests {
             judgement.reasons = vec!["the setting was never in effect".into()];
         }
         let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-        assert_eq!(text.matches("VOID  ").count(), 10, "three arms on three workloads, and one void trial\n{text}");
+        assert!(text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"), "{text}");
         assert!(text.contains("no evidence") && text.contains("✕ void"));
         lab.study.judgements.clear();
         lab.study.summaries.clear();

@@ -3,8 +3,8 @@
 //! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number on its way.
 
 use experiment::metric::{self, Direction};
-use experiment::plan::Method;
-use experiment::study::{Judgement, Study, Summary, WorkloadAdvice};
+use experiment::record::VoidReason;
+use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::Evidence;
 use super::number::{self, Scale};
@@ -172,71 +172,22 @@ pub(crate) fn label(name: &str) -> String {
         .replace('_', " ")
 }
 
-/// What settles an inconclusive judgement.
+/// About how many more blocks would settle an inconclusive judgement.
+pub(crate) fn more_blocks(judgement: &Judgement) -> Option<u32> {
+    judgement.more_blocks.filter(|_| judgement.verdict == Verdict::Inconclusive)
+}
+
+/// The same as a clause.
 pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
-    let open = judgement.verdict == experiment::study::Verdict::Inconclusive;
-    judgement.more_blocks.filter(|_| open).map(|more| {
+    more_blocks(judgement).map(|more| {
         let blocks = if more == 1 { "block" } else { "blocks" };
         format!("about {} more {blocks} would probably settle it", number::count(more.into()))
     })
 }
 
-/// What must be known about a workload's judgements: (arm, what, whether it is void), primary metric first. The same
-/// sentence about several metrics of an arm is told once.
-pub(crate) fn remarks<'a>(workload: &'a WorkloadView<'a>, all_metrics: bool) -> Vec<(&'a str, String, bool)> {
-    let mut found: Vec<(&str, String, bool)> = Vec::new();
-    for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
-        for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
-            let void = judgement.verdict == experiment::study::Verdict::Void;
-            let settles = settle(judgement).filter(|_| metric.primary);
-            for text in judgement.reasons.iter().map(|reason| clean(reason)).chain(settles) {
-                if !found.iter().any(|(arm, known, _)| *arm == judgement.arm && *known == text) {
-                    found.push((&judgement.arm, text, void));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// How a verdict is reached, in three sentences. Of data that somebody else measured nothing is claimed that cannot be known.
-pub(crate) fn method(study: &Study) -> [&'static str; 3] {
-    let verdicts = "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside \
-                    it, inconclusive when neither, and void when something invalidated the evidence; outliers are kept.";
-    if study.arena == "foreign" {
-        return [
-            "Somebody else measured these values: whether the order was random, and whether every setting was in effect, \
-             cannot be checked here.",
-            "The effect is the ratio to the baseline, block by block where the table has blocks, with an interval; the margin \
-             is a difference that is of no interest.",
-            verdicts,
-        ];
-    }
-    [
-        "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that \
-         whatever drifts hits all arms alike.",
-        "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
-         was fixed before the first trial.",
-        verdicts,
-    ]
-}
-
-/// How the intervals were made, in one sentence without a full stop.
-pub(crate) fn rules(study: &Study) -> String {
-    let (margin, level) = (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));
-    match study.criteria.method {
-        Method::Anytime => format!(
-            "intervals hold at {level} for all arms of a metric together, at whatever block one looks; margin ±{margin}"
-        ),
-        Method::Fixed => format!(
-            "intervals hold at {level} for all arms of a metric together, for a number of blocks fixed beforehand; \
-             margin ±{margin}"
-        ),
-        Method::ThreeSigma => format!(
-            "intervals are three standard deviations, the rule of older studies; they promise no error rate; \
-             margin ±{margin}"
-        ),
-    }
+/// A workload's name; none for the one that a table without such a column has.
+pub(crate) fn place(workload: &str) -> Option<String> {
+    (workload != "all").then(|| clean(workload))
 }
 
 /// The title of a report.
@@ -248,11 +199,19 @@ pub(crate) fn title(study: &Study) -> String {
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
 pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
     let Some(evidence) = evidence else {
-        return vec![("Arena", arena(study)), ("Record", "none: the study of a table".into())];
+        return vec![("Arena", arena(study, "")), ("Record", "none: the study of a table".into())];
     };
     let header = evidence.header;
-    let void = evidence.trials.iter().filter(|trial| !trial.observation.voids.is_empty()).count();
-    let trials = number::count(evidence.trials.len() as u64);
+    let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
+    let void = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(|r| !few(r))).count();
+    let thin = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(few)).count();
+    let mut trials = number::count(evidence.trials.len() as u64);
+    if void > 0 {
+        trials += &format!(", {void} of them void");
+    }
+    if thin > 0 {
+        trials += &format!("; {thin} with too few requests for some percentile");
+    }
     let last_ms = evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
     let ended = match evidence.end {
         Some(end) => {
@@ -262,21 +221,29 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     };
     vec![
         ("Device", clean(&header.plan.device)),
-        ("Arena", arena(study)),
+        ("Arena", arena(study, &header.plan.device)),
         ("Started", number::utc(header.started_unix_ms)),
         ("Ended", ended),
-        ("Trials", if void == 0 { trials } else { format!("{trials}, {void} of them void or partly void") }),
+        ("Trials", trials),
         ("Seed", header.plan.seed.to_string()),
         ("schedlab", clean(&header.schedlab)),
     ]
 }
 
-fn arena(study: &Study) -> String {
+fn arena(study: &Study, device: &str) -> String {
     match study.arena.as_str() {
+        "host" if device.starts_with("loop:") => {
+            "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
+        }
         "host" => "host: this machine's own kernel and a real device".into(),
         "foreign" => "foreign: a table that somebody else measured".into(),
         other => clean(other),
     }
+}
+
+/// A fact's value; nothing is told as such.
+pub(crate) fn told(value: &str) -> String {
+    if value.trim().is_empty() { "none".into() } else { clean(value) }
 }
 
 /// Text of others without control characters: a name must not be able to steer the terminal.

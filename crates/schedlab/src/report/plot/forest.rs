@@ -108,10 +108,10 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
     low - pad..high + pad
 }
 
-/// The margin as logarithms of ratios.
+/// The margin as logarithms of ratios: equally far either way, as the verdicts have it.
 fn band(margin: f64) -> Range<f64> {
     let margin = if margin.is_finite() { margin.clamp(0.0, 0.95) } else { 0.0 };
-    (1.0 - margin).ln()..(1.0 + margin).ln()
+    -margin.ln_1p()..margin.ln_1p()
 }
 
 fn interval(
@@ -135,9 +135,11 @@ fn line(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, at: f64, range:
         judgement.low.map_or(f64::NEG_INFINITY, log).max(range.start),
         judgement.high.map_or(f64::INFINITY, log).min(range.end),
     ];
+    // Open on both sides it is no interval: a line across the whole plot would look like one.
+    let ends = if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
     let stroke = colour.stroke_width(3 * FINE as u32);
-    chart.draw_series([PathElement::new(vec![(ends[0], at), (ends[1], at)], stroke)])?;
-    for (end, outward) in [(ends[0], -1), (ends[1], 1)] {
+    chart.draw_series([PathElement::new(ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(), stroke)])?;
+    for &(end, outward) in ends {
         let open = if outward < 0 { end <= range.start } else { end >= range.end };
         let here = EmptyElement::at((end, at));
         let (s, back) = (5 * FINE, -8 * FINE * outward);
@@ -179,14 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn an_open_interval_ends_in_an_arrow_and_a_closed_one_in_a_cap() {
+    fn an_open_end_is_an_arrow_and_without_any_end_there_is_no_interval() {
         let mut judgement = fixture::judgement("kyber");
         let arrows = |svg: &str| svg.matches("<polygon").count() - 1;
         assert_eq!(arrows(&drawn(&[judgement.clone()])), 0, "only the diamond of the estimate");
         judgement.high = None;
         assert_eq!(arrows(&drawn(&[judgement.clone()])), 1);
-        judgement.low = None;
-        assert_eq!(arrows(&drawn(&[judgement])), 2);
+        (judgement.low, judgement.high) = (None, None);
+        let svg = drawn(&[judgement]);
+        assert_eq!(arrows(&svg), 0, "open on both sides it is no interval");
+        assert!(svg.contains("no interval"));
     }
 
     #[test]

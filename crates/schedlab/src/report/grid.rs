@@ -1,0 +1,130 @@
+//! A table of a terminal: names to the left, numbers to the right, one rule under the head.
+//!
+//! Numbers are never broken over lines, since a broken one is misread; when room is short the other columns give way first and
+//! the name, which may be long, is wrapped in what is left.
+
+use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
+
+/// A name is wrapped into no less than this, as long as there is any other way.
+const NAME: usize = 30;
+/// Names longer than this lose their middle.
+const LONGEST: usize = 90;
+/// Blanks between columns, one of which the table puts there by itself.
+const GAP: u16 = 2;
+
+/// What a cell looks like, apart from its text.
+pub(super) type Style = fn(Cell) -> Cell;
+
+/// Text and look of a cell that is not a name.
+pub(super) type Entry = (String, Style);
+
+/// No look of its own.
+pub(super) fn plain(cell: Cell) -> Cell {
+    cell
+}
+
+/// A head and rows; the first column holds names, and a line break in a cell is kept.
+pub(super) struct Grid {
+    /// The other columns' heads, and whether they stand at the right.
+    pub(super) head: Vec<(String, bool)>,
+    /// A name, and an entry for each other column.
+    pub(super) rows: Vec<(String, Vec<Entry>)>,
+}
+
+impl Grid {
+    /// Whether `width` holds it with names that are at most wrapped at 30 characters.
+    pub(super) fn fits(&self, width: usize) -> bool {
+        let longest = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        self.room(width) >= longest.clamp("arm".len(), NAME)
+    }
+
+    /// What is left for names.
+    fn room(&self, width: usize) -> usize {
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let others = self.head.iter().enumerate().map(|(i, (head, _))| {
+            let cells = self.rows.iter().filter_map(|(_, cells)| cells.get(i));
+            cells.map(|(text, _)| widest(text)).max().unwrap_or(0).max(widest(head)) + GAP as usize
+        });
+        width.saturating_sub(others.sum()).max(10)
+    }
+
+    /// The table in `width` columns.
+    pub(super) fn draw(&self, width: usize, colour: bool) -> String {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).force_no_tty();
+        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+        if colour {
+            table.enforce_styling();
+        }
+        let aligned = |cell: Cell, right: bool| {
+            cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
+        };
+        let head = self.head.iter().map(|(text, right)| aligned(Cell::new(text), *right));
+        table.set_header(std::iter::once(Cell::new("arm")).chain(head));
+        let room = self.room(width);
+        for (name, entries) in &self.rows {
+            let name = wrapped(&super::view::shortened(name, LONGEST), room).join("\n");
+            let cells = entries
+                .iter()
+                .zip(&self.head)
+                .map(|((text, style), (_, right))| aligned(style(Cell::new(text)), *right));
+            table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+        }
+        let last = self.head.len();
+        for (i, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, if i == last { 0 } else { GAP - 1 }));
+        }
+        table.trim_fmt()
+    }
+}
+
+/// Words in lines of at most `room` characters; a word that is longer is cut.
+pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let letters: Vec<char> = word.chars().collect();
+        for part in letters.chunks(room.max(1)) {
+            let line = lines.last_mut().expect("there is always a line");
+            if !line.is_empty() && line.chars().count() + 1 + part.len() > room {
+                lines.push(part.iter().collect());
+            } else {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.extend(part);
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(name: &str) -> Grid {
+        let entry = |text: &str| (text.to_string(), plain as Style);
+        Grid {
+            head: vec![("median".into(), true), ("verdict".into(), false)],
+            rows: vec![
+                ("none".into(), vec![entry("5"), entry("baseline")]),
+                (name.into(), vec![entry("1,234"), entry("? inconclusive")]),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_wrapped_between_words_and_numbers_stay_whole() {
+        let grid = grid("affinity=0 nice=-20 isolate=0 and more");
+        assert!(grid.fits(60) && !grid.fits(45));
+        let text = grid.draw(60, false);
+        assert!(text.contains("affinity=0 nice=-20 isolate=0 and") && text.contains("1,234"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 60 && !line.ends_with(' ')), "{text}");
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_the_room_is_cut() {
+        assert_eq!(wrapped("one twothreefour", 8), ["one", "twothree", "four"]);
+        assert_eq!(wrapped("", 8), [""]);
+    }
+}
