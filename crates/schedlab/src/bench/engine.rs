@@ -183,7 +183,7 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
 
 /// A loop device over the file, detached at the end. It is kept open, since the kernel drops a device's cached pages when the
 /// last one who has it open closes it.
-struct Loop(PathBuf, #[expect(dead_code, reason = "held open")] File);
+struct Loop(PathBuf, Option<File>);
 
 impl Loop {
     fn over(file: &Path) -> Result<Loop> {
@@ -192,12 +192,13 @@ impl Loop {
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
         let open = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(Loop(path, open))
+        Ok(Loop(path, Some(open)))
     }
 }
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        drop(self.1.take());
         // Nothing is lost if it fails: the file is gone with its directory, and the device shows in `losetup -l`.
         let _ = Command::new("losetup").arg("-d").arg(&self.0).status();
     }
