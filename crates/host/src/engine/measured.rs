@@ -141,7 +141,7 @@ pub struct ClientTotals {
     pub bytes: u64,
     /// From the opening of the window to the client's end or the window's, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Its processor time in the window, in nanoseconds; of the whole process where it uses io_uring.
+    /// Processor time of its thread in the window, in nanoseconds; without io_uring's workers.
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,

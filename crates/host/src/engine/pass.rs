@@ -227,7 +227,7 @@ impl Worker {
         let _ = self.report.send(Message::Ready(ready));
         self.shared.wait_at_gate();
         let Some((mut client, mut means)) = set_up else { return };
-        let mut tally = Box::new(Tally::new(self.open_ns, self.close_ns, self.depth == 1));
+        let mut tally = Box::new(Tally::new(self.open_ns, self.close_ns));
         match &mut means {
             Means::Sync(buffer) => sync::run(client.as_mut(), &self.target, buffer, &self.shared, &mut tally),
             Means::Ring(ring) => ring.run(client.as_mut(), &self.target, &self.shared, &mut tally),
@@ -264,8 +264,8 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let last_end = tallies.iter().map(|tally| tally.ended_ns).max().unwrap_or(0);
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
     let rings = (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
-    // A client with a ring reports the whole process, so the sum over clients would count everything many times.
-    measured.cpu_ns = match rings.map(|(_, tally)| tally.cpu_ns).max() {
+    // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process, but to no client.
+    measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,
         None => tallies.iter().map(|tally| tally.cpu_ns).sum(),
     };

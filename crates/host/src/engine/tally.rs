@@ -31,11 +31,12 @@ pub(super) struct Tally {
     pub(super) ended_ns: u64,
     /// Whether the workload itself said End.
     pub(super) finished: bool,
-    /// Whose processor time is the client's.
-    cpu_clock: ClockId,
     /// Processor time when the window opened; None before.
-    cpu_at_open: Option<u64>,
+    cpu_at_open: Option<Cpu>,
+    /// Of the client's own thread, in the window.
     pub(super) cpu_ns: u64,
+    /// Of the whole process, in the same time.
+    pub(super) process_cpu_ns: u64,
 }
 
 /// Why a request did not complete.
@@ -48,9 +49,8 @@ pub(super) enum Failure {
 }
 
 impl Tally {
-    /// For a window between these times. `alone`: the client's thread does all of its work; otherwise the kernel does some of it
-    /// on other threads of this process (io_uring's workers), and only the process knows the sum.
-    pub(super) fn new(open_ns: u64, close_ns: u64, alone: bool) -> Tally {
+    /// For a window between these times.
+    pub(super) fn new(open_ns: u64, close_ns: u64) -> Tally {
         Tally {
             open_ns,
             close_ns,
@@ -65,9 +65,9 @@ impl Tally {
             began_ns: 0,
             ended_ns: 0,
             finished: false,
-            cpu_clock: if alone { ClockId::ThreadCPUTime } else { ClockId::ProcessCPUTime },
             cpu_at_open: None,
             cpu_ns: 0,
+            process_cpu_ns: 0,
         }
     }
 
@@ -81,7 +81,7 @@ impl Tally {
     #[inline]
     pub(super) fn look_at_window(&mut self, now: u64) {
         if self.cpu_at_open.is_none() && now >= self.open_ns {
-            self.cpu_at_open = Some(cpu_ns(self.cpu_clock));
+            self.cpu_at_open = Some(Cpu::now());
         }
     }
 
@@ -166,7 +166,11 @@ impl Tally {
     /// The client is through, its flush included.
     pub(super) fn end(&mut self, now: u64) {
         self.ended_ns = now;
-        self.cpu_ns = self.cpu_at_open.map_or(0, |at_open| cpu_ns(self.cpu_clock) - at_open);
+        if let Some(at_open) = self.cpu_at_open {
+            let at_end = Cpu::now();
+            self.cpu_ns = at_end.thread_ns - at_open.thread_ns;
+            self.process_cpu_ns = at_end.process_ns - at_open.process_ns;
+        }
     }
 
     /// The client's part of the result; `window_end` is where the window of all clients ended.
@@ -183,10 +187,21 @@ impl Tally {
     }
 }
 
-/// User and system time so far.
-fn cpu_ns(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// User and system time so far: of the calling thread, and of all threads of the process, io_uring's workers among them.
+#[derive(Debug, Clone, Copy)]
+struct Cpu {
+    thread_ns: u64,
+    process_ns: u64,
+}
+
+impl Cpu {
+    fn now() -> Cpu {
+        let ns = |clock| {
+            let time = clock_gettime(clock);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        Cpu { thread_ns: ns(ClockId::ThreadCPUTime), process_ns: ns(ClockId::ProcessCPUTime) }
+    }
 }
 
 #[cfg(test)]
@@ -197,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_request_counts_if_it_completes_inside_the_window_and_is_issued_in_any_case() {
-        let mut tally = Tally::new(100, 200, true);
+        let mut tally = Tally::new(100, 200);
         for (submitted, completed) in [(10, 99), (90, 100), (150, 160), (190, 200), (199, 201)] {
             tally.completed(&READ, submitted, completed);
         }
@@ -208,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_client_goes_on_after_an_error_and_gives_up_after_many() {
-        let mut tally = Tally::new(0, 100, true);
+        let mut tally = Tally::new(0, 100);
         let eio = || Failure::Error(io::Error::from_raw_os_error(libc::EIO));
         for _ in 1..MAX_ERRORS {
             assert!(tally.failed(&READ, Path::new("/dev/x"), true, &eio()));
@@ -221,7 +236,7 @@ mod tests {
     #[test]
     fn no_space_means_a_full_file_system_for_a_file_and_a_shorter_device_for_a_device() {
         let enospc = Failure::Error(io::Error::from_raw_os_error(libc::ENOSPC));
-        let (mut file, mut device) = (Tally::new(0, 1, true), Tally::new(0, 1, true));
+        let (mut file, mut device) = (Tally::new(0, 1), Tally::new(0, 1));
         assert!(!file.failed(&READ, Path::new("/tmp/x"), false, &enospc));
         assert!(!device.failed(&READ, Path::new("/dev/x"), true, &enospc));
         assert!(file.no_space.is_some() && file.vanished.is_none());
