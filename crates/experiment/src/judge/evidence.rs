@@ -179,9 +179,10 @@ impl LeftOut {
     }
 }
 
+/// Blocks are counted from 1 in words, from 0 in records.
 fn with_block(sample: &Sample, example: String) -> String {
     match sample.block {
-        Some(block) => format!("block {block}, {example}"),
+        Some(block) => format!("block {}, {example}", block + 1),
         None => example,
     }
 }

@@ -123,7 +123,7 @@ fn void_blocks_are_left_out_counted_and_named_with_their_first_example() {
     let asked = Asked::about(&["kyber"]);
     let judgement = asked.one(&samples);
     assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 7, 1));
-    let words = "1 of 8 blocks void: others used the device (in block 2, kyber: others moved 12.0 % of the device's bytes, \
+    let words = "1 of 8 blocks void: others used the device (in block 3, kyber: others moved 12.0 % of the device's bytes, \
                  more than the bound of 5.0 %: their work was measured too)";
     assert_eq!(judgement.reasons[0], words);
 }
@@ -138,7 +138,7 @@ fn too_many_void_blocks_make_the_judgement_void() {
     assert_eq!((judgement.verdict, judgement.void_blocks), (Verdict::Void, 2), "2 of 8 are more than 20 %");
     assert_eq!((judgement.ratio, judgement.low), (None, None));
     assert!(
-        judgement.reasons[0].starts_with("2 of 8 blocks void: processor throttled (first in block 0"),
+        judgement.reasons[0].starts_with("2 of 8 blocks void: processor throttled (first in block 1"),
         "{judgement:?}"
     );
     let mut patient = Asked::about(&["kyber"]);

@@ -126,9 +126,9 @@ impl<'a> Builder<'a> {
 
     fn add(&mut self, workload: &str, metric: &str, primary: bool, group: &[&Sample]) {
         if group.iter().any(|sample| sample.block.is_none()) {
-            self.caution(format!(
-                "no blocks in {workload}: drift and the order of measuring cannot be told from the effect"
-            ));
+            self.caution(
+                "there are no blocks: drift and the order of measuring cannot be told from the effect".to_string(),
+            );
         }
         if !self.options.directions.contains_key(metric) && !direction_of(metric).1 {
             self.caution(format!("which way {metric} is better was guessed: more is taken to be better"));
