@@ -171,13 +171,14 @@ pub struct Limits {
     pub foreign_io_share: f64,
     /// At least this share of the workload's bytes must have been counted by the device.
     pub reached_share: f64,
-    /// Processor time stolen by the hypervisor, as a share of all processor time.
+    /// Processor time stolen by the hypervisor, as a share of all processor time. Generous: what is stolen at random hits all
+    /// arms of a block alike and widens the interval, which is honest already; beyond this the machine is not ours at all.
     pub steal_share: f64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { foreign_io_share: 0.05, reached_share: 0.9, steal_share: 0.1 }
+        Limits { foreign_io_share: 0.05, reached_share: 0.9, steal_share: 0.25 }
     }
 }
 

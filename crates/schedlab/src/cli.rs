@@ -147,9 +147,9 @@ pub(crate) struct CompareArgs {
     /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// Wall time for measuring, all workloads together.
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub(crate) budget: String,
+    /// Wall time for measuring, all workloads together [default: 60s; with --blocks N as long as N blocks take].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<String>,
     /// Number of blocks of each workload: auto stops as soon as every verdict is reached; N measures exactly N.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub(crate) blocks: String,

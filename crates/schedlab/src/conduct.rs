@@ -20,6 +20,9 @@ use crate::store::Store;
 /// How many blocks a trial's default length aims at: what a decision about a two-sigma effect takes, and a few more.
 const BLOCKS_AIMED_AT: f64 = 12.0;
 
+/// What switching and checking takes of each trial, about.
+const OVERHEAD: Duration = Duration::from_millis(30);
+
 /// An experiment on its way.
 pub(crate) struct Conductor<'a> {
     plan: &'a Plan,
@@ -169,7 +172,7 @@ impl<'a> Conductor<'a> {
         let order = schedule::order(self.plan.seed, &workload.name, block, &names);
         for (position, arm) in order.into_iter().enumerate() {
             let position = u32::try_from(position).expect("fewer arms than 2^32");
-            self.progress.trial(&self.plan.budget, self.spent(), &workload.name, arm, block);
+            self.progress.trial(self.total(), self.spent(), &workload.name, arm, block);
             let started_ms = self.at_ms();
             let seed = schedule::trial_seed(self.plan.seed, &workload.name, block, position);
             let observation = self.trial(arm, workload, seed)?;
@@ -244,7 +247,7 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         let baseline = self.plan.baseline().to_owned();
-        self.progress.trial(&self.plan.budget, self.spent(), &workload.name, &baseline, 0);
+        self.progress.trial(self.total(), self.spent(), &workload.name, &baseline, 0);
         let seed = schedule::trial_seed(self.plan.seed, &workload.name, u32::MAX, 0);
         let observation = self.trial(&baseline, workload, seed)?;
         let what = match (observation.voids.first(), observation.metrics.get("iops")) {
@@ -263,6 +266,11 @@ impl<'a> Conductor<'a> {
         End { at_ms: self.at_ms(), why: why.to_owned(), text }
     }
 
+    /// How long the whole experiment takes at most, about.
+    fn total(&self) -> Duration {
+        Duration::from_secs_f64(expected_s(self.plan).min(self.plan.budget.time_s))
+    }
+
     fn spent(&self) -> Duration {
         self.offset + self.began.elapsed()
     }
@@ -272,13 +280,21 @@ impl<'a> Conductor<'a> {
     }
 }
 
+/// What a plan with a fixed number of blocks will take, in seconds; for one without, its budget.
+pub(crate) fn expected_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    let each = duration + warmup + OVERHEAD;
+    let trials = |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
+}
+
 /// Window and warm-up of a trial: the plan's, or so that about a dozen blocks fit into the budget.
 pub(crate) fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
     let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
-    // A sixth of each trial's share is warm-up; 30 ms go to switching and checking.
-    let chosen = ((each_ms - 30.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
+    // A sixth of each trial's share is warm-up.
+    let chosen = ((each_ms - OVERHEAD.as_secs_f64() * 1000.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
     let duration = plan.trial.duration_ms.unwrap_or(chosen);
     let warmup = plan.trial.warmup_ms.unwrap_or(duration / 5);
     (Duration::from_millis(duration), Duration::from_millis(warmup))

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use experiment::plan::Budget;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar on standard error, or nothing.
@@ -19,9 +18,8 @@ impl Progress {
         Progress(bar)
     }
 
-    /// A trial begins.
-    pub(crate) fn trial(&self, budget: &Budget, spent: Duration, workload: &str, arm: &str, block: u32) {
-        let total = Duration::from_secs_f64(budget.time_s);
+    /// A trial begins, `spent` after the start of an experiment that takes `total` at most.
+    pub(crate) fn trial(&self, total: Duration, spent: Duration, workload: &str, arm: &str, block: u32) {
         let left = total.saturating_sub(spent).as_secs();
         self.0.set_length(total.as_millis().try_into().unwrap_or(u64::MAX));
         self.0.set_position(spent.min(total).as_millis().try_into().unwrap_or(u64::MAX));

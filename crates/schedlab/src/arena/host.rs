@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, anyhow};
-use experiment::metric::METRICS;
 use experiment::plan::{Arm, Limits, Plan};
-use experiment::record::{Environment, LatencyCurve, Observation, VoidReason};
-use host::engine::{self, Drive, Measured};
-use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta, account};
+use experiment::record::{Environment, Observation, VoidReason};
+use host::engine::{self, Drive};
+use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters};
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
 use workload::{Params, WorkloadKind};
 
+use super::seen::Seen;
 use super::{Arena, TrialOrder};
 use crate::cli::ConductArgs;
 use crate::failure::usage;
@@ -201,8 +201,12 @@ impl Arena for HostArena<'_> {
         };
         gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
         voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
-        voids.extend(self.voids_of(&drive, &measured, &device, &system));
-        Ok(observation(&measured, &device, &system, voids))
+        let seen = Seen { measured: &measured, device: &device, system: &system };
+        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
+            voids.push(VoidReason::Interrupted { by: self.stop.signal().unwrap_or("a signal").to_owned() });
+        }
+        voids.extend(seen.voids(&Allowance::of(&drive, &sysfs), &self.limits));
+        Ok(seen.observation(voids))
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
@@ -216,95 +220,6 @@ impl Arena for HostArena<'_> {
         }
         removed?;
         Ok(words)
-    }
-}
-
-impl HostArena<'_> {
-    /// What the counters say against a trial.
-    fn voids_of(
-        &self,
-        drive: &Drive,
-        measured: &Measured,
-        device: &DeviceDelta,
-        system: &SystemDelta,
-    ) -> Vec<VoidReason> {
-        let mut voids = Vec::new();
-        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
-            let by = self.stop.signal().unwrap_or("a signal").to_owned();
-            voids.push(VoidReason::Interrupted { by });
-        }
-        let errors = measured.errors.max(device.device_errors);
-        if errors > 0 {
-            let first = measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
-            voids.push(VoidReason::DeviceErrors { count: errors, first });
-        }
-        let allowance = Allowance::of(drive, &self.sysfs());
-        let account = account(&measured.issued, device, allowance);
-        if errors == 0 && account.reached_share < self.limits.reached_share {
-            let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
-            voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
-        }
-        let (share, limit) = (account.foreign_share, self.limits.foreign_io_share);
-        if errors == 0 && share > limit && !measured.interrupted {
-            voids.push(VoidReason::ForeignIo { share, limit });
-        }
-        let (share, limit) = (system.steal_share, self.limits.steal_share);
-        if share > limit {
-            voids.push(VoidReason::Steal { share, limit });
-        }
-        if system.throttle_events > 0 {
-            voids.push(VoidReason::Throttled { events: system.throttle_events });
-        }
-        voids.extend(too_few(measured));
-        voids
-    }
-}
-
-/// Percentiles that rest on too few requests.
-fn too_few(measured: &Measured) -> Vec<VoidReason> {
-    let reported = engine::metrics(measured);
-    METRICS
-        .iter()
-        .filter(|metric| reported.contains_key(metric.name))
-        .filter_map(|metric| {
-            let count = match metric.name {
-                name if name.starts_with("read_") => measured.reads.count,
-                name if name.starts_with("write_") => measured.writes.count,
-                _ => measured.ios(),
-            };
-            let needed = engine::needed_for(metric.percentile?);
-            let metric = metric.name.to_owned();
-            (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
-        })
-        .collect()
-}
-
-fn observation(measured: &Measured, device: &DeviceDelta, system: &SystemDelta, voids: Vec<VoidReason>) -> Observation {
-    let latency = engine::latency_curves(measured)
-        .into_iter()
-        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
-        .collect();
-    let counters = [
-        ("issued_read_bytes", measured.issued.read_bytes as f64),
-        ("issued_written_bytes", measured.issued.written_bytes as f64),
-        ("device_read_bytes", device.read_bytes as f64),
-        ("device_written_bytes", device.written_bytes as f64),
-        ("device_reads", device.reads as f64),
-        ("device_writes", device.writes as f64),
-        ("device_merges", device.merges as f64),
-        ("device_flushes", device.flushes as f64),
-        ("device_busy_ms", device.busy_ms as f64),
-        ("device_queue_ms", device.queue_ms as f64),
-        ("steal_share", system.steal_share),
-        ("cpu_busy_share", system.busy_share),
-        ("errors", measured.errors as f64),
-    ];
-    Observation {
-        duration_ns: measured.window_ns,
-        metrics: engine::metrics(measured),
-        latency,
-        counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        voids,
     }
 }
 
@@ -387,22 +302,6 @@ fn as_usage(error: Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table() {
-        let mut table: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        let mut engine: Vec<&str> = engine::METRIC_NAMES.to_vec();
-        table.sort_unstable();
-        engine.sort_unstable();
-        assert_eq!(table, engine);
-    }
-
-    #[test]
-    fn every_workload_is_decided_by_a_metric_of_the_table() {
-        for kind in workload::WORKLOADS {
-            assert!(experiment::metric::find(kind.primary).is_some(), "{}: {}", kind.name, kind.primary);
-        }
-    }
 
     #[test]
     fn a_size_that_is_none_is_named_with_an_example() {

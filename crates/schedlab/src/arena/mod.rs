@@ -4,6 +4,7 @@
 //! is, how an arm's setting comes into effect, and how one trial is measured.
 
 pub(crate) mod host;
+mod seen;
 
 use std::time::Duration;
 

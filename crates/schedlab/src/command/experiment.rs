@@ -25,7 +25,11 @@ use crate::words::nearest;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    let plan = checked(plan_of(root, args)?)?;
+    let mut plan = checked(plan_of(root, args)?)?;
+    if args.budget.is_none() && plan.budget.blocks.is_some() {
+        // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * conduct::expected_s(&plan));
+    }
     if args.plan_only {
         print!("{}", plan.to_toml());
         return Ok(REACHED);
@@ -64,6 +68,10 @@ fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
             usage(format!("--blocks: {word:?} is neither auto nor a number above 0, e.g. --blocks 12"))
         })?),
     };
+    let time_s = match &args.budget {
+        Some(word) => seconds("--budget", word)?,
+        None => Budget::default().time_s,
+    };
     let now = present_scheduler(root, &args.device)?;
     let schedulers =
         if args.schedulers.is_empty() { every_scheduler(root, &args.device)? } else { args.schedulers.clone() };
@@ -77,7 +85,7 @@ fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         device: args.device.clone(),
         seed: args.seed,
         baseline,
-        budget: Budget { time_s: seconds("--budget", &args.budget)?, blocks, no_early_stop: blocks.is_some() },
+        budget: Budget { time_s, blocks, no_early_stop: blocks.is_some() },
         trial: TrialLength {
             duration_ms: millis("--trial-time", &args.trial_time)?,
             warmup_ms: millis("--warmup", &args.warmup)?,
