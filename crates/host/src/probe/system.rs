@@ -47,6 +47,7 @@ impl SystemCounters {
             total => now.saturating_sub(then) as f64 / total as f64,
         };
         SystemDelta {
+            ticks: total,
             steal_share: share(self.steal_ticks, earlier.steal_ticks),
             busy_share: if total == 0 { 0.0 } else { 1.0 - share(self.idle_ticks, earlier.idle_ticks) },
             throttle_events: self.throttle_events.unwrap_or(0).saturating_sub(earlier.throttle_events.unwrap_or(0)),
@@ -57,6 +58,8 @@ impl SystemCounters {
 /// What the system counted between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SystemDelta {
+    /// Processor time of all processors together, in ticks (usually 10 ms each): what the shares rest on.
+    pub ticks: u64,
     /// Processor time that the hypervisor took away, as a share of all; 0 to 1.
     pub steal_share: f64,
     /// Processor time that was neither idle nor waiting for I/O, as a share of all; 0 to 1.
@@ -100,7 +103,7 @@ mod tests {
         let after = machine("cpu  100 0 100 500 100 0 0 200 100 0\ncpu0 0\n", &[1, 5]);
         let read = |dir: &tempfile::TempDir| SystemCounters::read(dir.path(), dir.path()).unwrap();
         let delta = read(&after).since(&read(&before));
-        assert_eq!(delta, SystemDelta { steal_share: 0.2, busy_share: 0.4, throttle_events: 3 });
+        assert_eq!(delta, SystemDelta { ticks: 1000, steal_share: 0.2, busy_share: 0.4, throttle_events: 3 });
     }
 
     #[test]

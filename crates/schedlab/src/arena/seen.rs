@@ -10,6 +10,9 @@ use experiment::record::{LatencyCurve, Observation, VoidReason};
 use host::engine::{self, Measured};
 use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
 
+/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two processors.
+const LEAST_TICKS: u64 = 100;
+
 /// One trial, as it was seen from three sides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
@@ -43,7 +46,7 @@ impl Seen<'_> {
             }
         }
         let (share, limit) = (system.steal_share, limits.steal_share);
-        if share > limit {
+        if system.ticks >= LEAST_TICKS && share > limit {
             voids.push(VoidReason::Steal { share, limit });
         }
         if system.throttle_events > 0 {
@@ -138,8 +141,10 @@ mod tests {
         assert_eq!(found, [VoidReason::ForeignIo { share: 0.5, limit: 0.05 }]);
 
         let fine = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
-        let system = SystemDelta { steal_share: 0.5, throttle_events: 3, ..SystemDelta::default() };
+        let system = SystemDelta { ticks: 100, steal_share: 0.5, throttle_events: 3, ..SystemDelta::default() };
         let found = voids(&issued(1000), fine, system);
+        let short = voids(&issued(1000), fine, SystemDelta { ticks: 20, ..system });
+        assert_eq!(short, [VoidReason::Throttled { events: 3 }], "a share of a few ticks says nothing");
         let steal = VoidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
         assert_eq!(found, [steal, VoidReason::Throttled { events: 3 }]);
     }
