@@ -265,6 +265,12 @@ pub(crate) struct BenchArgs {
 pub(crate) enum Bench {
     /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
     Engine(BenchEngineArgs),
+    /// Time to read and judge a large record.
+    Study {
+        /// Trials in the record.
+        #[arg(long, default_value_t = 10_000)]
+        trials: u32,
+    },
     /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.

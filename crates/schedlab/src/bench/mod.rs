@@ -2,3 +2,4 @@
 
 pub(crate) mod engine;
 mod fio;
+pub(crate) mod study;

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
-use crate::bench::engine;
+use crate::bench::{engine, study};
 use crate::cli::{Bench, BenchArgs, BenchEngineArgs};
 use crate::failure::{REACHED, usage};
 
@@ -12,6 +12,10 @@ use crate::failure::{REACHED, usage};
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),
+        Bench::Study { trials } => {
+            print!("{}", study::run(*trials)?);
+            Ok(REACHED)
+        }
         Bench::Calibration { experiments } => calibration((*experiments).into()),
     }
 }

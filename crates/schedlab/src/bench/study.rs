@@ -1,0 +1,123 @@
+//! How long the study of a large record takes.
+//!
+//! The record is made up: two workloads, four arms, every metric, latency curves and counters as a real trial has them, so that
+//! reading it costs what reading a real one costs. The figures are wall time of one run, reading and judging apart.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::metric::METRICS;
+use experiment::plan::Plan;
+use experiment::record::{Header, LatencyCurve, Line, Observation, Record, Trial};
+use experiment::schedule::trial_seed;
+use host::engine::PERCENTILES;
+
+const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const WORKLOADS: [(&str, &str); 2] = [("oltp", "iops"), ("mixed", "read_iops")];
+
+/// What was timed.
+#[derive(Debug, Clone)]
+pub(crate) struct Report {
+    trials: usize,
+    bytes: usize,
+    reading: Duration,
+    judging: Duration,
+    judgements: usize,
+}
+
+/// Makes a record of about `trials` trials, reads and judges it.
+pub(crate) fn run(trials: u32) -> Result<Report> {
+    let text = record(trials)?;
+    let start = Instant::now();
+    let record = Record::parse(&text)?;
+    let reading = start.elapsed();
+    let start = Instant::now();
+    let study = experiment::study(&record, None);
+    let judging = start.elapsed();
+    let (trials, bytes, judgements) = (record.trials.len(), text.len(), study.judgements.len());
+    Ok(Report { trials, bytes, reading, judging, judgements })
+}
+
+fn record(trials: u32) -> Result<String> {
+    let plan = plan()?;
+    let header = Header {
+        schema: plan.schema,
+        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        plan,
+        environment: BTreeMap::new(),
+        started_unix_ms: 0,
+        command: "schedlab bench study".to_owned(),
+    };
+    let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
+    let blocks = trials.div_ceil(u32::try_from(ARMS.len() * WORKLOADS.len()).expect("a small number"));
+    let mut sequence = 0;
+    for block in 0..blocks {
+        for (workload, _) in WORKLOADS {
+            for (position, arm) in (0..).zip(ARMS) {
+                let observation = observation(workload, block, position);
+                let (workload, arm) = (workload.to_owned(), arm.to_owned());
+                let trial = Trial { sequence, workload, block, position, arm, started_ms: sequence * 500, observation };
+                text += &(Line::Trial(Box::new(trial)).to_json_line() + "\n");
+                sequence += 1;
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn plan() -> Result<Plan> {
+    let mut text = "device = \"loop:512M\"\n".to_owned();
+    for arm in ARMS {
+        text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
+    }
+    for (kind, primary) in WORKLOADS {
+        text += &format!("[[workload]]\nname = \"{kind}\"\nkind = \"{kind}\"\nprimary = \"{primary}\"\n");
+    }
+    Ok(Plan::from_toml(&text)?)
+}
+
+/// Values around 1000 with a few percent of noise, from the place of the trial.
+fn observation(workload: &str, block: u32, position: u32) -> Observation {
+    let noise = |salt: u64| 1.0 + (trial_seed(salt, workload, block, position) % 1000) as f64 / 10_000.0;
+    let metrics = (0..).zip(METRICS).map(|(salt, metric)| (metric.name.to_owned(), 1000.0 * noise(salt))).collect();
+    let curve = |op: &str| LatencyCurve {
+        op: op.to_owned(),
+        count: 10_000,
+        points: PERCENTILES.iter().map(|&p| (p, (1e5 * noise(99) / (101.0 - p)) as u64)).collect(),
+    };
+    Observation {
+        duration_ns: 400_000_000,
+        metrics,
+        latency: ["all", "read", "write"].map(curve).to_vec(),
+        ..Observation::default()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
+        writeln!(
+            f,
+            "{} trials, {:.1} MB: read in {:.0} ms, judged ({} judgements) in {:.0} ms",
+            self.trials,
+            self.bytes as f64 / 1e6,
+            ms(self.reading),
+            self.judgements,
+            ms(self.judging)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_made_up_record_is_read_and_judged_whole() {
+        let report = run(100).unwrap();
+        assert_eq!(report.trials, 104, "thirteen blocks of eight trials");
+        assert_eq!(report.judgements, 2 * 3 * METRICS.len());
+    }
+}
