@@ -84,7 +84,8 @@ impl<'a> Case<'a> {
         let evidence = cells.evidence(arm, question.baseline);
         let log_ratios = evidence.log_ratios();
         let void_share = f64::from(evidence.void) / f64::from(evidence.total.max(1));
-        let nothing = evidence.arm.is_empty() || evidence.baseline.is_empty();
+        let nothing = (evidence.arm.is_empty() || evidence.baseline.is_empty())
+            && (evidence.unfinished == 0 || evidence.void > 0);
         Case {
             arm,
             arms: Moments::of(&evidence.arm),
@@ -140,7 +141,7 @@ impl<'a> Case<'a> {
             primary: question.primary,
             arm: self.arm.to_string(),
             baseline: question.baseline.to_string(),
-            ratio: finite(self.estimate()),
+            ratio: Some(self.estimate()).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
@@ -181,7 +182,7 @@ impl<'a> Case<'a> {
             reasons.push("one observation per arm: no variance, so no interval".to_string());
         } else if !interval.is_bounded() && (n == 1 || n_baseline == 1) {
             reasons.push(format!("one observation of {few}: no variance, so no interval"));
-        } else if !interval.is_bounded() {
+        } else if !interval.is_bounded() && n > 0 {
             let confidence = (1.0 - shown_at) * 100.0;
             reasons.push(format!("{n} blocks are too few for an interval at {confidence:.1} % confidence"));
         }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 mod check;
 mod compact;
@@ -79,7 +79,7 @@ pub struct Arm {
     /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
     pub scheduler: String,
     /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
 
@@ -95,7 +95,7 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
     /// Parameters as text (`clients = "8"`, `block_size = "4k"`), read by the workload crate.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub params: BTreeMap<String, String>,
 }
 
@@ -188,4 +188,27 @@ fn schema() -> u32 {
 
 fn seed() -> u64 {
     1
+}
+
+/// Values as text, also where somebody wrote `clients = 2` without quotes.
+fn scalars<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "a value is a text, a number, true or false, e.g. clients = 2 or block_size = \"4k\""
+    )]
+    enum Scalar {
+        Text(String),
+        Flag(bool),
+        Whole(i64),
+        Real(f64),
+    }
+    let values = BTreeMap::<String, Scalar>::deserialize(d)?;
+    let text = |scalar| match scalar {
+        Scalar::Text(text) => text,
+        Scalar::Flag(flag) => flag.to_string(),
+        Scalar::Whole(number) => number.to_string(),
+        Scalar::Real(number) => number.to_string(),
+    };
+    Ok(values.into_iter().map(|(key, value)| (key, text(value))).collect())
 }

@@ -49,7 +49,12 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
     let mut voids: Vec<VoidReason> =
         trial.observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
     if value.is_none() && voids.is_empty() {
-        voids.push(VoidReason::Foreign { text: format!("the trial reported no {metric}") });
+        let text = if trial.observation.metrics.is_empty() {
+            "no request completed in the trial's window: make it longer (--trial-time)".to_string()
+        } else {
+            format!("the trial reported no {metric}")
+        };
+        voids.push(VoidReason::Foreign { text });
     }
     Sample {
         workload: trial.workload.clone(),

@@ -219,7 +219,7 @@ pub(crate) struct StudyArgs {
     /// CSV: metrics of which less is better, where the name does not tell.
     #[arg(long, value_name = "COL")]
     pub(crate) lower_is_better: Vec<String>,
-    /// What the others are compared with [default: the plan's, or the first arm of the table].
+    /// CSV: what the others are compared with [default: the first arm of the table].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Practical margin [default: the plan's, or 1%].
@@ -268,13 +268,13 @@ pub(crate) enum Bench {
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
-        #[arg(long, default_value_t = 10_000)]
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,
     },
     /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.
-        #[arg(long, default_value_t = 10_000)]
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         experiments: u32,
     },
 }
@@ -282,7 +282,7 @@ pub(crate) enum Bench {
 #[derive(Debug, Args)]
 pub(crate) struct BenchEngineArgs {
     /// Rounds; each runs both engines on each case.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Length of one measurement.
     #[arg(long, value_name = "TIME", default_value = "2s")]

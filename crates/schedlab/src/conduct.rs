@@ -280,6 +280,13 @@ impl<'a> Conductor<'a> {
     }
 }
 
+/// What one block of every workload takes, with the preconditions before the first one, in seconds.
+pub(crate) fn round_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    let trials = (plan.arms.len() + 1) as f64 * plan.workloads.len() as f64;
+    trials * (duration + warmup + OVERHEAD).as_secs_f64()
+}
+
 /// What a plan with a fixed number of blocks will take, in seconds; for one without, its budget.
 pub(crate) fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);

@@ -24,21 +24,34 @@ pub(crate) struct Columns<'a> {
 
 /// Reads a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
 pub(crate) fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text, columns).with_context(|| format!("in {}", path.display()))
+    parse(&text_of(path)?, columns).with_context(|| format!("in {}", path.display()))
 }
 
 /// The names of a table's columns.
 pub(crate) fn header(path: &Path) -> Result<Vec<String>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_path(path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(reader.headers()?.iter().map(str::to_owned).collect())
+    let text = text_of(path)?;
+    Ok(reader(&text).headers()?.iter().map(str::to_owned).collect())
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.trim().is_empty() {
+        return Err(usage(format!("{} is empty: a table needs a line of column names", path.display())));
+    }
+    Ok(text)
+}
+
+/// Columns are separated by commas, or by semicolons or tabs where the first line has more of those.
+fn reader(text: &str) -> csv::Reader<&[u8]> {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
+    // The last of equals wins, so the comma stands last.
+    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',');
+    csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
 fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let mut reader = reader(text);
     let header: Vec<String> = reader.headers().context("the table has no header")?.iter().map(str::to_owned).collect();
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
@@ -64,11 +77,14 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
             .collect();
         for (name, &at) in columns.metrics.iter().zip(&metrics) {
             let cell = &row[at];
-            let value = cell.parse::<f64>().map_err(|_| {
-                usage(format!(
-                    "line {line}: {cell:?} in column {name:?} is no number; void rows are named by --void-if"
-                ))
-            })?;
+            let value = match cell.parse::<f64>() {
+                Ok(value) => value,
+                Err(_) if !voids.is_empty() => f64::NAN,
+                Err(_) => {
+                    let what = format!("line {line}: {cell:?} in column {name:?} is no number");
+                    return Err(usage(format!("{what}; a column that says why a row has none is named by --void-if")));
+                }
+            };
             samples.push(Sample {
                 workload: workload.map_or_else(|| "all".to_owned(), |at| row[at].to_owned()),
                 metric: name.clone(),
@@ -110,6 +126,21 @@ mod tests {
         let samples = parse(TABLE, &columns(&metrics)).unwrap();
         let short: Vec<_> = samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
         assert_eq!(short, [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]);
+    }
+
+    #[test]
+    fn semicolons_and_tabs_separate_columns_too() {
+        let metrics = ["mb_s".to_owned()];
+        for delimiter in [";", "\t"] {
+            assert_eq!(parse(&TABLE.replace(',', delimiter), &columns(&metrics)).unwrap().len(), 3, "{delimiter:?}");
+        }
+    }
+
+    #[test]
+    fn a_void_row_needs_no_number() {
+        let metrics = ["mb_s".to_owned()];
+        let samples = parse(&TABLE.replace("r2,11,", "r2,,"), &columns(&metrics)).unwrap();
+        assert!(samples[2].value.is_nan() && samples[2].voids.len() == 1);
     }
 
     #[test]

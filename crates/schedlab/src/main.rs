@@ -10,6 +10,7 @@ mod command;
 mod conduct;
 mod failure;
 mod foreign;
+mod out;
 mod progress;
 mod report;
 mod signals;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     match dispatch(&root, &cli.command) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("schedlab: {error:#}");
+            out::note(format_args!("schedlab: {error:#}"));
             ExitCode::from(failure::status_of(&error))
         }
     }

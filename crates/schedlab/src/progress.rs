@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::out;
+
 /// A bar on standard error, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
@@ -13,7 +15,9 @@ impl Progress {
     pub(crate) fn new(quiet: bool) -> Progress {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         bar.set_style(
-            ProgressStyle::with_template("{bar:24} {msg}").expect("the template is well formed").progress_chars("━╸ "),
+            ProgressStyle::with_template("{bar:24} {wide_msg}")
+                .expect("the template is well formed")
+                .progress_chars("━╸ "),
         );
         Progress(bar)
     }
@@ -35,7 +39,7 @@ impl Progress {
 
     /// Says something above the bar, or plainly where there is none.
     pub(crate) fn say(&self, text: &str) {
-        self.0.suspend(|| eprintln!("{text}"));
+        self.0.suspend(|| out::note(text));
     }
 
     /// Takes the bar away.

@@ -30,19 +30,28 @@ impl Store {
     pub(crate) fn create(dir: &Path, header: &Header) -> Result<Store> {
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let path = dir.join(RECORD);
-        let file = match OpenOptions::new().read(true).append(true).create_new(true).open(&path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(usage(format!(
-                    "{} already holds a record: add --resume to go on with it, or name another --out",
-                    dir.display()
-                )));
-            }
-            Err(e) => return Err(e).with_context(|| format!("cannot make {}", path.display())),
-        };
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .with_context(|| format!("cannot make {}", path.display()))?;
+        let len = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len();
+        // An empty one is what is left when there was no room for its first line.
+        if len > 0 {
+            return Err(usage(format!(
+                "{} already holds a record: add --resume to go on with it, or name another --out",
+                dir.display()
+            )));
+        }
         let mut store = Store::locked(dir, file, 0)?;
-        whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())?;
-        store.append(&Line::Header(Box::new(header.clone())))?;
+        let begun = whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())
+            .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
+        if let Err(error) = begun {
+            // Without its first line there is nothing to resume, whatever the error advises.
+            let _ = fs::remove_file(&path);
+            return Err(error.context("nothing was measured; make room or name another --out, and start again"));
+        }
         sync_dir(dir)?;
         Ok(store)
     }

@@ -14,6 +14,7 @@ const GAP: u64 = 1 << 20;
 /// Bounds that keep a typo from asking for the machine's whole memory.
 const MAX_CLIENTS: u32 = 1024;
 const MAX_IODEPTH: u32 = 4096;
+const MAX_OPEN: u64 = 1 << 16;
 const MAX_BLOCK: u32 = 64 << 20;
 const MAX_IN_FLIGHT: u64 = 1 << 30;
 const MAX_RECORDS: u64 = 16 << 20;
@@ -163,6 +164,13 @@ impl WorkloadKind {
                 format!("{name} = {size}: 512 bytes to {max} are possible")
             })?;
         }
+        let open = u64::from(clients) * u64::from(params.iodepth);
+        self.ensure(open <= MAX_OPEN, || {
+            format!(
+                "{clients} clients × iodepth {} is {open} open requests: at most {MAX_OPEN} are possible",
+                params.iodepth
+            )
+        })?;
         let in_flight = u64::from(self.max_request(params)) * u64::from(params.iodepth);
         self.ensure(in_flight <= MAX_IN_FLIGHT, || {
             format!(

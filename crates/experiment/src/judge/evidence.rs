@@ -23,6 +23,8 @@ pub(super) struct Evidence {
     pub(super) total: u32,
     /// How many of them are void.
     pub(super) void: u32,
+    /// Blocks that were not finished: no evidence, and nothing against the evidence either.
+    pub(super) unfinished: u32,
     /// What was left out and why.
     pub(super) reasons: Vec<String>,
 }
@@ -118,8 +120,9 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
         }
     }
     evidence.reasons = left_out.sentences(&format!("of {} blocks void", evidence.total), true);
+    evidence.unfinished = incomplete;
     if incomplete > 0 {
-        evidence.reasons.push(format!("{incomplete} without a whole pair with {baseline} in the same block, left out"));
+        evidence.reasons.push(format!("{incomplete} unfinished: no whole pair with {baseline} in the same block"));
     }
     if beside > 0 {
         evidence.reasons.push(format!("{beside} void beside valid trials in the same blocks, left out"));
@@ -140,6 +143,7 @@ fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
         paired: false,
         total: total as u32,
         void: void as u32,
+        unfinished: 0,
         reasons: left_out.sentences(&format!("of {total} observations void"), false),
     }
 }

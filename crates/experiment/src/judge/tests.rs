@@ -154,7 +154,23 @@ fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_va
     }
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 5, 0));
-    assert!(judgement.reasons.iter().any(|reason| reason.contains("3 without a whole pair")), "{judgement:?}");
+    assert!(judgement.reasons.iter().any(|reason| reason.contains("3 unfinished")), "{judgement:?}");
+}
+
+#[test]
+fn an_experiment_cut_off_in_its_first_block_is_inconclusive_and_not_void() {
+    for method in [Method::Anytime, Method::Fixed] {
+        let mut samples: Vec<Sample> = table(&[("kyber", 1.2)]).into_iter().take(2).collect();
+        samples[1].voids = vec![VoidReason::Interrupted { by: "SIGTERM".to_string() }];
+        let mut asked = Asked::about(&["kyber"]);
+        asked.criteria.method = method;
+        let judgement = asked.one(&samples);
+        assert_eq!(
+            (judgement.verdict, judgement.blocks, judgement.ratio),
+            (Verdict::Inconclusive, 0, None),
+            "{judgement:?}"
+        );
+    }
 }
 
 #[test]
@@ -175,7 +191,7 @@ fn the_last_block_of_a_cut_record_is_incomplete_and_not_void() {
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.blocks, judgement.void_blocks), (7, 0));
     assert!(
-        judgement.reasons.iter().any(|reason| reason.contains("1 without a whole pair with none")),
+        judgement.reasons.iter().any(|reason| reason.contains("1 unfinished: no whole pair with none")),
         "{judgement:?}"
     );
 }

@@ -4,7 +4,13 @@
 //! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
 
 use super::read::nearest;
-use super::{Plan, PlanError, SCHEMA};
+use super::{Criteria, Plan, PlanError, SCHEMA};
+
+/// A budget longer than this is a slip of the keyboard.
+const LONGEST_S: f64 = 30.0 * 86_400.0;
+
+/// The same for one trial.
+const LONGEST_TRIAL_MS: u64 = 86_400_000;
 
 impl Plan {
     /// Checks all that can be checked without the machine.
@@ -77,21 +83,38 @@ impl Plan {
         if self.budget.blocks == Some(0) {
             return Err(value("budget.blocks", "is 0", "give at least 1, or leave it out to be limited by time only"));
         }
+        if time_s > LONGEST_S {
+            return Err(value("budget.time_s", format!("is {time_s}"), "give at most 2592000, which is 30 days"));
+        }
         if self.trial.duration_ms == Some(0) {
             return Err(value("trial.duration_ms", "is 0", "give milliseconds above 0, e.g. 1000"));
+        }
+        for (name, ms) in [("trial.duration_ms", self.trial.duration_ms), ("trial.warmup_ms", self.trial.warmup_ms)] {
+            if let Some(ms) = ms.filter(|ms| *ms > LONGEST_TRIAL_MS) {
+                return Err(value(name, format!("is {ms}"), "give at most 86400000, which is a day"));
+            }
         }
         Ok(())
     }
 
     fn check_shares(&self) -> Result<(), PlanError> {
-        let criteria = &self.criteria;
-        within("criteria.margin", criteria.margin, 0.0, 0.999, "a fraction from 0 to below 1, e.g. 0.01 for 1 %")?;
-        within("criteria.alpha", criteria.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05")?;
-        within("criteria.max_void_share", criteria.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")?;
+        self.criteria.check()?;
         let limits = &self.limits;
         within("limits.foreign_io_share", limits.foreign_io_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.05")?;
         within("limits.reached_share", limits.reached_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.9")?;
         within("limits.steal_share", limits.steal_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.1")
+    }
+}
+
+impl Criteria {
+    /// Refuses rules by which nothing could be judged.
+    ///
+    /// # Errors
+    /// [`PlanError::Value`], saying what would be right.
+    pub fn check(&self) -> Result<(), PlanError> {
+        within("criteria.margin", self.margin, 0.0, 0.999, "a fraction from 0 to below 1, e.g. 0.01 for 1 %")?;
+        within("criteria.alpha", self.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %")?;
+        within("criteria.max_void_share", self.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")
     }
 }
 
@@ -138,6 +161,13 @@ mod tests {
         plan.check().unwrap();
         change(&mut plan);
         plan.check().unwrap_err()
+    }
+
+    #[test]
+    fn slips_of_the_keyboard_in_lengths_are_refused() {
+        assert!(refused(|plan| plan.budget.time_s = 1e300).to_string().contains("30 days"));
+        assert!(refused(|plan| plan.trial.duration_ms = Some(u64::MAX)).to_string().contains("a day"));
+        assert!(refused(|plan| plan.trial.warmup_ms = Some(1 << 62)).to_string().contains("a day"));
     }
 
     #[test]

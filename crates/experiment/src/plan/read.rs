@@ -217,6 +217,26 @@ params = { clients = "8" }
     }
 
     #[test]
+    fn numbers_and_flags_need_no_quotes() {
+        let text = "device = 'sda'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'bfq'\n\
+                    tunables = { slice_idle = 0 }\n[[workload]]\nname = 'o'\nkind = 'oltp'\n\
+                    params = { clients = 2, direct = false, block_size = '4k' }\n";
+        let plan = Plan::from_toml(text).unwrap();
+        assert_eq!(plan.arms[1].tunables["slice_idle"], "0");
+        let params = &plan.workloads[0].params;
+        assert_eq!(
+            (params["clients"].as_str(), params["direct"].as_str(), params["block_size"].as_str()),
+            ("2", "false", "4k")
+        );
+        let list = text.replace("clients = 2", "clients = [2]");
+        assert!(
+            Plan::from_toml(&list).unwrap_err().to_string().contains("a value is a text"),
+            "{:?}",
+            Plan::from_toml(&list)
+        );
+    }
+
+    #[test]
     fn a_missing_part_is_named() {
         let error = Plan::from_toml("device = \"sda\"\n").unwrap_err();
         assert!(error.to_string().contains("arm"), "{error}");

@@ -7,13 +7,14 @@ use experiment::plan;
 use crate::bench::{engine, study};
 use crate::cli::{Bench, BenchArgs, BenchEngineArgs};
 use crate::failure::{REACHED, usage};
+use crate::out;
 
 /// Runs one of the benchmarks.
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),
         Bench::Study { trials } => {
-            print!("{}", study::run(*trials)?);
+            out::print(study::run(*trials)?)?;
             Ok(REACHED)
         }
         Bench::Calibration { experiments } => calibration((*experiments).into()),
@@ -24,16 +25,16 @@ fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
     let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
-        print!("{report}");
+        out::print(&report)?;
     }
     Ok(REACHED)
 }
 
 fn calibration(experiments: u64) -> Result<u8> {
     let report = calibrate(&Calibration { experiments, ..Calibration::default() });
-    print!("{report}");
+    out::print(&report)?;
     let broken = report.broken().len();
     if broken > 0 {
         bail!("{broken} promises are broken: the rows that say so above");

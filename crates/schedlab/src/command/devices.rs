@@ -8,6 +8,7 @@ use host::device::{self, Device};
 
 use crate::cli::DevicesArgs;
 use crate::failure::{REACHED, usage};
+use crate::out;
 
 /// Prints the devices: a table of all, or everything about one.
 pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
@@ -16,14 +17,14 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
         None => device::list(root)?,
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&devices)?);
+        out::line(serde_json::to_string_pretty(&devices)?)?;
     } else if args.device.is_some() {
-        devices.iter().for_each(detail);
+        devices.iter().try_for_each(detail)?;
     } else if devices.is_empty() {
-        println!("no block device is here; `schedlab compare --device loop:512M` measures a temporary one");
+        out::line("no block device is here; `schedlab compare --device loop:512M` measures a temporary one")?;
     } else {
-        println!("{}", table(&devices));
-        println!("\n[in effect]  available  (module, not loaded)     everything about one: schedlab devices NAME");
+        out::line(table(&devices))?;
+        out::line("\n[in effect]  available  (module, not loaded)     everything about one: schedlab devices NAME")?;
     }
     Ok(REACHED)
 }
@@ -73,7 +74,7 @@ fn used_by(device: &Device) -> Vec<String> {
     uses
 }
 
-fn detail(device: &Device) {
+fn detail(device: &Device) -> Result<()> {
     let mut facts = vec![
         ("device", device.path.display().to_string()),
         ("size", size(device.size_bytes)),
@@ -90,14 +91,19 @@ fn detail(device: &Device) {
     facts.push(("used by", used_by(device).join("; ")));
     facts.push(("schedulers", schedulers(device)));
     for (name, value) in facts {
-        println!("{name:<14} {value}");
+        out::line(format_args!("{name:<14} {value}"))?;
     }
     for (title, attributes) in [("tunables of the scheduler", &device.tunables), ("queue", &device.queue)] {
-        println!("\n{title}{}", if attributes.is_empty() { ": none" } else { "" });
+        out::line(format_args!("\n{title}{}", if attributes.is_empty() { ": none" } else { "" }))?;
         for (name, attribute) in attributes {
-            println!("  {name:<32} {}{}", attribute.value, if attribute.writable { "" } else { "   (read-only)" });
+            out::line(format_args!(
+                "  {name:<32} {}{}",
+                attribute.value,
+                if attribute.writable { "" } else { "   (read-only)" }
+            ))?;
         }
     }
+    Ok(())
 }
 
 fn size(bytes: u64) -> String {

@@ -12,6 +12,7 @@ use workload::WORKLOADS;
 
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
+use crate::out;
 
 /// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
@@ -21,16 +22,16 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        out::line(serde_json::to_string_pretty(&rows)?)?;
         return Ok(REACHED);
     }
-    println!("{}", table(&rows, header));
+    out::line(table(&rows, header))?;
     if matches!(args.what, Listing::Workloads) {
-        println!("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE");
+        out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
         for row in &rows {
             let params: Vec<String> =
                 row["params"].as_object().into_iter().flatten().map(|(k, v)| format!("{k}={}", text(v))).collect();
-            println!("  {:<14} {}", text(&row["name"]), params.join(" "));
+            out::line(format_args!("  {:<14} {}", text(&row["name"]), params.join(" ")))?;
         }
     }
     Ok(REACHED)

@@ -4,5 +4,6 @@ pub(crate) mod bench;
 pub(crate) mod devices;
 pub(crate) mod experiment;
 pub(crate) mod list;
+pub(crate) mod plan;
 pub(crate) mod restore;
 pub(crate) mod study;

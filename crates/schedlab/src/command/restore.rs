@@ -5,6 +5,7 @@ use host::{Outcome, Root};
 
 use crate::cli::RestoreArgs;
 use crate::failure::REACHED;
+use crate::out;
 
 /// Restores every unclean end that the journal knows of.
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
@@ -12,12 +13,12 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
     if args.json {
         let rows: Vec<_> =
             outcomes.iter().map(|o| serde_json::json!({"done": !left_undone(o), "text": o.to_string()})).collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        out::line(serde_json::to_string_pretty(&rows)?)?;
     } else if outcomes.is_empty() {
-        println!("nothing to restore: no unclean end is in {}", root.state("journal").display());
+        out::line(format_args!("nothing to restore: no unclean end is in {}", root.state("journal").display()))?;
     } else {
         for outcome in &outcomes {
-            println!("{outcome}");
+            out::line(outcome)?;
         }
     }
     let failed = outcomes.iter().filter(|outcome| left_undone(outcome)).count();

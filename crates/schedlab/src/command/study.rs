@@ -7,11 +7,12 @@ use experiment::Options;
 use experiment::metric::Direction;
 use experiment::plan::{self, Criteria};
 use experiment::record::Record;
-use experiment::study::{Study, Verdict};
+use experiment::study::{Judgement, Study, Verdict};
 
 use crate::cli::{ReportArgs, StudyArgs};
 use crate::failure::{REACHED, VOID, usage};
 use crate::foreign::{self, Columns};
+use crate::out;
 use crate::report::{self, Evidence, terminal};
 use crate::store;
 
@@ -29,15 +30,15 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
         };
         if !args.json {
             let options = terminal::Options::of_stdout(args.verbose);
-            print!("{}", terminal::render(&study, evidence.as_ref(), &files, &options));
+            out::print(terminal::render(&study, evidence.as_ref(), &files, &options))?;
         }
         studies.push(study);
     }
     if args.json {
         // One source gives one study, as study.json holds it; several give a list.
         match studies.as_slice() {
-            [study] => print!("{}", report::json::render(study)?),
-            studies => println!("{}", serde_json::to_string_pretty(studies)?),
+            [study] => out::print(report::json::render(study)?)?,
+            studies => out::line(serde_json::to_string_pretty(studies)?)?,
         }
     }
     Ok(if studies.iter().any(has_void) { VOID } else { REACHED })
@@ -49,19 +50,32 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let study = experiment::study(&record, None);
     let dir = if args.dir.is_dir() { &args.dir } else { args.dir.parent().unwrap_or(Path::new(".")) };
     for file in report::write_all(dir, &study, Some(&Evidence::of(&record)))? {
-        println!("{}", file.display());
+        out::line(file.display())?;
     }
     Ok(REACHED)
 }
 
-/// Whether a deciding judgement is void.
+/// Whether a deciding judgement is void, or there is none at all.
 pub(crate) fn has_void(study: &Study) -> bool {
-    study.judgements.iter().any(|judgement| judgement.primary && judgement.verdict == Verdict::Void)
+    let void = |judgement: &Judgement| judgement.primary && judgement.verdict == Verdict::Void;
+    study.judgements.is_empty() || study.judgements.iter().any(void)
 }
 
 fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
-    if args.arm.is_some() || !args.metric.is_empty() {
-        return Err(usage(format!("{} is a record: --arm and --metric are for CSV tables", source.display())));
+    let of_tables = [
+        ("--arm", args.arm.is_some()),
+        ("--metric", !args.metric.is_empty()),
+        ("--block", args.block.is_some()),
+        ("--workload", args.workload.is_some()),
+        ("--void-if", args.void_if.is_some()),
+        ("--lower-is-better", !args.lower_is_better.is_empty()),
+        ("--baseline", args.baseline.is_some()),
+    ];
+    if let Some((flag, _)) = of_tables.iter().find(|(_, given)| *given) {
+        return Err(usage(format!(
+            "{} is a record, and {flag} is for CSV tables: a record has its plan",
+            source.display()
+        )));
     }
     let record = store::read(source)?;
     let criteria = criteria(args, record.header.plan.criteria.clone())?;
@@ -84,7 +98,23 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         workload: args.workload.as_deref(),
         void_if: args.void_if.as_deref(),
     };
+    for (i, name) in args.metric.iter().enumerate() {
+        if args.metric[..i].contains(name) {
+            return Err(usage(format!("--metric {name} is given twice")));
+        }
+    }
+    if let Some(name) = args.lower_is_better.iter().find(|name| !args.metric.contains(name)) {
+        let nearest = crate::words::nearest(name, args.metric.iter().map(String::as_str));
+        return Err(usage(format!("--lower-is-better {name:?} is none of the metrics given by --metric{nearest}")));
+    }
     let samples = foreign::read(source, &columns)?;
+    if samples.iter().all(|sample| sample.arm == samples[0].arm) {
+        return Err(usage(format!(
+            "{} has one arm only, {:?}, in column {arm:?}: there is nothing to compare it with",
+            source.display(),
+            samples[0].arm
+        )));
+    }
     if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
         let nearest = crate::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
         return Err(usage(format!("--baseline {name:?} is no arm of {}{nearest}", source.display())));
@@ -110,5 +140,6 @@ fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {
     if let Some(method) = args.method {
         criteria.method = method.into();
     }
+    criteria.check().map_err(|e| usage(e.to_string()))?;
     Ok(criteria)
 }

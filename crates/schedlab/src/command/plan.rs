@@ -1,0 +1,208 @@
+//! From the user's words to a plan that can be carried out.
+//!
+//! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
+//! wrong without touching the machine is refused with the next step.
+
+use anyhow::Result;
+use elevator::Named;
+use experiment::metric;
+use experiment::plan::{self, Arm, Budget, Criteria, Method, Plan, TrialLength};
+use host::Root;
+use host::device;
+
+use crate::arena::host::Target;
+use crate::cli::{CompareArgs, MethodArg};
+use crate::conduct;
+use crate::failure::usage;
+use crate::out;
+use crate::words::nearest;
+
+impl From<MethodArg> for Method {
+    fn from(arg: MethodArg) -> Method {
+        match arg {
+            MethodArg::Anytime => Method::Anytime,
+            MethodArg::Fixed => Method::Fixed,
+            MethodArg::ThreeSigma => Method::ThreeSigma,
+        }
+    }
+}
+
+/// The plan that the flags of `compare` describe, not yet checked.
+pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
+    let seconds = |flag: &str, word: &str| plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")));
+    let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
+    let millis = |flag: &str, word: &Option<String>| -> Result<Option<u64>> {
+        word.as_ref().map(|word| seconds(flag, word).map(|s| (s * 1000.0).round() as u64)).transpose()
+    };
+    let blocks = match args.blocks.as_str() {
+        "auto" => None,
+        word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
+            usage(format!("--blocks: {word:?} is neither auto nor a number above 0, e.g. --blocks 12"))
+        })?),
+    };
+    let time_s = match &args.budget {
+        Some(word) => seconds("--budget", word)?,
+        None => Budget::default().time_s,
+    };
+    let now = present_scheduler(root, &args.device)?;
+    let schedulers =
+        if args.schedulers.is_empty() { every_scheduler(root, &args.device)? } else { args.schedulers.clone() };
+    let arms = plan::parse_arms(&schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let workloads = plan::parse_workloads(&args.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    let present = now.and_then(|now| arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
+    let baseline = args.baseline.clone().or(present);
+    Ok(Plan {
+        schema: plan::SCHEMA,
+        name: format!("{} on {}", args.workload.join(", "), args.device),
+        arena: plan::ArenaKind::Host,
+        device: args.device.clone(),
+        seed: args.seed,
+        baseline,
+        budget: Budget { time_s, blocks, no_early_stop: blocks.is_some() },
+        trial: TrialLength {
+            duration_ms: millis("--trial-time", &args.trial_time)?,
+            warmup_ms: millis("--warmup", &args.warmup)?,
+        },
+        criteria: Criteria {
+            margin: percent("--margin", &args.margin)?,
+            alpha: percent("--alpha", &args.alpha)?,
+            method: args.method.into(),
+            ..Criteria::default()
+        },
+        limits: plan::Limits::default(),
+        arms,
+        workloads,
+    })
+}
+
+/// Whether an arm is a scheduler as the kernel sets it up, under whatever name the user knows it.
+fn is_plain(arm: &Arm, scheduler: &str) -> bool {
+    let name = match elevator::resolve(&arm.scheduler) {
+        Named::Renamed { now, .. } => now.name,
+        _ => &arm.scheduler,
+    };
+    name == scheduler && arm.tunables.is_empty()
+}
+
+/// The scheduler that the device has now; a temporary loop device has none yet, and starts with `none`.
+fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
+    if Target::is_temporary(word)? {
+        return Ok(Some("none".to_owned()));
+    }
+    Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
+}
+
+/// Every scheduler that the device offers. The device behind loop:SIZE is not made yet, so another one of its kind answers.
+fn every_scheduler(root: &Root, word: &str) -> Result<Vec<String>> {
+    let word = if Target::is_temporary(word)? { "loop0" } else { word };
+    let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name them with --schedulers")))?;
+    if let Some(why) = &device.no_scheduler {
+        return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
+    }
+    Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
+}
+
+/// Checks a plan against what there is, and fills in what it leaves open.
+pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
+    for arm in &mut plan.arms {
+        current_name(arm)?;
+    }
+    for spec in &mut plan.workloads {
+        let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
+        let given = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let params = kind.params(given).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+        spec.params = kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let primary = spec.primary.get_or_insert_with(|| kind.primary.to_owned());
+        if metric::find(primary).is_none() {
+            let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
+            return Err(usage(format!(
+                "workload {}: no metric is called {primary:?}{nearest}; see: schedlab list metrics",
+                spec.name
+            )));
+        }
+    }
+    plan.check().map_err(|e| usage(e.to_string()))?;
+    plan.baseline = Some(plan.baseline().to_owned());
+    let (duration, warmup) = conduct::trial_length(&plan);
+    let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years");
+    plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
+    let round_s = conduct::round_s(&plan);
+    if plan.budget.time_s < round_s {
+        return Err(usage(format!(
+            "the budget of {} s is shorter than one block of every workload with its precondition, about {round_s:.1} s: give \
+             --budget {:.0}s or more (budget.time_s in a plan), or shorter trials",
+            plan.budget.time_s,
+            (12.0 * round_s).ceil()
+        )));
+    }
+    Ok(plan)
+}
+
+/// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone.
+fn current_name(arm: &mut Arm) -> Result<()> {
+    match elevator::resolve(&arm.scheduler) {
+        Named::Current(_) | Named::Unknown => Ok(()),
+        Named::Renamed { now, why } => {
+            out::note(format_args!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
+            now.name.clone_into(&mut arm.scheduler);
+            Ok(())
+        }
+        Named::Gone { fate, nearest } => Err(usage(format!(
+            "{} cannot be measured on this kernel: {fate}; the nearest choice is {} ({})",
+            arm.scheduler, nearest.name, nearest.help
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_plan_of_record_can_be_run() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
+            let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            // What is written into an experiment's directory gives the same experiment again.
+            assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());
+            seen += 1;
+        }
+        assert!(seen >= 3, "the plans of record are in plans/");
+    }
+
+    #[test]
+    fn a_trial_is_as_long_as_a_dozen_blocks_allow() {
+        let text = |budget: &str| {
+            format!(
+                "device = \"loop:16M\"\n[budget]\n{budget}\n[[arm]]\nname = \"a\"\nscheduler = \"none\"\n[[arm]]\nname = \"b\"\n\
+                 scheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n"
+            )
+        };
+        let length = |budget: &str| checked(Plan::from_toml(&text(budget)).unwrap()).unwrap().trial;
+        let of = |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
+        assert_eq!(length("time_s = 60"), of(2058, 411));
+        assert_eq!(length("time_s = 2"), of(100, 20), "shorter than a tenth of a second measures the start only");
+        assert_eq!(length("time_s = 100000"), of(10_000, 2000), "more blocks are better than longer trials");
+    }
+
+    #[test]
+    fn a_budget_too_short_for_one_block_is_refused_with_one_that_would_do() {
+        let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[arm]]\nname = \"a\"\n\
+                    scheduler = \"none\"\n[[arm]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
+        let error = checked(Plan::from_toml(text).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("7.3 s") && error.contains("--budget 88s"), "{error}");
+    }
+
+    #[test]
+    fn the_present_scheduler_is_recognised_under_its_old_name_and_not_with_other_tunables() {
+        let arm = |word: &str| plan::parse_arm(word).unwrap();
+        assert!(is_plain(&arm("deadline"), "mq-deadline") && is_plain(&arm("mine=mq-deadline"), "mq-deadline"));
+        assert!(!is_plain(&arm("bfq:slice_idle=0"), "bfq") && !is_plain(&arm("none"), "bfq"));
+    }
+}
