@@ -276,10 +276,10 @@ pub(crate) enum Bench {
 #[derive(Debug, Args)]
 pub(crate) struct BenchEngineArgs {
     /// Rounds; each runs both engines on each case.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 11)]
     pub(crate) rounds: u32,
     /// Length of one measurement.
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "200ms")]
     pub(crate) time: String,
     /// Print JSON.
     #[arg(long)]
