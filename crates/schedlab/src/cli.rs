@@ -282,10 +282,10 @@ pub(crate) enum Bench {
 #[derive(Debug, Args)]
 pub(crate) struct BenchEngineArgs {
     /// Rounds; each runs both engines on each case.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Length of one measurement.
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "200ms")]
     pub(crate) time: String,
     /// Print JSON.
     #[arg(long)]

@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use workload::{Client, Params, Seat, WorkloadKind};
 
 use super::buffer::Buffer;
@@ -27,7 +28,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// What clients and the calling thread have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    start: OnceLock<Instant>,
+    /// The monotonic clock at the start, in nanoseconds.
+    start: OnceLock<u64>,
     gate: Mutex<bool>,
     opened: Condvar,
     stop: AtomicBool,
@@ -37,8 +39,7 @@ impl Shared {
     /// Nanoseconds since the start.
     #[inline]
     pub(super) fn now(&self) -> u64 {
-        let elapsed = self.start.get().expect("the start is set before the gate opens").elapsed();
-        elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
+        monotonic_ns() - self.start.get().expect("the start is set before the gate opens")
     }
 
     /// Whether clients must end.
@@ -53,7 +54,7 @@ impl Shared {
 
     /// Starts the clock and lets everybody go who waits at the gate, or comes later.
     fn open_gate(&self) {
-        self.start.set(Instant::now()).expect("a pass starts once");
+        self.start.set(monotonic_ns()).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
@@ -62,6 +63,13 @@ impl Shared {
         let open = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.opened.wait_while(open, |open| !*open));
     }
+}
+
+/// The clock that std's `Instant` reads too, as one number: its checked seconds and nanoseconds cost as much as the rest of a step.
+#[inline]
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What a client reports.

@@ -8,6 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::Duration;
 
+use rustix::io::{Errno, pread, pwrite};
+
 use elevator::{Completion, Op, Request, Time};
 use workload::{Client, Step};
 
@@ -67,19 +69,20 @@ pub(super) fn sleep_until(wake: u64, close: u64, shared: &Shared) -> u64 {
     }
 }
 
-/// Moves all bytes of a request.
+/// Moves all bytes of a request. The system call is made directly: libc's wrapper makes every call a point where the thread may
+/// be cancelled, which in a program of several threads are two more atomic operations.
 #[inline]
 fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), Failure> {
     let at = target.base + request.offset;
     let moved = match request.op {
-        Op::Read => target.file.read_at(bytes, at),
-        Op::Write => target.file.write_at(bytes, at),
+        Op::Read => pread(&*target.file, &mut *bytes, at),
+        Op::Write => pwrite(&*target.file, &*bytes, at),
     };
     match moved {
         Ok(n) if n == bytes.len() => Ok(()),
         Ok(n) => finish(target, request, bytes, n),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => finish(target, request, bytes, 0),
-        Err(error) => Err(Failure::Error(error)),
+        Err(Errno::INTR) => finish(target, request, bytes, 0),
+        Err(errno) => Err(Failure::Error(errno.into())),
     }
 }
 

@@ -4,7 +4,8 @@
 //! processor time (user and system) of the client's thread, because it does not depend on how fast the target happens to be; plain
 //! requests per second stand beside it. Both sides do 4 KiB random reads with one client and take one latency for each request;
 //! they alternate, and who is first alternates too, so that a machine that warms up or is shared hits both alike. The ratio is
-//! the median of the ratios of neighbouring measurements.
+//! the median of the ratios of neighbouring measurements; beside it stand the ratios at 10 and 90 % of the pairs. Many short
+//! pairs tell more than a few long ones: what disturbs a shared machine lasts longer than a pair and is divided out of it.
 //!
 //! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages there (nothing is waited
 //! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the processors
@@ -39,7 +40,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { rounds: 15, seconds: 0.2, file_size: 32 << 20, dir: "/dev/shm".into() }
+        Options { rounds: 11, seconds: 0.2, file_size: 32 << 20, dir: "/dev/shm".into() }
     }
 }
 
@@ -65,6 +66,8 @@ pub(crate) struct Case {
     pub(crate) fio: Vec<Sample>,
     /// Ours / fio's, median over pairs of measurements.
     pub(crate) ratio_iops_per_core: f64,
+    /// The same ratio at 10 % and at 90 % of the pairs.
+    pub(crate) ratio_per_core_range: [f64; 2],
     /// Ours / fio's, best of all measurements each: other work on the machine only ever makes a request dearer.
     pub(crate) ratio_best_per_core: f64,
     /// Ours / fio's, median over pairs of measurements.
@@ -150,11 +153,23 @@ fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
             }
         }
     }
-    let ratio = |of: fn(&Sample) -> f64| median(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)));
-    let (ratio_iops_per_core, ratio_iops) = (ratio(|sample| sample.iops_per_core), ratio(|sample| sample.iops));
+    let ratios = |of: fn(&Sample) -> f64| sorted(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)));
+    let per_core = ratios(|sample| sample.iops_per_core);
+    let ratio_iops_per_core = quantile(&per_core, 0.5);
+    let ratio_per_core_range = [quantile(&per_core, 0.1), quantile(&per_core, 0.9)];
+    let ratio_iops = quantile(&ratios(|sample| sample.iops), 0.5);
     let ratio_best_per_core = best(&ours) / best(&theirs);
     let (target, engine) = (target.name, engine.name);
-    Ok(Case { target, engine, schedlab: ours, fio: theirs, ratio_iops_per_core, ratio_best_per_core, ratio_iops })
+    Ok(Case {
+        target,
+        engine,
+        schedlab: ours,
+        fio: theirs,
+        ratio_iops_per_core,
+        ratio_per_core_range,
+        ratio_best_per_core,
+        ratio_iops,
+    })
 }
 
 fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) -> Result<Sample> {
@@ -209,10 +224,20 @@ fn best(samples: &[Sample]) -> f64 {
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(&sorted(values), 0.5)
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] }
+    values
+}
+
+/// The value with `share` of the others below it, between neighbours by their distance.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
 }
 
 impl fmt::Display for Report {
@@ -220,7 +245,7 @@ impl fmt::Display for Report {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
         table.set_header([
-            "target", "engine", "per core", "fio", "ratio", "best", "fio", "ratio", "IOPS", "fio", "ratio",
+            "target", "engine", "per core", "fio", "ratio", "10-90 %", "best", "fio", "ratio", "IOPS", "fio", "ratio",
         ]);
         let thousands = |value: f64| format!("{:.0} k", value / 1e3);
         for case in &self.cases {
@@ -230,6 +255,7 @@ impl fmt::Display for Report {
                 thousands(median(case.schedlab.iter().map(|sample| sample.iops_per_core))),
                 thousands(median(case.fio.iter().map(|sample| sample.iops_per_core))),
                 format!("{:.2}", case.ratio_iops_per_core),
+                format!("{:.2} … {:.2}", case.ratio_per_core_range[0], case.ratio_per_core_range[1]),
                 thousands(best(&case.schedlab)),
                 thousands(best(&case.fio)),
                 format!("{:.2}", case.ratio_best_per_core),
@@ -240,7 +266,11 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "4 KiB random reads, one client, medians of alternating measurements and of their ratios; per core: I/Os per second of"
+            "4 KiB random reads, one client, alternating measurements: medians, and of the ratios of neighbours also the range that"
+        )?;
+        writeln!(
+            f,
+            "holds 80 % of them. A range on both sides of 1 shows no difference. Per core: I/Os per second of"
         )?;
         writeln!(
             f,
@@ -264,6 +294,13 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_the_middle_two() {
         assert_eq!(median([4.0, 1.0, 3.0, 2.0].into_iter()), 2.5);
         assert_eq!(median([4.0, 1.0, 3.0].into_iter()), 3.0);
+    }
+
+    #[test]
+    fn a_tenth_of_eleven_values_is_the_second_smallest() {
+        let eleven = sorted((0..11).rev().map(f64::from));
+        assert_eq!((quantile(&eleven, 0.1), quantile(&eleven, 0.9)), (1.0, 9.0));
+        assert_eq!(quantile(&[2.0], 0.9), 2.0);
     }
 
     #[test]

@@ -371,3 +371,57 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     fs::write(&record, whole.replacen("{\"kind\":\"trial\"", "{\"kind\":!!!", 1)).unwrap();
     lab.run(&format!("study {}", out.display())).expect_status(1).says(&["line", "record"]);
 }
+
+#[test]
+fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
+    if !can_run(&["losetup", "blkid", "mount"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let small = lab.path("small");
+    let _tmpfs = Tmpfs::mount(&small, "4k");
+    let out = small.join("out");
+    let words = format!(
+        "compare --device {} --schedulers none,kyber --workload randread --blocks 2 --trial-time 100ms --out {}",
+        device.path,
+        out.display()
+    );
+    for _ in 0..2 {
+        lab.run(&words).expect_status(1).says(&["nothing was measured", "start again"]);
+        assert!(!out.join("record.jsonl").exists(), "an empty record would be taken for one to resume");
+    }
+}
+
+#[test]
+fn a_resumed_experiment_keeps_the_length_of_its_trials() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let out = lab.path("out");
+    let compare = |more: &str| {
+        let (device, out) = (&device.path, out.display());
+        lab.run(&format!("compare --device {device} --schedulers none,kyber --workload randread --out {out} {more}"))
+    };
+    compare("--budget 2s --trial-time 120ms").expect_status(0);
+    let before = trials(&out).len();
+    compare("--budget 4s --trial-time 500ms --resume").expect_status(2).says(&["120 ms", "another --out"]);
+    compare("--budget 4s --resume").expect_status(0);
+    let all = trials(&out);
+    assert!(all.len() > before, "it went on");
+    let windows = all.iter().map(|t| t["observation"]["duration_ns"].as_u64().unwrap());
+    assert!(windows.clone().all(|ns| (110_000_000..200_000_000).contains(&ns)), "{:?}", windows.collect::<Vec<_>>());
+}
+
+#[test]
+fn somebody_who_stops_reading_stops_the_printing_only() {
+    let lab = Lab::new();
+    for words in ["list workloads", "list metrics --json", "devices"] {
+        let mut child = lab.start(words);
+        drop(child.stdout.take());
+        let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(0);
+        assert_eq!(ran.stderr, "", "{words}");
+    }
+}

@@ -97,3 +97,36 @@ fn every_command_explains_itself() {
         assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
     }
 }
+
+#[test]
+fn what_would_be_ignored_or_make_no_sense_is_refused() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
+    compare("--workload randread --budget 1s --trial-time 2s").says(&["one block", "--budget"]);
+    compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);
+
+    let table = lab.path("table.csv");
+    fs::write(&table, "arm,mb_s\na,1\nb,2\n").unwrap();
+    let study = |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
+    study("").expect_status(0);
+    study("--alpha 300%").expect_status(2).says(&["alpha"]);
+    study("--margin 300%").expect_status(2).says(&["margin"]);
+    study("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);
+    study("--baseline c").expect_status(2).says(&["\"c\""]);
+    study("--metric mb_s").expect_status(2).says(&["twice"]);
+    fs::write(&table, "arm,mb_s\na,1\na,2\n").unwrap();
+    study("").expect_status(2).says(&["one arm only"]);
+
+    let out = lab.path("out");
+    let words = "--schedulers none,kyber --workload randread --blocks 2 --trial-time 100ms";
+    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_status(0);
+    let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
+    for flag in ["--baseline kyber", "--block x", "--metric iops"] {
+        record(flag).expect_status(2).says(&["is a record", flag.split(' ').next().unwrap()]);
+    }
+    record("--margin 5%").expect_status(0);
+}
