@@ -153,6 +153,7 @@ fn a_visit_to_another_scheduler_during_a_trial_of_none_is_seen_by_the_watch() {
 fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_watch() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
+    blank.set("nomerges", "0");
     let mut guard = begin(&bench, &blank);
     let deadline = Setting::of("mq-deadline").with("fifo_batch", "2");
     // A value that the arm names, one that it leaves to the kernel, and one that it leaves as it was found.
