@@ -39,7 +39,7 @@ pub struct LoopDevice {
     name: String,
     warnings: Vec<String>,
     removed: bool,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl LoopDevice {
@@ -61,7 +61,8 @@ impl LoopDevice {
         let stem = unique_stem();
         let file = dir.join(format!("{stem}.img"));
         let lock = Lock::take(root, &stem, &file.display().to_string())?;
-        journal::write(root, &stem, &Entry::new(root, Undo::LoopFile { file: file.clone() })?)?;
+        let entry = Entry::new(root, Undo::LoopFile { file: file.clone() });
+        entry.and_then(|entry| journal::write(root, &stem, &entry)).inspect_err(|_| lock.retire())?;
         // From here on its Drop cleans up, whatever happens.
         let mut device = LoopDevice {
             root: root.clone(),
@@ -70,7 +71,7 @@ impl LoopDevice {
             name: String::new(),
             warnings: Vec::new(),
             removed: false,
-            _lock: lock,
+            lock,
         };
         fill(&device.file, size_bytes, &dir, progress)?;
         device.attach()?;
@@ -115,7 +116,7 @@ impl LoopDevice {
     }
 
     fn undo(&self) -> Result<(), Error> {
-        undo(&self.root, &self.key, &self.file, &self.root.boot_id()?)
+        undo(&self.root, &self.key, &self.file, &self.root.boot_id()?, &self.lock)
     }
 
     fn attach(&mut self) -> Result<(), Error> {
@@ -164,9 +165,9 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry. The
-/// caller has the entry's lock. Every step may already have been done: a crash can come between any two.
-pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result<(), Error> {
+/// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry and
+/// its `lock`. Every step may already have been done: a crash can come between any two.
+pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     let same_boot = boot_id == root.boot_id()?;
     if same_boot && let Some(name) = attached(root, file) {
         detach(root, &name, file)?;
@@ -180,7 +181,9 @@ pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result
     if same_boot && let Some(name) = attached(root, file) {
         detach(root, &name, file)?;
     }
-    journal::remove(root, key)
+    journal::remove(root, key)?;
+    lock.retire();
+    Ok(())
 }
 
 fn detach(root: &Root, name: &str, file: &Path) -> Result<(), Error> {
@@ -269,7 +272,7 @@ fn forget_cache(file: &File) {
 
 fn unique_stem() -> String {
     let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("schedlab-loop-{}-{ns:x}", std::process::id())
+    format!("{}{}-{ns:x}", journal::TEMPORARY, std::process::id())
 }
 
 /// Incompressible bytes at memory speed (xorshift64*): nobody's secret depends on them, only that no layer below can shrink them.
