@@ -45,6 +45,9 @@ fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_after
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     assert!(zeros * 100 < bytes.len(), "noise has one zero in 256, and this has {zeros} in {}", bytes.len());
     let described = device.describe().expect("it is there");
+    let mut offers = described.available_schedulers.clone();
+    offers.extend(described.unloaded_schedulers.clone());
+    assert_eq!(host::loopdev::offered_for_new_loop(&bench.root), offers, "known before it was made");
     assert_eq!((described.size_bytes, described.backing_file.as_deref()), (8 * MIB, Some(device.file())));
     assert_eq!(fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(), "1");
     assert!(device.warnings().is_empty(), "{:?}", device.warnings());
