@@ -127,7 +127,7 @@ pub fn obstacles(root: &Root, device: &Device) -> Result<Vec<Obstacle>, Error> {
 /// node or a symbolic link to it.
 ///
 /// # Errors
-/// [`Error::InUse`] whatever the consent; [`Error::Refused`] without consent for a device that holds something;
+/// [`Error::InUse`] and [`Error::ReadOnly`] whatever the consent; [`Error::Refused`] without consent for a device that holds something;
 /// [`Error::ConsentForOther`] when the consent names another device; [`Error::UnknownDevice`] when it names none.
 pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
     let consented = match consent {
@@ -139,9 +139,13 @@ pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Re
         }
     };
     let path = device.path.display().to_string();
-    let users = in_use(root, device);
+    let (read_only, users): (Vec<_>, Vec<_>) =
+        in_use(root, device).into_iter().partition(|obstacle| *obstacle == Obstacle::ReadOnly);
     if !users.is_empty() {
         return Err(Error::InUse { device: path, found: users });
+    }
+    if !read_only.is_empty() {
+        return Err(Error::ReadOnly { device: path });
     }
     // Claimed before its content is looked at: nothing can be put on it in between.
     let file = match open_exclusively(root, device, true) {

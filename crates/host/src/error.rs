@@ -14,14 +14,14 @@ use crate::settings::Problem;
 #[non_exhaustive]
 pub enum Error {
     /// A file operation failed.
-    #[error("cannot {action} {}: {source}{}", path.display(), hint(source))]
+    #[error("cannot {action} {}: {cause}{}", path.display(), hint(cause))]
     Io {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
+        /// The kernel's answer; part of the message, hence no `source`, which would print it twice.
+        cause: io::Error,
     },
     /// No such block device.
     #[error("there is no block device {word:?}{}; there are: {}", nearest(nearest_name), list(known))]
@@ -146,6 +146,14 @@ pub enum Error {
         /// Who uses it.
         found: Vec<Obstacle>,
     },
+    /// The kernel refuses writes to the device; consent does not help.
+    #[error(
+        "{device} is read-only: choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
+    )]
+    ReadOnly {
+        /// The device.
+        device: String,
+    },
     /// `--destroy-data` names another device than the one that would be written.
     #[error("--destroy-data names {named}, but the workload would write {device}: nothing was written")]
     ConsentForOther {
@@ -155,7 +163,10 @@ pub enum Error {
         device: String,
     },
     /// Too little room for a temporary file.
-    #[error("{} has {free_bytes} bytes free, and the loop file with room to spare for others needs {needed_bytes}: choose a smaller loop:SIZE or another --loop-dir", dir.display())]
+    #[error(
+        "{} has {} free, and the loop file with room to spare for others needs {}: choose a smaller loop:SIZE or another --loop-dir",
+        dir.display(), size(*free_bytes), size(*needed_bytes)
+    )]
     NoSpace {
         /// The directory.
         dir: PathBuf,
@@ -176,7 +187,7 @@ impl Error {
     /// Wraps a failed file operation: `map_err(Error::io("read", path))`.
     pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
-        move |source| Error::Io { action, path, source }
+        move |cause| Error::Io { action, path, cause }
     }
 }
 
@@ -190,13 +201,23 @@ pub(crate) fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a Str
         .map(|(_, name)| name.clone())
 }
 
-fn hint(source: &io::Error) -> &'static str {
-    match source.kind() {
+fn hint(cause: &io::Error) -> &'static str {
+    match cause.kind() {
         io::ErrorKind::PermissionDenied => " (run as root)",
         io::ErrorKind::ReadOnlyFilesystem => " (choose another place with SCHEDLAB_STATE_DIR)",
         io::ErrorKind::StorageFull => " (free some space, or choose another place with SCHEDLAB_STATE_DIR)",
         _ => "",
     }
+}
+
+/// A size in the largest unit that leaves a digit before the point.
+fn size(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
+    unit.map_or_else(
+        || format!("{bytes} B"),
+        |(shift, name)| format!("{:.1} {name}", bytes as f64 / (1u64 << shift) as f64),
+    )
 }
 
 fn nearest(name: &Option<String>) -> String {
@@ -222,6 +243,7 @@ fn obstacles(found: &[Obstacle]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::ProbeError;
 
     #[test]
     fn an_unknown_device_is_answered_with_the_nearest_one_and_all_there_are() {
@@ -234,6 +256,29 @@ mod tests {
     #[test]
     fn a_word_like_nothing_has_no_nearest_name() {
         assert_eq!(nearest_of("zzz", &["sda".to_string()]), None);
+    }
+
+    /// What the user reads: the message and its causes, joined as anyhow joins them.
+    fn printed(error: &dyn std::error::Error) -> String {
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    }
+
+    #[test]
+    fn the_kernels_answer_is_printed_once() {
+        let answer = || io::Error::from_raw_os_error(libc::ENOENT);
+        let io = Error::io("find", "/nope")(answer());
+        assert_eq!(printed(&io), "cannot find /nope: No such file or directory (os error 2)");
+        let probe = ProbeError::Unreadable { path: "/nope".into(), cause: answer() };
+        assert_eq!(printed(&probe), "cannot read /nope: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn a_lack_of_room_is_told_in_units_that_one_can_read() {
+        let error = Error::NoSpace { dir: "/x".into(), needed_bytes: 109_951_229_886_464, free_bytes: 73_446_535_168 };
+        let message = error.to_string();
+        assert!(message.contains("/x has 68.4 GiB free") && message.contains("needs 100.0 TiB"), "{message}");
+        assert_eq!((size(1023), size(1024), size(3 << 19)), ("1023 B".into(), "1.0 KiB".into(), "1.5 MiB".into()));
     }
 
     #[test]

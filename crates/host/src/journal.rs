@@ -3,8 +3,9 @@
 //! One small JSON file an entry, made by temporary file, fsync, rename, fsync of the directory: an entry is there whole or not at
 //! all, whatever the moment of the crash. A log with many entries would need a reader that copes with a torn tail. Beside each
 //! entry lies a lock file that the owner keeps locked (`flock`): the kernel lets go of it when the owner dies, however it dies,
-//! so "is the owner still alive?" needs no guess about process ids. Lock files are never deleted, since deleting one that
-//! another process is about to lock would give two owners.
+//! so "is the owner still alive?" needs no guess about process ids. The lock files of devices are never deleted, since deleting one
+//! that another process is about to lock would give two owners. Those of temporary loop devices go with their entry: the key is used
+//! once, and whoever locks the name later finds no entry to own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -19,6 +20,9 @@ use crate::settings::Snapshot;
 
 /// The version of the entries that this build writes and reads.
 const SCHEMA: u32 = 1;
+
+/// What the keys of temporary loop devices begin with; each is made by one process and used once.
+pub(crate) const TEMPORARY: &str = "schedlab-loop-";
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +67,8 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
+    path: PathBuf,
+    temporary: bool,
 }
 
 impl Lock {
@@ -81,7 +87,15 @@ impl Lock {
         // For the message of the next one who comes; not worth failing for.
         let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
         let _ = write!(file, "{}", std::process::id());
-        Ok(Lock { _file: file })
+        Ok(Lock { _file: file, path, temporary: key.starts_with(TEMPORARY) })
+    }
+
+    /// Deletes the lock file of a key that is never used again; for the end of its entry, under the lock. An empty file that stays
+    /// does no harm, so nothing fails for it.
+    pub(crate) fn retire(&self) {
+        if self.temporary {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -170,9 +184,10 @@ pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
 pub(crate) fn sweep(root: &Root) {
     for name in root.names(root.state("journal")) {
         if let Some(key) = name.strip_suffix(".json.new")
-            && let Ok(_lock) = Lock::take(root, key, key)
+            && let Ok(lock) = Lock::take(root, key, key)
         {
             let _ = fs::remove_file(root.state("journal").join(&name));
+            lock.retire();
         }
     }
 }

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::device::{self, Device, node_path};
+use crate::device::{self, Device, node_path, offered_schedulers};
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
+use crate::modules;
 use crate::root::Root;
 
 /// Bytes written at a time while filling the file.
@@ -39,7 +40,7 @@ pub struct LoopDevice {
     name: String,
     warnings: Vec<String>,
     removed: bool,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl LoopDevice {
@@ -61,7 +62,8 @@ impl LoopDevice {
         let stem = unique_stem();
         let file = dir.join(format!("{stem}.img"));
         let lock = Lock::take(root, &stem, &file.display().to_string())?;
-        journal::write(root, &stem, &Entry::new(root, Undo::LoopFile { file: file.clone() })?)?;
+        let entry = Entry::new(root, Undo::LoopFile { file: file.clone() });
+        entry.and_then(|entry| journal::write(root, &stem, &entry)).inspect_err(|_| lock.retire())?;
         // From here on its Drop cleans up, whatever happens.
         let mut device = LoopDevice {
             root: root.clone(),
@@ -70,7 +72,7 @@ impl LoopDevice {
             name: String::new(),
             warnings: Vec::new(),
             removed: false,
-            _lock: lock,
+            lock,
         };
         fill(&device.file, size_bytes, &dir, progress)?;
         device.attach()?;
@@ -115,7 +117,7 @@ impl LoopDevice {
     }
 
     fn undo(&self) -> Result<(), Error> {
-        undo(&self.root, &self.key, &self.file, &self.root.boot_id()?)
+        undo(&self.root, &self.key, &self.file, &self.root.boot_id()?, &self.lock)
     }
 
     fn attach(&mut self) -> Result<(), Error> {
@@ -164,9 +166,26 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry. The
-/// caller has the entry's lock. Every step may already have been done: a crash can come between any two.
-pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result<(), Error> {
+/// The schedulers that a loop device would offer, were it made now: known before it is made, so that a plan can be checked first.
+/// What the kernel offers one queue it offers every queue with a scheduler, so any loop device tells, attached or not, and where
+/// the loop module is not loaded any other disk; modules that are not loaded come after. `none` is always among them.
+pub fn offered_for_new_loop(root: &Root) -> Vec<String> {
+    let mut disks = root.names(root.sys("block"));
+    disks.sort_by_key(|name| !is_loop(name));
+    let offered = disks.iter().map(|name| offered_schedulers(root, name)).find(|offered| !offered.is_empty());
+    let mut all = offered.unwrap_or_else(|| vec!["none".to_string()]);
+    let unloaded = modules::unloaded(root, &all);
+    all.extend(unloaded);
+    all
+}
+
+fn is_loop(name: &str) -> bool {
+    name.strip_prefix("loop").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry and
+/// its `lock`. Every step may already have been done: a crash can come between any two.
+pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     let same_boot = boot_id == root.boot_id()?;
     if same_boot && let Some(name) = attached(root, file) {
         detach(root, &name, file)?;
@@ -180,7 +199,9 @@ pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str) -> Result
     if same_boot && let Some(name) = attached(root, file) {
         detach(root, &name, file)?;
     }
-    journal::remove(root, key)
+    journal::remove(root, key)?;
+    lock.retire();
+    Ok(())
 }
 
 fn detach(root: &Root, name: &str, file: &Path) -> Result<(), Error> {
@@ -269,7 +290,7 @@ fn forget_cache(file: &File) {
 
 fn unique_stem() -> String {
     let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("schedlab-loop-{}-{ns:x}", std::process::id())
+    format!("{}{}-{ns:x}", journal::TEMPORARY, std::process::id())
 }
 
 /// Incompressible bytes at memory speed (xorshift64*): nobody's secret depends on them, only that no layer below can shrink them.
@@ -283,5 +304,40 @@ impl Noise {
             self.0 ^= self.0 >> 27;
             word.copy_from_slice(&self.0.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine whose disks say this of their schedulers, with the module of bfq.
+    fn machine(disks: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc("sys/kernel")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/osrelease"), "6.1.0-test\n").expect("fake release");
+        fs::create_dir_all(root.modules()).expect("fake modules");
+        fs::write(root.modules().join("modules.alias"), "alias bfq-iosched bfq\n").expect("fake alias");
+        for (name, schedulers) in disks {
+            let queue = root.sys("block").join(name).join("queue");
+            fs::create_dir_all(&queue).expect("fake disk");
+            fs::write(queue.join("scheduler"), schedulers).expect("fake disk");
+        }
+        (dir, root)
+    }
+
+    #[test]
+    fn what_a_new_loop_device_would_offer_is_what_any_loop_device_offers_and_the_unloaded_modules() {
+        let disks = [("dm-0", "none"), ("loop0", "none"), ("loop7", "[none] kyber"), ("nvme0n1", "[none] mq-deadline")];
+        let (_dir, root) = machine(&disks);
+        assert_eq!(offered_for_new_loop(&root), ["none", "kyber", "bfq"]);
+    }
+
+    #[test]
+    fn without_a_loop_device_any_disk_with_a_scheduler_tells_and_without_a_disk_there_is_none_at_least() {
+        let (_dir, root) = machine(&[("dm-0", "none"), ("sda", "none [bfq]")]);
+        assert_eq!(offered_for_new_loop(&root), ["none", "bfq"]);
+        assert_eq!(offered_for_new_loop(&machine(&[]).1), ["none", "bfq"]);
     }
 }

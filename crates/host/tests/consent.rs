@@ -147,7 +147,12 @@ fn a_read_only_device_is_refused_even_with_consent() {
     let Some(bench) = bench() else { return };
     let blank = bench.blank_loop(16);
     run("blockdev", &["--setro", blank.word()]);
-    refused_in_use(&bench, &blank, "read-only");
+    for consent in [None, Some(blank.word())] {
+        let refused = check_writable(&bench.root, &bench.device(&blank), consent).unwrap_err();
+        let message = refused.to_string();
+        assert!(matches!(refused, Error::ReadOnly { .. }), "{message}");
+        assert!(message.contains("is read-only") && !message.contains("in use"), "{message}");
+    }
     run("blockdev", &["--setrw", blank.word()]);
 }
 

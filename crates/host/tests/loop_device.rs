@@ -16,13 +16,17 @@ fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
     LoopDevice::create(&bench.root, 8 * MIB, dir, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Nothing of ours is attached, in the directory, or in the journal.
+/// Nothing of ours is attached, in the directory, in the journal, or among the locks.
 fn assert_no_trace(bench: &Bench, dir: &Path) {
     let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");
     let left: Vec<_> = fs::read_dir(dir).expect("own").flatten().filter(|e| e.path().is_file()).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(restore_all(&bench.root).expect("readable").is_empty());
+    let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
+    let locks: Vec<_> =
+        locks.map(|e| e.file_name()).filter(|name| name.display().to_string().contains("loop-")).collect();
+    assert!(locks.is_empty(), "{locks:?}");
 }
 
 #[test]
@@ -41,6 +45,9 @@ fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_after
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     assert!(zeros * 100 < bytes.len(), "noise has one zero in 256, and this has {zeros} in {}", bytes.len());
     let described = device.describe().expect("it is there");
+    let mut offers = described.available_schedulers.clone();
+    offers.extend(described.unloaded_schedulers.clone());
+    assert_eq!(host::loopdev::offered_for_new_loop(&bench.root), offers, "known before it was made");
     assert_eq!((described.size_bytes, described.backing_file.as_deref()), (8 * MIB, Some(device.file())));
     assert_eq!(fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(), "1");
     assert!(device.warnings().is_empty(), "{:?}", device.warnings());
@@ -55,6 +62,7 @@ fn a_loop_device_whose_owner_is_alive_is_left_alone_and_one_that_is_dropped_is_r
     let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
     let outcomes = restore_all(&bench.root).expect("readable");
     assert!(matches!(&outcomes[..], [host::Outcome::Busy { .. }]), "{outcomes:?}");
+    assert!(!outcomes[0].owner_is_dead());
     assert!(device.file().exists());
     drop(device);
     assert_no_trace(&bench, bench.dir.path());
@@ -84,6 +92,17 @@ fn breaking_off_while_the_file_is_written_leaves_nothing() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let error = LoopDevice::create(&bench.root, 8 * MIB, bench.dir.path(), &mut |_| ControlFlow::Break(()));
     assert!(matches!(error, Err(Error::Interrupted { .. })));
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn without_room_for_the_journal_nothing_is_made_and_nothing_is_left() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    fs::create_dir_all(bench.root.state("")).expect("own directory");
+    fs::write(bench.root.state("journal"), "no directory").expect("own directory");
+    let error = make(&bench, bench.dir.path()).expect_err("the journal cannot be written").to_string();
+    assert_eq!(error.matches("File exists").count(), 1, "the kernel's answer is told once: {error}");
+    fs::remove_file(bench.root.state("journal")).expect("own file");
     assert_no_trace(&bench, bench.dir.path());
 }
 

@@ -150,6 +150,35 @@ fn a_visit_to_another_scheduler_during_a_trial_of_none_is_seen_by_the_watch() {
 }
 
 #[test]
+fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_watch() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let Some(blank) = tuned(&bench) else { return };
+    blank.set("nomerges", "0");
+    let mut guard = begin(&bench, &blank);
+    let deadline = Setting::of("mq-deadline").with("fifo_batch", "2");
+    // A value that the arm names, one that it leaves to the kernel, and one that it leaves as it was found.
+    for (setting, path, wanted, visit) in [
+        (&deadline, "iosched/fifo_batch", "2", "64"),
+        (&deadline, "iosched/writes_starved", "2", "50"),
+        (&Setting::of("none"), "nomerges", "0", "2"),
+    ] {
+        applied(&mut guard, setting);
+        let undisturbed = guard.watch();
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(undisturbed.stop(), [], "an undisturbed trial has nothing to report");
+        let watch = guard.watch();
+        thread::sleep(Duration::from_millis(100));
+        blank.set(path, visit);
+        thread::sleep(Duration::from_millis(300));
+        blank.set(path, wanted);
+        assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
+        let attribute = path.trim_start_matches("iosched/").to_string();
+        let seen = Problem::ChangedMeanwhile { attribute, wanted: wanted.into(), found: visit.into() };
+        assert_eq!(watch.stop(), [seen]);
+    }
+}
+
+#[test]
 fn a_state_directory_that_cannot_be_written_changes_nothing_and_says_how_to_choose_another() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };

@@ -47,7 +47,7 @@ impl fmt::Display for VoidReason {
             VoidReason::ChangedMeanwhile { attribute, wanted, found } => {
                 write!(
                     f,
-                    "{attribute} was {found} after the trial although {wanted} was set: another program changed it"
+                    "{attribute} was {found} during or after the trial although {wanted} was set: another program changed it"
                 )
             }
             VoidReason::NeverReached { issued_bytes, device_bytes } => write!(
@@ -115,7 +115,7 @@ mod tests {
             wanted: "none".to_string(),
             found: "bfq".to_string(),
         };
-        let words = "scheduler was bfq after the trial although none was set: another program changed it";
+        let words = "scheduler was bfq during or after the trial although none was set: another program changed it";
         assert_eq!(reason.to_string(), words);
     }
 

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::device::DeviceDelta;
-use crate::engine::{Drive, Issued};
+use crate::engine::{Drive, Issued, Measured};
 
 /// What the kernel and its helpers may add without being foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,17 +21,48 @@ pub struct Allowance {
 /// When a device that was open for writing is closed, udev looks for signatures on it.
 const SIGNATURE_PROBE: u64 = 1 << 20;
 
+/// What the page cache holds and fetches at once, in bytes; larger where the processor's pages are, which only allows more.
+const PAGE: u64 = 4096;
+
 impl Allowance {
-    /// What a drive on the device with this directory (e.g. `/sys/block/loop0`) may cause: udev's look for signatures, and
-    /// for buffered clients two read-ahead windows each, which are fetched and never asked for.
-    pub fn of(drive: &Drive, device: &Path) -> Allowance {
-        let kib = |name: &str| {
-            let text = std::fs::read_to_string(device.join("queue").join(name)).ok();
-            text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0)
-        };
-        let window = if drive.params.direct { 0 } else { kib("read_ahead_kb").max(kib("max_sectors_kb")) << 10 };
-        Allowance { read_bytes: SIGNATURE_PROBE + 2 * window * drive.files.len() as u64, written_bytes: 0 }
+    /// What a drive on the device with this directory (e.g. `/sys/block/loop0`) may have caused beyond what it asked for.
+    ///
+    /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may fetch a whole window for each
+    /// request, and at the end of each pass leaves up to two windows a client that nobody asked for; but within a pass, which begins with
+    /// a cold cache, nothing more than the whole device. Writing parts of pages through the cache: whole pages,
+    /// read and written. What others move meanwhile within these bounds cannot be told from that, and goes unseen: writes of whole
+    /// pages and everything direct have no bounds to hide in.
+    pub fn of(drive: &Drive, measured: &Measured, device: &Path) -> Allowance {
+        if drive.params.direct {
+            return Allowance { read_bytes: SIGNATURE_PROBE, written_bytes: 0 };
+        }
+        let written_bytes = rest_of_pages(drive, measured);
+        let read_bytes = [read_ahead(drive, measured, device), written_bytes];
+        Allowance { read_bytes: read_bytes.into_iter().fold(SIGNATURE_PROBE, u64::saturating_add), written_bytes }
     }
+}
+
+fn read_ahead(drive: &Drive, measured: &Measured, device: &Path) -> u64 {
+    if measured.issued.reads == 0 {
+        return 0;
+    }
+    let number = |name: &str| {
+        let text = std::fs::read_to_string(device.join(name)).ok();
+        text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    // A request beyond the window is read ahead by as much as the device takes at once.
+    let window = number("queue/read_ahead_kb").max(number("queue/max_sectors_kb")) << 10;
+    // One pass more than were measured: some are preceded by one that is not.
+    let passes = u64::from(measured.passes) + 1;
+    let ends = (2 * drive.files.len() as u64).saturating_mul(passes);
+    let windows = window.saturating_mul(measured.issued.reads.saturating_add(ends));
+    windows.min(number("size").saturating_mul(512).saturating_mul(passes))
+}
+
+fn rest_of_pages(drive: &Drive, measured: &Measured) -> u64 {
+    let params = &drive.params;
+    let parts = [params.block_size, params.write_size].into_iter().any(|size| u64::from(size) % PAGE != 0);
+    if parts { measured.issued.writes.saturating_mul(2 * PAGE) } else { 0 }
 }
 
 /// The comparison.
@@ -104,6 +135,42 @@ mod tests {
         let allowance = Allowance { read_bytes: 200, written_bytes: 0 };
         assert_eq!(account(&issued(800, 0), &device(1000, 0), allowance).foreign_share, 0.0);
         assert_eq!(account(&issued(300, 0), &device(1000, 0), allowance).foreign_share, 0.5);
+    }
+
+    /// Three buffered clients on a device of 64 MiB with a window of 1 MiB; what it may read, beyond the look for
+    /// signatures, and write.
+    fn allowed(workload: &str, params: &[(&str, &str)], passes: u32, reads: u64, writes: u64) -> (u64, u64) {
+        let device = tempfile::tempdir().unwrap();
+        std::fs::create_dir(device.path().join("queue")).unwrap();
+        let numbers = [("size", 64 << 11), ("queue/read_ahead_kb", 1024), ("queue/max_sectors_kb", 512)];
+        for (name, value) in numbers {
+            std::fs::write(device.path().join(name), format!("{value}\n")).unwrap();
+        }
+        let kind = workload::find(workload).unwrap();
+        let params = kind.params(params.iter().copied().chain([("clients", "3")])).unwrap();
+        let files = crate::engine::place_on_device(kind, &params, device.path(), 64 << 20, 512).unwrap();
+        let (duration, warmup) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
+        let drive = Drive { kind, params, files, seed: 1, duration, warmup, patience: crate::engine::PATIENCE };
+        let mut measured = Measured::default();
+        (measured.passes, measured.issued.reads, measured.issued.writes) = (passes, reads, writes);
+        let allowance = Allowance::of(&drive, &measured, device.path());
+        (allowance.read_bytes - SIGNATURE_PROBE, allowance.written_bytes)
+    }
+
+    #[test]
+    fn read_ahead_is_a_window_a_request_and_two_a_client_and_pass_but_never_more_than_the_device_in_a_pass() {
+        let buffered = [("direct", "false"), ("phase", "randread")];
+        assert_eq!(allowed("iozone", &buffered, 1, 7, 0), ((7 + 2 * 3 * 2) << 20, 0));
+        assert_eq!(allowed("iozone", &buffered, 9, 7, 0), ((7 + 2 * 3 * 10) << 20, 0));
+        assert_eq!(allowed("iozone", &buffered, 9, 1_000_000, 0), (10 * (64 << 20), 0));
+    }
+
+    #[test]
+    fn direct_readers_and_writers_of_whole_pages_move_nothing_that_they_did_not_ask_for() {
+        assert_eq!(allowed("iozone", &[("direct", "true"), ("phase", "randread")], 9, 1000, 0), (0, 0));
+        assert_eq!(allowed("iozone", &[("direct", "false"), ("phase", "write")], 9, 0, 1000), (0, 0));
+        let parts = [("direct", "false"), ("phase", "write"), ("block_size", "512")];
+        assert_eq!(allowed("iozone", &parts, 9, 0, 1000), (1000 * 2 * PAGE, 1000 * 2 * PAGE));
     }
 
     proptest! {

@@ -28,12 +28,12 @@ pub enum ProbeError {
         path: PathBuf,
     },
     /// The file could not be read.
-    #[error("cannot read {}: {source}", .path.display())]
+    #[error("cannot read {}: {cause}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
-        source: std::io::Error,
+        /// The kernel's answer; part of the message, hence no `source`.
+        cause: std::io::Error,
     },
     /// The file does not look as the kernel writes it.
     #[error("{} holds {text:?} where {expected} belongs: is this kernel older than 2.6.39?", .path.display())]
@@ -49,9 +49,9 @@ pub enum ProbeError {
 
 /// A file's text; a missing one means that the device has gone.
 fn read(path: &Path) -> Result<String, ProbeError> {
-    std::fs::read_to_string(path).map_err(|source| match (source.kind(), source.raw_os_error()) {
+    std::fs::read_to_string(path).map_err(|cause| match (cause.kind(), cause.raw_os_error()) {
         (std::io::ErrorKind::NotFound, _) | (_, Some(libc::ENODEV)) => ProbeError::Gone { path: path.into() },
-        _ => ProbeError::Unreadable { path: path.into(), source },
+        _ => ProbeError::Unreadable { path: path.into(), cause },
     })
 }
 

@@ -50,6 +50,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run that is going on.
+    pub fn owner_is_dead(&self) -> bool {
+        !matches!(self, Outcome::Busy { .. })
+    }
+
     /// The error of an outcome that leaves something undone.
     pub fn into_error(self) -> Option<Error> {
         match self {
@@ -106,12 +111,12 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
             Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
             Ok(Some(entry)) => outcomes.push(undo_settings(root, &key, entry)),
             // Its owner ended in good order between our look at the directory and now.
-            Ok(None) => {}
+            Ok(None) => lock.retire(),
             Err(error) => outcomes.push(Outcome::Failed { error }),
         }
     }
-    for (_lock, key, file, boot_id) in loops {
-        outcomes.push(match loopdev::undo(root, &key, &file, &boot_id) {
+    for (lock, key, file, boot_id) in loops {
+        outcomes.push(match loopdev::undo(root, &key, &file, &boot_id, &lock) {
             Ok(()) => Outcome::LoopRemoved { file },
             Err(error) => Outcome::Failed { error },
         });

@@ -50,6 +50,27 @@ fn every_byte_of_every_direct_workload_is_counted_by_the_device() {
 }
 
 #[test]
+fn buffered_clients_alone_on_a_device_are_never_taken_for_others() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    let device = Loop::new(32 << 20);
+    for phase in ["write", "read", "reread", "randread", "randwrite"] {
+        for block_size in ["512", "4k", "1M"] {
+            let params = [("direct", "false"), ("file_size", "2M"), ("block_size", block_size), ("phase", phase)];
+            let drive = device.drive("iozone", &params);
+            let before = device.counters();
+            let measured = measure(&drive);
+            let delta = device.counters().since(&before);
+            clean(&measured);
+            let allowance = Allowance::of(&drive, &measured, &device.sys());
+            let account = account(&measured.issued, &delta, allowance);
+            assert_eq!(account.foreign_share, 0.0, "{phase} {block_size}: {account:?}");
+        }
+    }
+}
+
+#[test]
 fn cached_reads_never_reach_the_device() {
     if !can_run(&["losetup"]) {
         return;

@@ -205,7 +205,7 @@ impl Arena for HostArena<'_> {
         if measured.interrupted || self.flag.load(Ordering::Relaxed) {
             voids.push(VoidReason::Interrupted { by: self.stop.signal().unwrap_or("a signal").to_owned() });
         }
-        voids.extend(seen.voids(&Allowance::of(&drive, &sysfs), &self.limits));
+        voids.extend(seen.voids(&Allowance::of(&drive, &measured, &sysfs), &self.limits));
         Ok(seen.observation(voids))
     }
 
