@@ -17,9 +17,9 @@ impl Buffer {
     /// Memory that is present (no page faults later); filled with incompressible bytes if `seed` is given.
     pub(super) fn new(size: u32, depth: u32, seed: Option<u64>) -> Result<Buffer, EngineError> {
         let bytes = size as usize * depth as usize;
-        let mut map = MmapMut::map_anon(bytes).map_err(|source| EngineError::Setup {
+        let mut map = MmapMut::map_anon(bytes).map_err(|cause| EngineError::Setup {
             doing: "cannot map memory for requests",
-            source,
+            cause,
             next: "use a smaller block_size or iodepth",
         })?;
         match seed {

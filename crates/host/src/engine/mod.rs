@@ -85,22 +85,22 @@ pub enum EngineError {
     #[error(transparent)]
     Params(#[from] ParamError),
     /// A device or file could not be used.
-    #[error("{doing} {}: {source}{}", .path.display(), advice(.source))]
+    #[error("{doing} {}: {cause}{}", .path.display(), advice(.cause))]
     File {
         /// What was tried, e.g. `cannot open`.
         doing: &'static str,
         /// The device or file.
         path: PathBuf,
         /// The kernel's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// Something that every client needs was refused by the kernel.
-    #[error("{doing}: {source}; {next}")]
+    #[error("{doing}: {cause}; {next}")]
     Setup {
         /// What was tried.
         doing: &'static str,
         /// The kernel's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
         /// What to do about it.
         next: &'static str,
     },

@@ -155,9 +155,9 @@ fn spawn(
         let thread = thread::Builder::new().name(format!("client-{index}"));
         match thread.spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
-            Err(source) => {
+            Err(cause) => {
                 let next = "use fewer clients, or raise the limit of processes (ulimit -u)";
-                return (threads, Err(EngineError::Setup { doing: "cannot start a client's thread", source, next }));
+                return (threads, Err(EngineError::Setup { doing: "cannot start a client's thread", cause, next }));
             }
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
         .files
         .iter()
         .map(|wanted| {
-            let failed = |source| EngineError::File { doing: "cannot open", path: wanted.path.clone(), source };
+            let failed = |cause| EngineError::File { doing: "cannot open", path: wanted.path.clone(), cause };
             let file = options.open(&wanted.path).map_err(failed)?;
             let is_device = file.metadata().map_err(failed)?.file_type().is_block_device();
             Ok(Target { file: file.into(), path: wanted.path.clone(), base: wanted.base, len: wanted.len, is_device })
@@ -54,7 +54,7 @@ pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     for target in targets.iter().filter(|target| done.insert(&target.path)) {
         let dropped = if target.is_device { flush_buffers(&target.file) } else { forget_pages(&target.file) };
         let failed =
-            |source| EngineError::File { doing: "cannot drop the cached pages of", path: target.path.clone(), source };
+            |cause| EngineError::File { doing: "cannot drop the cached pages of", path: target.path.clone(), cause };
         dropped.map_err(failed)?;
     }
     Ok(())
@@ -68,7 +68,7 @@ pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), Engine
         drop_caches(targets)?;
     }
     for target in targets.iter().filter(|target| phase == Phase::Write && !target.is_device) {
-        let failed = |source| EngineError::File { doing: "cannot empty", path: target.path.clone(), source };
+        let failed = |cause| EngineError::File { doing: "cannot empty", path: target.path.clone(), cause };
         target.file.set_len(0).map_err(failed)?;
     }
     Ok(())
@@ -92,7 +92,7 @@ fn forget_pages(file: &File) -> io::Result<()> {
 /// # Errors
 /// [`EngineError::NoSpace`] with what is needed and what is free (files made so far are removed), or any error of writing.
 pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineError> {
-    let failed = |source: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), source };
+    let failed = |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };
     let space = rustix::fs::statvfs(dir).map_err(|errno| failed(errno.into()))?;
     let free = space.f_bavail * space.f_frsize;
     let needed = sizes.iter().sum();
@@ -105,11 +105,11 @@ pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineEr
     for (number, &size) in sizes.iter().enumerate() {
         let path = dir.join(format!("{number}.data"));
         paths.push(path.clone());
-        if let Err(source) = write_file(&path, size, number as u64, &mut block) {
+        if let Err(cause) = write_file(&path, size, number as u64, &mut block) {
             paths.iter().for_each(|path| drop(std::fs::remove_file(path)));
-            return Err(match source.kind() {
+            return Err(match cause.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => no_space(),
-                _ => EngineError::File { doing: "cannot write", path, source },
+                _ => EngineError::File { doing: "cannot write", path, cause },
             });
         }
     }

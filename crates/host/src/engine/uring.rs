@@ -63,7 +63,7 @@ enum Mood {
 impl Ring {
     /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread that will use it.
     pub(super) fn new(mut buffer: Buffer, size: u32, depth: u32, target: &Target) -> Result<Ring, EngineError> {
-        let failed = |doing, next| move |source| EngineError::Setup { doing, source, next };
+        let failed = |doing, next| move |cause| EngineError::Setup { doing, cause, next };
         let ring = build(depth).map_err(failed(
             "cannot set up io_uring",
             "it needs Linux 5.11 and sysctl kernel.io_uring_disabled = 0; iodepth = 1 does without",

@@ -294,6 +294,7 @@ fn as_usage(error: Error) -> anyhow::Error {
         | Error::NoScheduler { .. }
         | Error::UnknownTunable { .. }
         | Error::Refused { .. }
+        | Error::ReadOnly { .. }
         | Error::ConsentForOther { .. } => usage(error.to_string()),
         other => other.into(),
     }

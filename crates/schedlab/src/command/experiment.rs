@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::plan::{self, Budget, Plan, TrialLength};
 use experiment::record::{End, Header, Note, Record};
-use host::{Outcome, Root};
+use host::Root;
 use jiff::Timestamp;
 
 use crate::arena::Arena;
@@ -56,7 +56,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     let progress = Progress::new(args.quiet || args.json);
     HostArena::require_root()?;
     // What belongs to a running experiment is no unclean end.
-    for outcome in host::restore_all(root)?.iter().filter(|outcome| !matches!(outcome, Outcome::Busy { .. })) {
+    for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }
     let mut arena = HostArena::open(root, &plan, args, &stop, &progress)?;

@@ -92,9 +92,11 @@ fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
-/// Every scheduler that the device offers. The device behind loop:SIZE is not made yet, so another one of its kind answers.
+/// Every scheduler that the device offers; for the device behind loop:SIZE, which is not made yet, those that it will offer.
 fn every_scheduler(root: &Root, word: &str) -> Result<Vec<String>> {
-    let word = if Target::is_temporary(word)? { "loop0" } else { word };
+    if Target::is_temporary(word)? {
+        return Ok(host::loopdev::offered_for_new_loop(root));
+    }
     let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name them with --schedulers")))?;
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));

@@ -11,8 +11,10 @@ use crate::out;
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
     let outcomes = host::restore_all(root)?;
     if args.json {
-        let rows: Vec<_> =
-            outcomes.iter().map(|o| serde_json::json!({"done": !left_undone(o), "text": o.to_string()})).collect();
+        let rows: Vec<_> = outcomes
+            .iter()
+            .map(|o| serde_json::json!({"done": o.owner_is_dead() && !left_undone(o), "text": o.to_string()}))
+            .collect();
         out::line(serde_json::to_string_pretty(&rows)?)?;
     } else if outcomes.is_empty() {
         out::line(format_args!("nothing to restore: no unclean end is in {}", root.state("journal").display()))?;
