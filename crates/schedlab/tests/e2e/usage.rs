@@ -123,10 +123,10 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
 
     let out = lab.path("out");
     let words = "--schedulers none,kyber --workload randread --blocks 2 --trial-time 100ms";
-    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_status(0);
+    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_measured();
     let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
     for flag in ["--baseline kyber", "--block x", "--metric iops"] {
         record(flag).expect_status(2).says(&["is a record", flag.split(' ').next().unwrap()]);
     }
-    record("--margin 5%").expect_status(0);
+    record("--margin 5%").expect_measured();
 }
