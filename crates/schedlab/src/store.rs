@@ -36,7 +36,9 @@ impl Store {
             .create(true)
             .open(&path)
             .with_context(|| format!("cannot make {}", path.display()))?;
-        let len = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len();
+        // Locked before it is looked at: another schedlab may just be writing its first line.
+        let mut store = Store::locked(dir, file, 0)?;
+        let len = store.file.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len();
         // An empty one is what is left when there was no room for its first line.
         if len > 0 {
             return Err(usage(format!(
@@ -44,7 +46,6 @@ impl Store {
                 dir.display()
             )));
         }
-        let mut store = Store::locked(dir, file, 0)?;
         let begun = whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())
             .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
         if let Err(error) = begun {

@@ -57,6 +57,13 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     (0..values.len()).filter(|i| distances[*i] > OUTLIER_BOUND * scaled).collect()
 }
 
+/// The value of an ascending row with a share `q` (0 to 1) of it below, between neighbours by their distance; none of an empty row.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let at = q * (sorted.len().checked_sub(1)? as f64);
+    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(low + (high - low) * at.fract())
+}
+
 fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

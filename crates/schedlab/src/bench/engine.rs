@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use experiment::stats::describe;
 use host::engine::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
 use serde::Serialize;
 
@@ -233,11 +234,8 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The value with `share` of the others below it, between neighbours by their distance.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
+    describe::quantile(sorted, share).expect("there is at least one round")
 }
 
 impl fmt::Display for Report {

@@ -8,7 +8,6 @@ use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
 use serde_json::{Value, json};
-use workload::WORKLOADS;
 
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
@@ -70,14 +69,11 @@ fn schedulers(root: &Root) -> Vec<Value> {
 }
 
 fn workloads() -> Vec<Value> {
-    WORKLOADS
-        .iter()
+    workload::describe()
+        .into_iter()
         .map(|row| {
-            let params: serde_json::Map<String, Value> = row
-                .show(&(row.defaults)())
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), Value::String(value)))
-                .collect();
+            let params: serde_json::Map<String, Value> =
+                row.params.into_iter().map(|param| (param.name.to_owned(), Value::String(param.default))).collect();
             json!({"name": row.name, "primary": row.primary, "writes": row.writes, "reaches_device": row.reaches_device,
                    "params": params, "help": row.help})
         })

@@ -11,6 +11,7 @@ pub(crate) mod latency;
 pub(crate) mod timeline;
 
 use anyhow::Context;
+use experiment::stats::describe;
 use experiment::study::Verdict;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -184,9 +185,7 @@ fn median(values: &[f64]) -> Option<f64> {
 fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
-    let at = q * (sorted.len().checked_sub(1)? as f64);
-    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    Some(low + (high - low) * at.fract())
+    describe::quantile(&sorted, q)
 }
 
 #[cfg(test)]
