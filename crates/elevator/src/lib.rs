@@ -1,11 +1,37 @@
-//! The vocabulary of I/O scheduling, and the table of the I/O schedulers that Linux has or had.
+//! The vocabulary of I/O scheduling, the schedulers themselves, and the queue around them.
 //!
 //! This is the bottom of the workspace: every arena speaks these words, so the crate has no dependencies, no clock and
 //! nothing that can fail. A user's word for a scheduler (`deadline`, `noop`, `cfq`) is understood here and nowhere else.
+//!
+//! Two tables: [`LINUX`] is what a current kernel can run; [`ELEVATORS`] is what the laboratory runs itself, on modelled
+//! disks: every scheduler that Linux ever shipped, and those of the literature. To add one, write one file in `algorithm/`
+//! and one row in `table.rs`.
 #![forbid(unsafe_code)]
 
+mod algorithm;
+mod choose;
+mod clock;
+mod decay;
+mod dispatch_list;
+mod fifo;
+mod geometry;
+mod kind;
 mod linux;
+mod queue;
+mod request;
+mod scheduler;
+mod sorted;
+mod table;
+#[cfg(test)]
+mod testing;
 mod vocabulary;
 
+pub use clock::Clock;
+pub use geometry::{Geometry, SeekCurve};
+pub use kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 pub use linux::{Family, LINUX, LinuxScheduler, Named, resolve};
+pub use queue::{Counters, Entry, Limits, Piece, Queue};
+pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};
+pub use scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search};
+pub use table::{ELEVATORS, find};
 pub use vocabulary::{Completion, Op, Request, Time};

@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A crate, and the crates of the workspace that it may use. Arrows go one way: each may use only what stands above it.
-const LAYERS: [(&str, &[&str]); 5] = [
+const LAYERS: [(&str, &[&str]); 6] = [
     ("elevator", &[]),
     ("workload", &["elevator"]),
+    ("sim", &["elevator", "workload"]),
     ("experiment", &[]),
     ("host", &["elevator", "workload"]),
-    ("schedlab", &["elevator", "workload", "experiment", "host"]),
+    ("schedlab", &["elevator", "workload", "sim", "experiment", "host"]),
 ];
 
-const PURE: [&str; 3] = ["elevator", "workload", "experiment"];
+const PURE: [&str; 4] = ["elevator", "workload", "sim", "experiment"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

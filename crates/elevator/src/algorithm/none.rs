@@ -1,0 +1,71 @@
+//! none: no scheduler. Requests go to the device in order of arrival.
+//!
+//! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. The kernel keeps a list for each CPU; a client of the
+//! laboratory is a process on a CPU of its own, so an arriving piece joins requests of its own process only.
+//! Parameters: none. Departure: lists of several CPUs are taken in order of arrival, not CPU by CPU.
+
+use std::collections::VecDeque;
+
+use crate::kind::Build;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::vocabulary::Time;
+
+/// Requests in order of arrival.
+#[derive(Debug, Default)]
+struct NoElevator {
+    list: VecDeque<BlockRequest>,
+}
+
+/// Makes one.
+pub(crate) fn build(_build: &Build) -> Box<dyn Elevator> {
+    Box::new(NoElevator::default())
+}
+
+impl NoElevator {
+    fn position(&self, request: &BlockRequest) -> usize {
+        self.list.iter().position(|held| held.tag == request.tag).expect("the request is held")
+    }
+}
+
+impl Elevator for NoElevator {
+    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+        match at {
+            InsertAt::Sorted => self.list.push_back(request),
+            InsertAt::Head => self.list.push_front(request),
+        }
+    }
+
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        self.list.pop_front()
+    }
+
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+        request.process == piece.process
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        let at = self.position(before);
+        self.list[at] = *after;
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let (old, young) = (self.position(survivor), self.position(gone));
+        self.list.swap(old, old.min(young));
+        self.list.remove(old.max(young));
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        unreachable!("none has no tunable {tunable}")
+    }
+
+    fn set(&mut self, tunable: &str, _value: u64) {
+        unreachable!("none has no tunable {tunable}")
+    }
+}

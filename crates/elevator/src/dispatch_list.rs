@@ -1,0 +1,74 @@
+//! The second stage of Linux 2.6.20's queue: what the elevator has decided to send, in the order of sending.
+//!
+//! Source: Linux 2.6.20 block/elevator.c; confirmed.
+
+use std::collections::VecDeque;
+
+use crate::request::BlockRequest;
+
+/// Requests on their way to the driver.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DispatchList {
+    list: VecDeque<BlockRequest>,
+    /// Where circular order begins: the end of what was appended or handed over last.
+    end_sector: u64,
+}
+
+impl DispatchList {
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Appends, as the deadline scheduler does.
+    pub(crate) fn add_tail(&mut self, request: BlockRequest) {
+        self.end_sector = request.end();
+        self.list.push_back(request);
+    }
+
+    /// Puts it before all others.
+    pub(crate) fn add_head(&mut self, request: BlockRequest) {
+        self.list.push_front(request);
+    }
+
+    /// Inserts in circular ascending order from the boundary: sectors at or above it first, ascending in each part.
+    pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
+        let place = |sector: u64| (sector < self.end_sector, sector);
+        let at =
+            self.list.iter().rposition(|other| place(other.sector) <= place(request.sector)).map_or(0, |at| at + 1);
+        self.list.insert(at, request);
+    }
+
+    /// The end of the last request in the list.
+    pub(crate) fn last_end(&self) -> Option<u64> {
+        self.list.back().map(BlockRequest::end)
+    }
+
+    /// Hands the head to the driver, which moves the boundary to its end.
+    pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
+        let request = self.list.pop_front()?;
+        self.end_sector = request.end();
+        Some(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::request;
+
+    #[test]
+    fn sorted_insertion_is_circular_from_the_boundary() {
+        let mut list = DispatchList::default();
+        list.add_tail(request(0, 1000));
+        list.pop();
+        for (tag, sector) in [(1, 900), (2, 3000), (3, 2000), (4, 100), (5, 1008)] {
+            list.add_sorted(request(tag, sector));
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| list.list.pop_front()).map(|request| request.sector).collect();
+        assert_eq!(order, [1008, 2000, 3000, 100, 900]);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a scheduler can be told about a disk: how sectors map to cylinders, and how long the arm takes.
+//!
+//! A kernel module would get these as parameters, so they are plain numbers. Exact positions (zones, skew, the angle) are the
+//! disk model's; a scheduler in the host cannot know them.
+
+/// Seek time by distance: `a + b·√d` up to a knee, `c + e·d` beyond, and single distances where a drive's sheet lists them.
+/// Integer arithmetic: nanoseconds in, nanoseconds out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SeekCurve {
+    /// Nanoseconds for the distances 1, 2, 3 …, which win over the curve; may be empty.
+    pub first: Vec<u64>,
+    /// The last distance of the square-root part, in cylinders.
+    pub knee: u64,
+    /// Constant of the square-root part, in nanoseconds.
+    pub a_ns: u64,
+    /// Factor of √d, in nanoseconds.
+    pub b_ns: u64,
+    /// Constant of the linear part, in nanoseconds.
+    pub c_ns: u64,
+    /// Factor of d in the linear part, in picoseconds: a modern drive moves a cylinder in tens of nanoseconds.
+    pub e_ps: u64,
+}
+
+impl SeekCurve {
+    /// Nanoseconds for a distance in cylinders; 0 for distance 0 (a published curve's constant there is an artefact: a
+    /// stream on one cylinder does not seek).
+    pub fn seek_ns(&self, distance: u64) -> u64 {
+        if distance == 0 {
+            return 0;
+        }
+        if let Some(&ns) = usize::try_from(distance - 1).ok().and_then(|at| self.first.get(at)) {
+            return ns;
+        }
+        if distance <= self.knee {
+            // b·√d = √(b²·d): one root over an integer keeps all digits.
+            let squared = u128::from(self.b_ns) * u128::from(self.b_ns) * u128::from(distance);
+            self.a_ns + squared.isqrt() as u64
+        } else {
+            self.c_ns
+                + u64::try_from(u128::from(self.e_ps) * u128::from(distance) / 1000)
+                    .expect("a seek takes hours at most")
+        }
+    }
+}
+
+/// A disk as a scheduler can be configured with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Geometry {
+    /// Cylinders; 0: the device has no arm.
+    pub cylinders: u64,
+    /// Sectors of a cylinder, on average over the zones; 0: the device has no arm.
+    pub sectors_per_cylinder: u64,
+    /// The arm.
+    pub seek: SeekCurve,
+}
+
+impl Geometry {
+    /// The cylinder of a sector, if all had the same size; 0 where there are none.
+    pub fn cylinder(&self, sector: u64) -> u64 {
+        sector.checked_div(self.sectors_per_cylinder).map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
+    }
+
+    /// Nanoseconds to move the arm between two sectors.
+    pub fn seek_between_ns(&self, from: u64, to: u64) -> u64 {
+        self.seek.seek_ns(self.cylinder(from).abs_diff(self.cylinder(to)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hp97560_curve_gives_the_published_times() {
+        let curve =
+            SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
+        let ms = |d| (curve.seek_ns(d) as f64 / 1e3).round() / 1e3;
+        let expected = [
+            (0, 0.0),
+            (1, 3.640),
+            (10, 4.505),
+            (100, 7.240),
+            (383, 11.068),
+            (384, 11.072),
+            (654, 13.232),
+            (1000, 16.0),
+        ];
+        for (d, time) in expected {
+            assert_eq!(ms(d), time, "distance {d}");
+        }
+        assert_eq!(ms(1961), 23.688);
+    }
+
+    #[test]
+    fn listed_distances_win_over_the_curve() {
+        let curve = SeekCurve { first: vec![7, 9], knee: 10, a_ns: 100, b_ns: 10, ..SeekCurve::default() };
+        assert_eq!([0, 1, 2, 4].map(|d| curve.seek_ns(d)), [0, 7, 9, 120]);
+    }
+
+    #[test]
+    fn a_device_without_an_arm_has_one_position() {
+        let geometry = Geometry::default();
+        assert_eq!((geometry.cylinder(u64::MAX), geometry.seek_between_ns(0, 1 << 40)), (0, 0));
+    }
+}

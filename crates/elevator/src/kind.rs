@@ -1,0 +1,174 @@
+//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers, laws and benchmarks.
+
+use crate::geometry::Geometry;
+use crate::scheduler::Elevator;
+
+/// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is shown: a recalled rule is
+/// never printed as the paper's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// Read in the primary source.
+    Confirmed,
+    /// Read in somebody else's account of it.
+    SecondHand,
+    /// Follows from the source by arithmetic.
+    Derived,
+    /// Recalled or reconstructed; no source could be read.
+    Recalled,
+    /// A proposal of ours that fills a gap.
+    Proposed,
+}
+
+impl Evidence {
+    /// The short mark: C, C2, D, R, P.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Evidence::Confirmed => "C",
+            Evidence::SecondHand => "C2",
+            Evidence::Derived => "D",
+            Evidence::Recalled => "R",
+            Evidence::Proposed => "P",
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Evidence::Confirmed => "confirmed in the source",
+            Evidence::SecondHand => "second-hand",
+            Evidence::Derived => "derived",
+            Evidence::Recalled => "recalled, not confirmed",
+            Evidence::Proposed => "our proposal",
+        }
+    }
+}
+
+/// Where a scheduler comes from; decides the queue around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Linux before blk-mq: a pool of nr_requests for each direction, time in jiffies.
+    LegacyLinux,
+    /// blk-mq: one pool of tags.
+    BlkMq,
+    /// Papers and textbooks; run in a queue as of blk-mq.
+    Literature,
+}
+
+impl Origin {
+    /// The word shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::LegacyLinux => "legacy Linux",
+            Origin::BlkMq => "Linux blk-mq",
+            Origin::Literature => "literature",
+        }
+    }
+}
+
+/// A tunable of an elevator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tunable {
+    /// The name; the kernel's where there is one.
+    pub name: &'static str,
+    /// The unit: `ms`, `µs`, `ns`, `KiB`, `requests`, `percent`, `switch` (0 or 1), …
+    pub unit: &'static str,
+    /// The smallest value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+    /// How sure name, meaning and default are.
+    pub evidence: Evidence,
+    /// One line of meaning; says what each value of a switch does.
+    pub help: &'static str,
+}
+
+/// What a scheduler promises. Declared in its row, tested by the laws over every row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// Whoever asks for a dispatch while requests are held gets one.
+    WorkConserving,
+    /// While it refuses to dispatch with nothing in flight, it has a timer.
+    IdlesWithTimer,
+    /// Dispatches in order of arrival.
+    ArrivalOrder,
+    /// Requests that are all there from the start are dispatched in ascending order of sectors, but for at most this many
+    /// descents per pass over them: 1 for a one-way elevator that starts in the middle.
+    Ascending {
+        /// How often the order may descend.
+        descents: u32,
+    },
+    /// As [`Promise::Ascending`], but it may sweep down as well: the order turns at most this often.
+    Sweeping {
+        /// How often the direction may change.
+        turns: u32,
+    },
+    /// No request waits longer than this many dispatches of others that arrived after it, with the default tunables and a
+    /// device that takes one request at a time.
+    PassedAtMost {
+        /// That many later arrivals go first at most.
+        requests: u64,
+    },
+    /// A synchronous request is dispatched within this time of its insertion while the device takes at most 20 ms for a
+    /// request and at most 64 requests are held, with the default tunables.
+    WaitsAtMostMs(u64),
+}
+
+/// What a scheduler is made for and with.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// Ticks a second, for schedulers that count in jiffies.
+    pub hz: u32,
+    /// Tags: how many requests can exist at once. Tags are below this number.
+    pub nr_tags: u32,
+    /// Requests that the device takes at once.
+    pub queue_depth: u32,
+    /// Whether the device has moving parts.
+    pub rotational: bool,
+    /// What is known of its arm.
+    pub geometry: Geometry,
+}
+
+impl Default for Build {
+    /// HZ 1000, 128 tags, a disk without an arm that takes one request at a time.
+    fn default() -> Build {
+        Build { hz: 1000, nr_tags: 128, queue_depth: 1, rotational: true, geometry: Geometry::default() }
+    }
+}
+
+/// A row of [`crate::ELEVATORS`]: a scheduler that the laboratory can run itself.
+pub struct ElevatorKind {
+    /// The name in plans and on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// One line for lists.
+    pub help: &'static str,
+    /// Kernel version and file, or paper.
+    pub source: &'static str,
+    /// How sure it is that this is the source's algorithm, by its weakest essential part.
+    pub evidence: Evidence,
+    /// What it promises.
+    pub promises: &'static [Promise],
+    /// Its tunables.
+    pub tunables: &'static [Tunable],
+    /// Makes one, with default tunables.
+    pub build: fn(&Build) -> Box<dyn Elevator>,
+}
+
+impl ElevatorKind {
+    /// The row of one of its tunables.
+    pub fn tunable(&self, name: &str) -> Option<&'static Tunable> {
+        self.tunables.iter().find(|tunable| tunable.name == name)
+    }
+
+    /// Whether it makes this promise.
+    pub fn promises(&self, promise: Promise) -> bool {
+        self.promises.contains(&promise)
+    }
+}
+
+impl std::fmt::Debug for ElevatorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ElevatorKind").field(&self.name).finish()
+    }
+}

@@ -1,0 +1,87 @@
+//! A request as the block layer sees it: sectors, who asks, how urgent.
+//!
+//! A client asks in bytes of its own file ([`crate::Request`]); by the time a scheduler sees the request it has an absolute
+//! position on the disk, a process behind it, and a tag. The tag is small, dense and reused, so that schedulers can keep
+//! what they know of a request in plain tables.
+
+use crate::vocabulary::{Op, Time};
+
+/// Bytes of a sector, everywhere.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// The class of an I/O priority, the most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum PrioClass {
+    /// Before everybody else.
+    RealTime,
+    /// The usual class.
+    #[default]
+    BestEffort,
+    /// Only when nobody else wants the disk.
+    Idle,
+}
+
+/// An I/O priority (ioprio): a class and a level from 0, the most urgent, to 7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority {
+    /// The class.
+    pub class: PrioClass,
+    /// The level within the class, 0 to 7.
+    pub level: u8,
+}
+
+impl Default for Priority {
+    /// Best effort, level 4: what a process has that never asked for anything else.
+    fn default() -> Priority {
+        Priority { class: PrioClass::BestEffort, level: 4 }
+    }
+}
+
+/// A request in the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRequest {
+    /// Its tag: unique among the requests that exist at one time, below the number of tags, reused afterwards.
+    pub tag: u32,
+    /// How many requests were made before it: unique for ever, ascending in order of arrival.
+    pub seq: u64,
+    /// The process (I/O context) that asks; dense, from 0.
+    pub process: u32,
+    /// Direction.
+    pub op: Op,
+    /// First sector, absolute.
+    pub sector: u64,
+    /// Length in sectors, never 0.
+    pub nr_sectors: u32,
+    /// Whether somebody waits for it: every read, and writes with the sync flag (direct I/O, fsync).
+    pub sync: bool,
+    /// Metadata of a file system.
+    pub meta: bool,
+    /// Its process's I/O priority.
+    pub priority: Priority,
+    /// When it was allocated: handed to the queue.
+    pub allocated: Time,
+    /// When its result is worthless, for real-time schedulers; None: never. Release times need no field: a request that is
+    /// not released has not been submitted.
+    pub deadline: Option<Time>,
+}
+
+impl BlockRequest {
+    /// The sector after its last one.
+    pub fn end(&self) -> u64 {
+        self.sector + u64::from(self.nr_sectors)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.nr_sectors) * SECTOR_BYTES
+    }
+}
+
+/// A request that the device has finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// The request, as it was dispatched.
+    pub request: BlockRequest,
+    /// When the device got it.
+    pub issued: Time,
+}

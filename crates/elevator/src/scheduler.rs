@@ -1,0 +1,159 @@
+//! What every I/O scheduler is: a value that is told what happened and when, and answers what to do next.
+//!
+//! An elevator owns no clock, lock, thread or file, and nothing that it does can fail. Only [`crate::Queue`] calls it. The
+//! hooks are those of the kernel's elevator interface, so that an algorithm reads like its kernel counterpart: merges are
+//! found by the queue and reported here, timers are a point in time that the caller comes back at.
+
+use std::fmt;
+
+use crate::request::{BlockRequest, Finished};
+use crate::vocabulary::{Op, Time};
+
+/// Where a request enters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InsertAt {
+    /// Where the scheduler wants it.
+    Sorted,
+    /// Before everything else: requeued requests.
+    Head,
+}
+
+/// How an arriving piece of I/O joins a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// It starts where the request ends.
+    Back,
+    /// It ends where the request starts.
+    Front,
+}
+
+/// Who looks for a request that an arriving one can join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// The queue, by its hash of ends and starts; [`Elevator::allow_merge`] has the last word.
+    Queue,
+    /// The elevator has looked itself, and found this: the tag of the request to join and how, or nothing.
+    Own(Option<(u32, Merge)>),
+}
+
+/// What a scheduler that knows its disk may ask it: the present positioning time of a request.
+///
+/// No kernel scheduler can ask this; [`crate::Geometry`] is what one could be configured with.
+pub trait Disk {
+    /// Nanoseconds of seek, settle, head switch and rotation until the first sector of this request is under the head, if
+    /// it were sent `now`. 0 for devices without a head.
+    fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64;
+}
+
+/// A device without mechanics: every position is as near as any other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoDisk;
+
+impl Disk for NoDisk {
+    fn positioning_ns(&self, _now: Time, _request: &BlockRequest) -> u64 {
+        0
+    }
+}
+
+/// What a flow (a process, until there are groups) is promised, for schedulers that share or reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Share relative to the others' weights; None: from the I/O priority.
+    pub weight: Option<u32>,
+    /// Sustained rate in bytes per second; None: nothing reserved.
+    pub rate: Option<u64>,
+    /// Bytes that may come at once above the rate.
+    pub burst: u64,
+    /// Bound on the latency of a request within rate and burst, in nanoseconds; None: no bound.
+    pub latency_ns: Option<u64>,
+}
+
+/// What idling on purpose has cost and brought since the scheduler was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Anticipation {
+    /// Waits that were begun.
+    pub started: u64,
+    /// Waits that ended with a request worth waiting for.
+    pub successes: u64,
+    /// Waits that ended by their timer.
+    pub failures: u64,
+    /// Nanoseconds waited in successful ones, from the completion before to the arrival.
+    pub success_wait_ns: u64,
+    /// Nanoseconds waited in failed ones, from the completion before to the end of the wait.
+    pub failure_wait_ns: u64,
+}
+
+/// An I/O scheduler.
+pub trait Elevator: fmt::Debug + Send {
+    /// Takes a request. It comes back from [`Elevator::dispatch`] once, or is merged away ([`Elevator::coalesced`]).
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
+
+    /// The request that the device shall get now. None while holding requests: idling on purpose, or waiting for a
+    /// completion; asking again at the same time changes nothing.
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
+
+    /// Hears that the device has finished a request.
+    fn complete(&mut self, now: Time, done: &Finished);
+
+    /// Requests held: inserted, neither dispatched nor merged away.
+    fn len(&self) -> usize;
+
+    /// Whether nothing is held.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// When to call [`Elevator::on_timer`]; it may change after any other call.
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+
+    /// The timer's time has come. The caller asks for a dispatch afterwards.
+    fn on_timer(&mut self, _now: Time) {}
+
+    /// How many of the queue's tags requests of this kind may hold together; None: all.
+    fn depth_limit(&self, _op: Op, _sync: bool) -> Option<u32> {
+        None
+    }
+
+    /// Whether this process may have a request although the pool is used up (a process that is waited for must be able to ask).
+    fn may_exceed(&self, _process: u32) -> bool {
+        false
+    }
+
+    /// Who looks for a request that `piece` can join. `piece` is not inserted yet; its tag means nothing. The queue has
+    /// checked neither direction nor size for an elevator that searches by itself: `max_sectors` bounds the sum.
+    fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
+        Search::Queue
+    }
+
+    /// Whether `piece` may join `request`, which it touches; direction and size fit.
+    fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+        true
+    }
+
+    /// A held request has grown from `before` to `after` (same tag; a front merge changes the first sector too).
+    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
+
+    /// The held request `gone` has been taken into the held request `survivor`, which it touched; `survivor` is as before and
+    /// grows by a following [`Elevator::merged`]. `gone` must not be held any more; `survivor` takes the earlier of the two
+    /// FIFO positions.
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
+
+    /// A process has ended; it will not ask again.
+    fn exited(&mut self, _now: Time, _process: u32) {}
+
+    /// A flow is promised something. Schedulers that share or reserve take it into account.
+    fn flow(&mut self, _process: u32, _spec: &FlowSpec) {}
+
+    /// The value of a tunable of this elevator's row of the table, in the unit of the row.
+    fn get(&self, tunable: &str) -> u64;
+
+    /// Sets a tunable; the value is within the row's range. What depends on it changes from the next decision on.
+    fn set(&mut self, tunable: &str, value: u64);
+
+    /// What idling on purpose has cost and brought; None for schedulers that never do.
+    fn anticipation(&self) -> Option<Anticipation> {
+        None
+    }
+}
