@@ -1,3 +1,3 @@
-//! One file for each scheduler. The table in `table.rs` names them all.
+//! One file for each scheduler. Each holds its row of the table; `table.rs` lists the rows.
 
 pub(crate) mod none;

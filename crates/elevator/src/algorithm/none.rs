@@ -6,10 +6,22 @@
 
 use std::collections::VecDeque;
 
-use crate::kind::Build;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::vocabulary::Time;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "none",
+    origin: Origin::BlkMq,
+    help: "no scheduler: order of arrival, ordering is left to the drive",
+    source: "Linux 6.12 block/blk-mq.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    tunables: &[],
+    build,
+};
 
 /// Requests in order of arrival.
 #[derive(Debug, Default)]
@@ -17,8 +29,7 @@ struct NoElevator {
     list: VecDeque<BlockRequest>,
 }
 
-/// Makes one.
-pub(crate) fn build(_build: &Build) -> Box<dyn Elevator> {
+fn build(_build: &Build) -> Box<dyn Elevator> {
     Box::new(NoElevator::default())
 }
 
