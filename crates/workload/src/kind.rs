@@ -253,6 +253,17 @@ impl WorkloadKind {
         (self.writing)(params)
     }
 
+    /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
+    /// not by buffered writes ([`WorkloadKind::flushes_at_end`]).
+    pub fn warms_up_with(&self, params: &Params) -> bool {
+        self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
+    }
+
+    /// Whether clients flush what they wrote inside the measured time.
+    pub fn flushes_at_end(&self, params: &Params) -> bool {
+        !params.direct && self.writes_with(params)
+    }
+
     /// The largest request in bytes.
     pub fn max_request(&self, params: &Params) -> u32 {
         self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")

@@ -4,6 +4,8 @@
 //! the same client drives a real disk, a simulated one, or a kernel in virtual time, and one seed gives one sequence of
 //! steps everywhere. Whatever executes the steps lives elsewhere (on a real machine: the load engine of crate `host`).
 //!
+//! What clients showed is reported by the same definitions everywhere too: [`Measured`] and [`metrics`].
+//!
 //! Adding a workload takes its own file and one row of [`WORKLOADS`]; parsing, help, checks, lists and the laws in
 //! `tests/` follow from the row.
 #![forbid(unsafe_code)]
@@ -13,6 +15,7 @@ mod dss;
 mod hdparm;
 mod iozone;
 mod kind;
+mod measure;
 mod mixed;
 mod params;
 mod random;
@@ -23,6 +26,9 @@ mod unit;
 
 pub use client::{Client, Step};
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
+pub use measure::{
+    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+};
 pub use params::{PARAMS, Param, ParamError, Params, Phase};
 pub use table::{WORKLOADS, describe, find};
 pub use unit::{parse_duration_ns, parse_size, show_duration, show_size};

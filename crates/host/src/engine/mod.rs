@@ -14,8 +14,6 @@
 //! account; otherwise the figure would be that of memory.
 
 mod buffer;
-mod measured;
-mod metrics;
 mod pass;
 mod sync;
 mod tally;
@@ -28,9 +26,10 @@ use std::time::{Duration, Instant};
 
 use workload::{ParamError, Params, WorkloadKind};
 
-pub use measured::{ClientTotals, Issued, Measured, OpTotals};
-pub use metrics::{Curve, METRIC_NAMES, PERCENTILES, latency_curves, metrics, needed_for};
 pub use target::prepare_files;
+pub use workload::{
+    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+};
 
 /// How long a device may stay silent before it is given up, unless a drive says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -69,12 +68,12 @@ impl Drive {
     /// Whether the warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
     /// not by buffered writes.
     pub fn has_warmup(&self) -> bool {
-        self.kind.warms_up && self.params.amount.is_none() && !self.flushes_at_end()
+        self.kind.warms_up_with(&self.params)
     }
 
     /// Whether clients flush what they wrote inside the measured time.
     pub fn flushes_at_end(&self) -> bool {
-        !self.params.direct && self.kind.writes_with(&self.params)
+        self.kind.flushes_at_end(&self.params)
     }
 }
 
@@ -196,7 +195,7 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
             measured.interrupted = rehearsal.interrupted;
         }
         let start = Instant::now();
-        while !measured.must_stop() && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
+        while !must_stop(&measured) && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
             target::start_pass(drive, &targets)?;
             let left = drive.duration.saturating_sub(start.elapsed());
             measured.add_pass(pass::run(drive, &targets, Duration::ZERO, left, stop)?);
@@ -206,4 +205,12 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
         measured = pass::run(drive, &targets, warmup, drive.duration, stop)?;
     }
     Ok(measured)
+}
+
+/// Whether going on makes no sense.
+fn must_stop(measured: &Measured) -> bool {
+    measured.interrupted
+        || measured.vanished.is_some()
+        || measured.no_space.is_some()
+        || measured.errors >= tally::MAX_ERRORS
 }

@@ -13,10 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use workload::{Client, Params, Seat, WorkloadKind};
+use workload::{Client, Measured, Params, Seat, WorkloadKind};
 
 use super::buffer::Buffer;
-use super::measured::Measured;
 use super::tally::Tally;
 use super::target::Target;
 use super::uring::Ring;

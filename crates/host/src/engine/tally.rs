@@ -8,7 +8,7 @@ use std::path::Path;
 use elevator::{Op, Request};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::measured::{ClientTotals, Issued, OpTotals};
+use workload::{ClientTotals, Issued, OpTotals};
 
 /// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
@@ -102,11 +102,7 @@ impl Tally {
             }
         };
         if completed >= self.open_ns && completed <= self.close_ns {
-            let latency = completed - submitted;
-            totals.count += 1;
-            totals.bytes += bytes;
-            totals.latency_sum_ns += latency;
-            totals.latency.saturating_record(latency);
+            totals.record(bytes, completed - submitted);
         }
     }
 

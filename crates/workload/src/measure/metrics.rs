@@ -1,7 +1,7 @@
 //! From totals to metrics and latency curves.
 //!
 //! The names are a contract with records and reports and stand here once. MB is 10⁶ bytes. A metric that has no evidence (no
-//! read, no time) is absent rather than 0.
+//! read, no time, no processor) is absent rather than 0.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub fn needed_for(percentile: f64) -> u64 {
     (1000.0 / (100.0 - percentile) - 1e-6).ceil() as u64
 }
 
-/// The metrics of a drive. Percentiles are always there when there is a request; whether there are enough of them for a
+/// The metrics of what was measured. Percentiles are always there when there is a request; whether there are enough of them for a
 /// percentile to mean something is [`needed_for`]'s matter.
 pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
@@ -69,7 +69,9 @@ pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     put("latency_p50_us", percentile_us(&all, 50.0));
     put("latency_p99_us", percentile_us(&all, 99.0));
     put("latency_p999_us", percentile_us(&all, 99.9));
-    put("cpu_us_per_io", measured.cpu_ns as f64 / 1e3 / all.count as f64);
+    if measured.cpu_ns > 0 {
+        put("cpu_us_per_io", measured.cpu_ns as f64 / 1e3 / all.count as f64);
+    }
     if reads.count > 0 {
         put("read_mb_per_s", reads.bytes as f64 / seconds / 1e6);
         put("read_iops", reads.count as f64 / seconds);
@@ -85,7 +87,7 @@ pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     found
 }
 
-/// The latency curves of a drive: of all requests, and of reads and writes where there are both.
+/// The latency curves of what was measured: of all requests, and of reads and writes where there are both.
 pub fn latency_curves(measured: &Measured) -> Vec<Curve> {
     let kinds = [("read", &measured.reads), ("write", &measured.writes)];
     let present: Vec<_> = kinds.into_iter().filter(|(_, totals)| totals.count > 0).collect();

@@ -1,4 +1,4 @@
-//! What a drive showed: totals of the window, of each client, and of everything that was issued.
+//! What clients showed: totals of the window, of each client, and of everything that was issued.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 /// Longest latency that is told apart from longer ones: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The result of a drive.
+/// The result of running clients, on a real machine or a simulated one.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Length of the window in nanoseconds: up to its planned end, or to the end of the last client if all ended by themselves;
@@ -25,13 +25,13 @@ pub struct Measured {
     pub issued: Issued,
     /// Processor time of the clients in the window, user and system, in nanoseconds; where a client uses io_uring, of the whole
     /// process, because io_uring's workers are threads of it. What the kernel does elsewhere (interrupts, a loop device's
-    /// thread) is not in it.
+    /// thread) is not in it. 0 where there is no processor, as in the simulator.
     pub cpu_ns: u64,
     /// Passes that were measured; 1 for workloads without passes.
     pub passes: u32,
     /// Sum over clients of each one's own bytes per second, mean over whole passes; for pass-based workloads only.
     pub sum_of_rates: Option<f64>,
-    /// Requests that failed, at any time during the drive.
+    /// Requests that failed, at any time.
     pub errors: u64,
     /// The first error, in words.
     pub first_error: Option<String>,
@@ -41,8 +41,8 @@ pub struct Measured {
     pub no_space: Option<String>,
     /// Whether the stop flag ended it early.
     pub interrupted: bool,
-    /// The sum of the passes' rates and how many there are, for the mean.
-    pub(super) pass_rates: (f64, u32),
+    /// The sum of the whole passes' rates and how many there are, for the mean; kept by [`Measured::add_rates`].
+    pub pass_rates: (f64, u32),
 }
 
 impl Measured {
@@ -51,39 +51,36 @@ impl Measured {
         self.reads.count + self.writes.count
     }
 
-    /// Whether going on makes no sense.
-    pub(super) fn must_stop(&self) -> bool {
-        self.interrupted
-            || self.vanished.is_some()
-            || self.no_space.is_some()
-            || self.errors >= super::tally::MAX_ERRORS
-    }
-
-    /// Adds one more pass. `sum_of_rates` is the mean over whole passes; one that was cut by the end of the time counts only
-    /// where there is no whole one.
-    pub(super) fn add_pass(&mut self, pass: Measured) {
+    /// Adds one more pass.
+    pub fn add_pass(&mut self, pass: Measured) {
         self.window_ns += pass.window_ns;
         self.reads.add(&pass.reads);
         self.writes.add(&pass.writes);
         self.syncs += pass.syncs;
         self.issued.add(&pass.issued);
         self.cpu_ns += pass.cpu_ns;
-        self.passes += 1;
         self.errors += pass.errors;
         self.first_error = self.first_error.take().or(pass.first_error);
         self.vanished = self.vanished.take().or(pass.vanished);
         self.no_space = self.no_space.take().or(pass.no_space);
         self.interrupted |= pass.interrupted;
-        let rate: f64 = pass.clients.iter().map(ClientTotals::bytes_per_s).sum();
-        if pass.clients.iter().any(|client| client.finished) {
+        self.add_rates(pass.clients);
+    }
+
+    /// Counts one more pass, of which only the clients' parts are new. `sum_of_rates` is the mean over whole passes; one that was
+    /// cut by the end of the time counts only where there is no whole one.
+    pub fn add_rates(&mut self, clients: Vec<ClientTotals>) {
+        self.passes += 1;
+        let rate: f64 = clients.iter().map(ClientTotals::bytes_per_s).sum();
+        if clients.iter().any(|client| client.finished) {
             self.pass_rates = (self.pass_rates.0 + rate, self.pass_rates.1 + 1);
         }
         let (sum, n) = self.pass_rates;
         self.sum_of_rates = Some(if n > 0 { sum / f64::from(n) } else { rate });
         if self.clients.is_empty() {
-            self.clients = pass.clients;
+            self.clients = clients;
         } else {
-            self.clients.iter_mut().zip(&pass.clients).for_each(|(sum, one)| sum.add(one));
+            self.clients.iter_mut().zip(&clients).for_each(|(sum, one)| sum.add(one));
         }
     }
 }
@@ -104,6 +101,15 @@ pub struct OpTotals {
 }
 
 impl OpTotals {
+    /// One more request of `bytes` that took `latency_ns`.
+    #[inline]
+    pub fn record(&mut self, bytes: u64, latency_ns: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.latency_sum_ns += latency_ns;
+        self.latency.saturating_record(latency_ns);
+    }
+
     /// Adds others.
     pub fn add(&mut self, other: &OpTotals) {
         self.count += other.count;
