@@ -6,9 +6,12 @@
 #![forbid(unsafe_code)]
 
 pub mod device;
+mod engine;
+mod random;
 mod trace;
 mod trial;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
+pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
-pub use trial::{Outcome, SimError, Trial, run};
+pub use trial::{Member, Outcome, SimError, Trial, run, run_members};

@@ -1,9 +1,12 @@
 //! One simulated trial: what is joined with what, and what came of it.
 
-use elevator::{Anticipation, Counters, ElevatorKind};
-use workload::{ParamError, Params, WorkloadKind};
+use std::fmt;
+
+use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Queue, SECTOR_BYTES};
+use workload::{Client, ClientTotals, Measured, ParamError, Params, Seat, WorkloadKind};
 
 use crate::device::{DeviceError, DeviceModel, DeviceStats};
+use crate::engine::{Engine, Rules, between, jain};
 use crate::trace::Observer;
 
 /// A trial: one scheduler with its tunables, one device, one workload, one seed.
@@ -32,21 +35,81 @@ pub struct Trial {
     /// The measured window, in nanoseconds.
     pub duration_ns: u64,
     /// From the completion of a request to the earliest next one of the same client: interrupt, wake-up, system call; in
-    /// nanoseconds.
+    /// nanoseconds, taken as 1 at least (a client that needs no time on a device that needs none would never end).
     pub turnaround_ns: u64,
+}
+
+/// A client of a trial that its caller has made: a program, its place, and how much it may have open.
+pub struct Member {
+    /// What it does.
+    pub program: Box<dyn Client + Send>,
+    /// First byte of its region on the device.
+    pub base: u64,
+    /// Requests that it may have open at once; at least 1. One that thinks between requests and has always room is an open loop.
+    pub iodepth: u32,
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("base", &self.base).field("iodepth", &self.iodepth).finish_non_exhaustive()
+    }
 }
 
 /// What a trial showed.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Length of the measured window in nanoseconds.
+    /// Length of the measured window in nanoseconds; of passes: their sum.
     pub window_ns: u64,
+    /// What the clients showed, by the definitions that hold in every arena.
+    pub measured: Measured,
+    /// Jain's index over the clients' own rates: 1 if all got the same, 1/n if one got everything. None for fewer than two clients,
+    /// or if nobody got anything. Clients that want different things are unequal by themselves.
+    pub jain_fairness: Option<f64>,
+    /// The longest time that a piece waited from being handed over to its completion. One that is still open when the window closes
+    /// counts with what it has waited by then, so that a starved request shows.
+    pub longest_wait_ns: u64,
+    /// Nanoseconds of the window in which the device had a command. With `idle_ns` it is the whole window.
+    pub busy_ns: u64,
+    /// Nanoseconds of the window in which the device had none.
+    pub idle_ns: u64,
+    /// The part of `idle_ns` in which requests were held: the scheduler idled on purpose, which is what it cost. What the study of
+    /// WPCAS calls by a like name is something else: [`Outcome::false_idle_per_wait_ns`].
+    pub deceptive_idle_ns: u64,
+    /// Mean distance from the end of a request to the start of the next one sent to the device, in sectors, in the window.
+    pub mean_seek_sectors: Option<f64>,
+    /// Mean cylinders of a movement of the arm in the window; None where it did not move.
+    pub mean_seek_cylinders: Option<f64>,
     /// What the queue counted, warm-up and aftermath included.
     pub queue: Counters,
     /// What the device did, warm-up and aftermath included.
     pub device: DeviceStats,
     /// What idling on purpose cost and brought in the window; None for schedulers that never do.
     pub anticipation: Option<Anticipation>,
+}
+
+impl Outcome {
+    /// The share of the window in which the device had a command, 0 to 1.
+    pub fn busy_share(&self) -> f64 {
+        share(self.busy_ns, self.busy_ns + self.idle_ns)
+    }
+
+    /// The share of the window in which the device had none.
+    pub fn idle_share(&self) -> f64 {
+        share(self.idle_ns, self.busy_ns + self.idle_ns)
+    }
+
+    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per anticipation that ended. None without one.
+    pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
+        let seen = self.anticipation?;
+        per(seen.failure_wait_ns, seen.successes + seen.failures)
+    }
+
+    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what two of its three printed
+    /// numbers are. None without a success.
+    pub fn false_idle_per_success_ns(&self) -> Option<f64> {
+        let seen = self.anticipation?;
+        per(seen.failure_wait_ns, seen.successes)
+    }
 }
 
 /// Why a trial cannot be simulated.
@@ -63,10 +126,120 @@ pub enum SimError {
     Interrupted,
 }
 
-/// Simulates a trial. `stop` is asked now and then whether to give up.
+/// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give up.
+///
+/// A workload that has passes is repeated until the duration is used up, after one uncounted pass where its phase needs one; the
+/// last pass is cut. Others run once: warm-up where it has a meaning, then the window. What is open when the window closes is
+/// waited for and does not count.
 ///
 /// # Errors
 /// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
-pub fn run(_trial: Trial, _observer: &mut dyn Observer, _stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
-    Err(SimError::Interrupted)
+pub fn run<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+    let (kind, params, seed) = (trial.workload, trial.params, trial.seed);
+    let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
+    let count = extents.len() as u32;
+    let members = || {
+        (0..count)
+            .zip(&extents)
+            .map(|(index, extent)| Member {
+                program: kind.client(&params, Seat { index, count, len: extent.len, seed }),
+                base: extent.base,
+                iodepth: kind.iodepth(&params, index),
+            })
+            .collect()
+    };
+    let (warmup_ns, duration_ns) = (trial.warmup_ns, trial.duration_ns);
+    let mut engine = machine(trial, observer);
+    if !kind.pass_based {
+        let warmup_ns = if kind.warms_up_with(&params) { warmup_ns } else { 0 };
+        engine.pass(members(), (warmup_ns, duration_ns), true, stop)?;
+        return Ok(outcome(engine));
+    }
+    if params.phase.repeats_a_pass() {
+        engine.pass(members(), (0, duration_ns), false, stop)?;
+    }
+    let start = engine.now;
+    while engine.now - start < duration_ns {
+        let left = duration_ns - (engine.now - start);
+        engine.pass(members(), (0, left), true, stop)?;
+    }
+    Ok(outcome(engine))
+}
+
+/// Simulates a trial with clients of the caller's, once: replayed traces, arrivals of a law. Of the workload's row and parameters
+/// only what concerns the way of I/O is used (direct or buffered, flushing, warm-up).
+///
+/// # Errors
+/// As [`run`].
+pub fn run_members<O: Observer + ?Sized>(
+    trial: Trial,
+    members: Vec<Member>,
+    observer: &mut O,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SimError> {
+    let warmup_ns = if trial.workload.warms_up_with(&trial.params) { trial.warmup_ns } else { 0 };
+    let duration_ns = trial.duration_ns;
+    let mut engine = machine(trial, observer);
+    engine.pass(members, (warmup_ns, duration_ns), true, stop)?;
+    Ok(outcome(engine))
+}
+
+/// Queue and device of a trial, as the scheduler's kernel would set them up.
+fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
+    let Trial { elevator: kind, workload, params, device, .. } = trial;
+    let queue_depth = trial.queue_depth.unwrap_or(u32::MAX).clamp(1, device.queue_depth());
+    let usual = Limits::usual(kind, queue_depth);
+    let limits = Limits { nr_requests: trial.nr_requests.unwrap_or(usual.nr_requests), ..usual };
+    let geometry = device.geometry();
+    let build = Build { hz: trial.hz, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
+    let mut queue = Queue::new(kind, &build, limits);
+    for (name, value) in &trial.tunables {
+        let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
+        assert!((row.min..=row.max).contains(value), "{name} = {value}: {} to {} are possible", row.min, row.max);
+        queue.elevator_mut().set(name, *value);
+    }
+    let rules = Rules {
+        elevator: kind.name,
+        workload: workload.name,
+        seed: trial.seed,
+        turnaround_ns: trial.turnaround_ns.max(1),
+        reaches_device: workload.reaches_device,
+        buffered: !params.direct,
+        flushes_at_end: workload.flushes_at_end(&params),
+        first_stops_all: workload.pass_based,
+        promises: kind.promises,
+    };
+    Engine::new(rules, queue, device, observer)
+}
+
+fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
+    let end = engine.mark();
+    let (ledger, measured) = (engine.ledger, engine.measured);
+    let at_close = engine.at_close.unwrap_or(end);
+    let at_open = ledger.at_open.unwrap_or(at_close);
+    let rates: Vec<f64> = measured.clients.iter().map(ClientTotals::bytes_per_s).collect();
+    let anticipation = at_open.anticipation.zip(at_close.anticipation);
+    let (before, after) = (at_open.device, at_close.device);
+    Outcome {
+        window_ns: measured.window_ns,
+        jain_fairness: jain(&rates),
+        measured,
+        longest_wait_ns: ledger.longest_wait_ns,
+        busy_ns: ledger.busy_ns,
+        idle_ns: ledger.idle_holding_ns + ledger.idle_empty_ns,
+        deceptive_idle_ns: ledger.idle_holding_ns,
+        mean_seek_sectors: ledger.mean_seek_sectors(),
+        mean_seek_cylinders: per(after.seek_cylinders - before.seek_cylinders, after.seeks - before.seeks),
+        queue: *engine.queue.counters(),
+        device: end.device,
+        anticipation: anticipation.map(|(before, after)| between(&before, &after)),
+    }
+}
+
+fn per(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

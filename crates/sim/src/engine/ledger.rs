@@ -1,0 +1,162 @@
+//! What is counted while a trial runs: integrals over time, and the differences between the opening and the end of the window.
+
+use elevator::{Anticipation, BlockRequest, Time};
+
+use crate::device::DeviceStats;
+
+/// What the machine is doing, constant from one event to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State {
+    /// Pieces that were handed over and are not done.
+    pub(crate) pieces: u64,
+    /// Whether the device has a command.
+    pub(crate) busy: bool,
+    /// Whether the queue holds requests, or pieces wait for one.
+    pub(crate) holding: bool,
+}
+
+/// The counters of a device and a scheduler at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    /// The device's.
+    pub(crate) device: DeviceStats,
+    /// The scheduler's; None for one that never idles.
+    pub(crate) anticipation: Option<Anticipation>,
+}
+
+/// Integrals and marks of a trial.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// When the window of this pass opens, and when it closes at the latest; MAX for both: no window.
+    open: Time,
+    close: Time,
+    /// Nanoseconds of the windows in which the device had a command.
+    pub(crate) busy_ns: u64,
+    /// Nanoseconds of the windows in which it had none although requests were held.
+    pub(crate) idle_holding_ns: u64,
+    /// Nanoseconds of the windows in which it had none and none was held.
+    pub(crate) idle_empty_ns: u64,
+    /// Nanoseconds that pieces spent in the system, by integrating their number over time; of the whole trial.
+    pub(crate) piece_time: u128,
+    /// The same, by adding up the latency of each.
+    pub(crate) latency_sum: u128,
+    /// The longest wait in the windows: see [`crate::Outcome::longest_wait_ns`].
+    pub(crate) longest_wait_ns: u64,
+    /// Sectors between the end of a request and the start of the next one, in the windows.
+    seek_sectors: u128,
+    seeks: u64,
+    /// Where the last request ended.
+    last_end: Option<u64>,
+    /// When the first window opened.
+    pub(crate) at_open: Option<Mark>,
+}
+
+impl Ledger {
+    /// A pass begins, whose window is this; None: it is not measured.
+    pub(crate) fn begin(&mut self, window: Option<(Time, Time)>) {
+        let never = Time::from_ns(u64::MAX);
+        (self.open, self.close) = window.unwrap_or((never, never));
+    }
+
+    /// Whether the next event is the first one in a window.
+    pub(crate) fn opens(&self, next: Time) -> bool {
+        self.at_open.is_none() && next >= self.open && self.open < self.close
+    }
+
+    /// Time goes on from `from` to `to`, while the state was this.
+    #[inline]
+    pub(crate) fn pass(&mut self, from: Time, to: Time, state: State) {
+        self.piece_time += u128::from(state.pieces) * u128::from(to - from);
+        let inside = to.min(self.close).as_ns().saturating_sub(from.max(self.open).as_ns());
+        match state {
+            State { busy: true, .. } => self.busy_ns += inside,
+            State { holding: true, .. } => self.idle_holding_ns += inside,
+            _ => self.idle_empty_ns += inside,
+        }
+    }
+
+    /// A piece is done.
+    #[inline]
+    pub(crate) fn done(&mut self, submitted: Time, now: Time) {
+        self.latency_sum += u128::from(now - submitted);
+        if now >= self.open {
+            let seen = now.min(self.close).as_ns().saturating_sub(submitted.as_ns());
+            self.longest_wait_ns = self.longest_wait_ns.max(seen);
+        }
+    }
+
+    /// The device gets a request.
+    #[inline]
+    pub(crate) fn issued(&mut self, now: Time, request: &BlockRequest) {
+        if let Some(last) = self.last_end
+            && now >= self.open
+            && now <= self.close
+        {
+            self.seek_sectors += u128::from(last.abs_diff(request.sector));
+            self.seeks += 1;
+        }
+        self.last_end = Some(request.end());
+    }
+
+    /// Mean sectors from the end of a request to the start of the next.
+    pub(crate) fn mean_seek_sectors(&self) -> Option<f64> {
+        (self.seeks > 0).then(|| self.seek_sectors as f64 / self.seeks as f64)
+    }
+}
+
+/// What idling has cost and brought between two moments.
+pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipation {
+    Anticipation {
+        started: after.started - before.started,
+        successes: after.successes - before.successes,
+        failures: after.failures - before.failures,
+        success_wait_ns: after.success_wait_ns - before.success_wait_ns,
+        failure_wait_ns: after.failure_wait_ns - before.failure_wait_ns,
+    }
+}
+
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than two, or if nobody has
+/// anything.
+pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_for_equals_and_one_nth_for_one_who_takes_all() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[0.0, 8.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!((jain(&[1.0]), jain(&[0.0, 0.0]), jain(&[])), (None, None, None));
+    }
+
+    #[test]
+    fn only_time_inside_the_window_is_counted() {
+        let at = Time::from_ns;
+        let mut ledger = Ledger::default();
+        ledger.begin(Some((at(100), at(200))));
+        let state = |busy, holding| State { pieces: 2, busy, holding };
+        ledger.pass(at(0), at(110), state(true, true));
+        ledger.pass(at(110), at(130), state(false, true));
+        ledger.pass(at(130), at(160), state(false, false));
+        ledger.pass(at(160), at(300), state(true, false));
+        ledger.pass(at(300), at(400), state(false, true));
+        assert_eq!((ledger.busy_ns, ledger.idle_holding_ns, ledger.idle_empty_ns), (50, 20, 30));
+        assert_eq!(ledger.piece_time, 800);
+    }
+
+    #[test]
+    fn a_piece_that_is_starved_beyond_the_window_counts_with_what_it_has_waited_by_then() {
+        let at = Time::from_ns;
+        let mut ledger = Ledger::default();
+        ledger.begin(Some((at(100), at(200))));
+        for (submitted, done, longest) in [(0, 99, 0), (150, 190, 40), (120, 900, 80), (250, 900, 80)] {
+            ledger.done(at(submitted), at(done));
+            assert_eq!(ledger.longest_wait_ns, longest);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The event loop: clients × queue × device in virtual time.
+//!
+//! Three things can make something happen: the device (its next event), the scheduler (its timer), and the clients (their
+//! wake-ups). The loop goes to the earliest of them. At one instant the order is fixed: the device's completions, of which the
+//! scheduler hears; a dispatch is offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come,
+//! one after another, each followed by an offer. So a synchronous reader's next request arrives after the device has been
+//! offered something else: that is what makes its idleness deceptive.
+//!
+//! Nothing is allocated for a request: tables grow to the number of pieces that are open at once and stay.
+//!
+//! While it runs it checks: time never goes back; every piece is done once; the device never has more than it takes; with
+//! nothing at the device, a scheduler that holds requests has promised that it may, and has a timer if it promised one; at the
+//! end nothing is left, and the time that pieces spent in the system is the sum of their latencies to the nanosecond
+//! (Little's law). A violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
+
+mod client;
+mod ledger;
+mod slots;
+mod wakes;
+
+use std::collections::VecDeque;
+
+use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
+use workload::Measured;
+
+use crate::device::{Command, DeviceModel};
+use crate::trace::{Event, EventKind, Observer};
+use crate::trial::{Member, SimError};
+
+use client::{Mood, Seated};
+use ledger::{Ledger, Mark, State};
+pub(crate) use ledger::{between, jain};
+use slots::Slots;
+use wakes::Wakes;
+
+/// Tags of flushes begin here, one for each client: above those of all requests.
+const FLUSH_TAGS: u32 = 1 << 20;
+/// How often the loop may turn without time going on. A closed loop turns a few times for each open piece, of which there are 65,536
+/// at most.
+const STANDSTILL: u32 = 10_000_000;
+/// The caller is asked whether to stop once in so many turns of the loop.
+const STOP_EVERY: u32 = 1 << 14;
+
+/// What does not change during a trial.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// For messages.
+    pub(crate) elevator: &'static str,
+    pub(crate) workload: &'static str,
+    pub(crate) seed: u64,
+    /// From a completion to the client's next step; at least 1, so that no closed loop stands still.
+    pub(crate) turnaround_ns: u64,
+    /// Whether I/O reaches the device at all.
+    pub(crate) reaches_device: bool,
+    /// Whether writes go to memory first.
+    pub(crate) buffered: bool,
+    /// Whether clients flush what they wrote before they end.
+    pub(crate) flushes_at_end: bool,
+    /// Whether the first client that has done its work stops the others.
+    pub(crate) first_stops_all: bool,
+    /// What the scheduler promised.
+    pub(crate) promises: &'static [Promise],
+}
+
+/// Everything that a trial consists of, at one moment.
+pub(crate) struct Engine<'a, O: Observer + ?Sized> {
+    rules: Rules,
+    observer: &'a mut O,
+    pub(crate) queue: Queue,
+    pub(crate) device: Box<dyn DeviceModel>,
+    device_depth: u32,
+    /// Commands that the device has, flushes included.
+    in_device: u32,
+    /// Flushes that wait until the device takes another command.
+    flushes: VecDeque<u32>,
+    clients: Vec<Seated>,
+    /// Clients that have not ended.
+    live: u32,
+    wakes: Wakes,
+    slots: Slots,
+    pub(crate) now: Time,
+    /// The window of this pass: a request counts if it completes from `open` to `close`.
+    open: Time,
+    close: Time,
+    /// Whether somebody has finished and the others must end.
+    stopping: bool,
+    pub(crate) ledger: Ledger,
+    /// The counters when the last window closed.
+    pub(crate) at_close: Option<Mark>,
+    pub(crate) measured: Measured,
+    turns: u32,
+    turns_at_this_time: u32,
+    done_tags: Vec<u32>,
+    done_pieces: Vec<u64>,
+    entered: Vec<Entry>,
+}
+
+impl<'a, O: Observer + ?Sized> Engine<'a, O> {
+    /// A machine at time 0, without clients.
+    pub(crate) fn new(rules: Rules, queue: Queue, device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
+        assert!(queue.limits().nr_requests <= FLUSH_TAGS / 4, "tags of requests stay below those of flushes");
+        Engine {
+            rules,
+            observer,
+            queue,
+            device_depth: device.queue_depth(),
+            device,
+            in_device: 0,
+            flushes: VecDeque::new(),
+            clients: Vec::new(),
+            live: 0,
+            wakes: Wakes::default(),
+            slots: Slots::default(),
+            now: Time::ZERO,
+            open: Time::ZERO,
+            close: Time::ZERO,
+            stopping: false,
+            ledger: Ledger::default(),
+            at_close: None,
+            measured: Measured::default(),
+            turns: 0,
+            turns_at_this_time: 0,
+            done_tags: Vec::new(),
+            done_pieces: Vec::new(),
+            entered: Vec::new(),
+        }
+    }
+
+    /// Runs clients once, from now on: `warmup_ns` before the window opens, at most `duration_ns` until it closes, and until
+    /// everything that they began has ended. `counts`: whether it is measured or only happens.
+    pub(crate) fn pass(
+        &mut self,
+        members: Vec<Member>,
+        (warmup_ns, duration_ns): (u64, u64),
+        counts: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), SimError> {
+        let start = self.now;
+        let opens = start + warmup_ns;
+        self.close = opens + duration_ns;
+        self.open = if counts { opens } else { Time::from_ns(u64::MAX) };
+        let window_end = if self.rules.flushes_at_end { Time::from_ns(u64::MAX) } else { self.close };
+        self.ledger.begin(counts.then_some((opens, window_end)));
+        self.stopping = false;
+        self.live = members.len() as u32;
+        self.clients = members.into_iter().map(|member| Seated::new(member, start)).collect();
+        self.wakes.clear();
+        for client in 0..self.live {
+            self.wake_at(client, start);
+        }
+        while self.live > 0 {
+            self.turns = self.turns.wrapping_add(1);
+            if self.turns.is_multiple_of(STOP_EVERY) && stop() {
+                return Err(SimError::Interrupted);
+            }
+            self.turn();
+        }
+        self.check_drained();
+        if counts {
+            self.sum_up(opens);
+        }
+        Ok(())
+    }
+
+    /// Goes to the next time at which something happens, and lets it happen.
+    fn turn(&mut self) {
+        let timer = self.queue.next_timer();
+        let device = self.device.next_event();
+        let next = [timer, device, self.wakes.next()].into_iter().flatten().min();
+        self.go_to(next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")));
+        let now = self.now;
+        if device.is_some_and(|at| at <= now) {
+            self.completions();
+            self.offer();
+        }
+        if timer.is_some() && self.queue.next_timer().is_some_and(|at| at <= now) {
+            self.observe(EventKind::Timer, None, None, None, 0, 0);
+            self.queue.on_timer(now);
+            self.offer();
+        }
+        while let Some((client, wake)) = self.wakes.pop(now) {
+            if self.clients[client as usize].wake == wake {
+                self.woken(client);
+                self.offer();
+            }
+        }
+    }
+
+    /// Time goes on.
+    fn go_to(&mut self, next: Time) {
+        if next <= self.now {
+            assert!(next == self.now, "time never goes back: from {} to {} ns", self.now.as_ns(), next.as_ns());
+            self.turns_at_this_time += 1;
+            if self.turns_at_this_time == STANDSTILL {
+                self.broken("time stands still");
+            }
+            return;
+        }
+        self.turns_at_this_time = 0;
+        if self.ledger.opens(next) {
+            self.ledger.at_open = Some(self.mark());
+        }
+        if next > self.close && self.now <= self.close {
+            self.at_close = Some(self.mark());
+        }
+        let busy = self.in_device > 0;
+        let holding = !busy && self.queue.held() + self.queue.waiting() > 0;
+        self.ledger.pass(self.now, next, State { pieces: self.slots.used(), busy, holding });
+        self.now = next;
+    }
+
+    /// The device's events of this instant; queue, elevator and clients hear what is done.
+    fn completions(&mut self) {
+        let now = self.now;
+        let mut tags = std::mem::take(&mut self.done_tags);
+        self.device.advance(now, &mut tags);
+        for tag in tags.drain(..) {
+            assert!(self.in_device > 0, "the device has completed tag {tag}, which it does not have");
+            self.in_device -= 1;
+            if tag >= FLUSH_TAGS {
+                self.flushed(tag - FLUSH_TAGS);
+            } else {
+                self.completed(tag);
+            }
+        }
+        self.done_tags = tags;
+    }
+
+    /// A request is done, and with it perhaps pieces.
+    fn completed(&mut self, tag: u32) {
+        let now = self.now;
+        let mut pieces = std::mem::take(&mut self.done_pieces);
+        // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is told first.
+        let entered = &mut self.entered;
+        let finished = self.queue.complete(now, tag, &mut pieces, &mut |entry| entered.push(entry));
+        self.observe_request(EventKind::Complete, &finished.request);
+        self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
+        for piece in pieces.drain(..) {
+            self.piece_done(piece as u32);
+        }
+        self.done_pieces = pieces;
+    }
+
+    /// Gives the device what it takes: flushes first, which no scheduler sees, then what the elevator gives.
+    fn offer(&mut self) {
+        let now = self.now;
+        while self.in_device < self.device_depth {
+            if let Some(client) = self.flushes.pop_front() {
+                self.observe(EventKind::Flush, Some(client), None, None, 0, 0);
+                self.device.submit(now, Command::Flush { tag: FLUSH_TAGS + client });
+                self.in_device += 1;
+                continue;
+            }
+            let Some(request) = self.queue.dispatch(now, &*self.device) else { break };
+            self.ledger.issued(now, &request);
+            self.observe_request(EventKind::Issue, &request);
+            let BlockRequest { tag, op, sector, nr_sectors, .. } = request;
+            debug_assert!(tag < FLUSH_TAGS, "tags of requests stay below those of flushes");
+            self.device.submit(now, Command::Transfer { tag, op, sector, nr_sectors });
+            self.in_device += 1;
+        }
+        if self.in_device == 0 && self.queue.held() > 0 {
+            self.check_idling();
+        }
+    }
+
+    /// The device has nothing to do while the scheduler holds requests: did it promise that it may?
+    fn check_idling(&self) {
+        for promise in self.rules.promises {
+            match promise {
+                Promise::WorkConserving => self.broken("a work-conserving scheduler lets the device idle"),
+                Promise::IdlesWithTimer if self.queue.next_timer().is_none() => {
+                    self.broken("the scheduler lets the device idle without a timer")
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// All clients have ended: nothing may be left, and Little's law holds exactly.
+    fn check_drained(&mut self) {
+        if self.slots.used() > 0 || !self.queue.is_idle() || !self.flushes.is_empty() {
+            self.broken("clients have ended, but not all of their work");
+        }
+        let ledger = &self.ledger;
+        assert_eq!(
+            ledger.piece_time, ledger.latency_sum,
+            "Little's law: the integral of the pieces in the system is the sum of their latencies ({:?})",
+            self.rules
+        );
+    }
+
+    /// The device's and the scheduler's counters as they are.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { device: self.device.stats(), anticipation: self.queue.elevator().anticipation() }
+    }
+
+    #[cold]
+    fn broken(&self, what: &str) -> ! {
+        let moods: Vec<Mood> = self.clients.iter().map(|client| client.mood).take(8).collect();
+        panic!(
+            "{what}: elevator {}, workload {}, seed {}, at {} ns: {} held, {} waiting, {} in flight, {} commands at the \
+             device, {} pieces open, {} of {} clients live, the first ones {moods:?}, timer {:?}",
+            self.rules.elevator,
+            self.rules.workload,
+            self.rules.seed,
+            self.now.as_ns(),
+            self.queue.held(),
+            self.queue.waiting(),
+            self.queue.in_flight(),
+            self.in_device,
+            self.slots.used(),
+            self.live,
+            self.clients.len(),
+            self.queue.next_timer(),
+        )
+    }
+
+    #[inline]
+    fn observe(
+        &mut self,
+        kind: EventKind,
+        process: Option<u32>,
+        tag: Option<u32>,
+        op: Option<Op>,
+        sector: u64,
+        nr_sectors: u32,
+    ) {
+        self.observer.event(&Event { at: self.now, kind, process, tag, op, sector, nr_sectors });
+    }
+
+    #[inline]
+    fn observe_request(&mut self, kind: EventKind, request: &BlockRequest) {
+        self.observer.event(&of_request(self.now, kind, request));
+    }
+
+    /// A client's own view: the piece that it handed over or heard of.
+    #[inline]
+    fn observe_piece(&mut self, kind: EventKind, client: u32, request: &Request) {
+        let (sector, nr_sectors) = sectors(self.clients[client as usize].base, request);
+        self.observe(kind, Some(client), None, Some(request.op), sector, nr_sectors);
+    }
+}
+
+/// The sectors that hold a request's bytes: whole ones, also where a buffered request is smaller.
+fn sectors(base: u64, request: &Request) -> (u64, u32) {
+    let from = (base + request.offset) / SECTOR_BYTES;
+    let to = (base + request.offset + u64::from(request.len)).div_ceil(SECTOR_BYTES);
+    (from, (to - from) as u32)
+}
+
+fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
+    Event {
+        at,
+        kind,
+        process: Some(request.process),
+        tag: Some(request.tag),
+        op: Some(request.op),
+        sector: request.sector,
+        nr_sectors: request.nr_sectors,
+    }
+}
+
+/// Tells what became of a piece.
+#[inline]
+fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
+    observer.event(&match entry {
+        Entry::Inserted(request) => of_request(now, EventKind::Insert, request),
+        Entry::Merged(request) => of_request(now, EventKind::Merge, request),
+        Entry::Waiting => {
+            Event { at: now, kind: EventKind::Wait, process, tag: None, op: None, sector: 0, nr_sectors: 0 }
+        }
+    });
+}

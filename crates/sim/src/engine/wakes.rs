@@ -1,0 +1,72 @@
+//! When clients want to be asked again: a heap of times.
+//!
+//! A client has one wake-up at most. One that is called off stays in the heap and is known by its number to be void when its time
+//! comes. Wake-ups of one instant come in the order in which they were asked for.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use elevator::Time;
+
+/// Bits of a key that hold the client's number.
+const CLIENT_BITS: u32 = 20;
+/// Bits that hold the order of asking: enough for 10¹³ wake-ups.
+const ORDER_BITS: u32 = 44;
+
+/// The wake-ups of all clients.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    /// Time, order and client in one number: comparing it is one comparison.
+    heap: BinaryHeap<Reverse<u128>>,
+    asked: u64,
+}
+
+impl Wakes {
+    /// The client wants to be asked at this time; the number by which [`Wakes::pop`] names this wake-up, never 0.
+    pub(super) fn push(&mut self, at: Time, client: u32) -> u64 {
+        self.asked += 1;
+        debug_assert!(client < 1 << CLIENT_BITS && self.asked < 1 << ORDER_BITS, "a key has room for both");
+        let low = u128::from(self.asked) << CLIENT_BITS | u128::from(client);
+        self.heap.push(Reverse(u128::from(at.as_ns()) << (CLIENT_BITS + ORDER_BITS) | low));
+        self.asked
+    }
+
+    /// The next one.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(key)| time(*key))
+    }
+
+    /// Takes the next one if its time has come: the client, and the number of the wake-up.
+    pub(super) fn pop(&mut self, now: Time) -> Option<(u32, u64)> {
+        self.heap.peek().filter(|Reverse(key)| time(*key) <= now)?;
+        let Reverse(key) = self.heap.pop().expect("it was there just now");
+        let low = key as u64;
+        Some((low as u32 & ((1 << CLIENT_BITS) - 1), low >> CLIENT_BITS))
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.heap.clear();
+    }
+}
+
+fn time(key: u128) -> Time {
+    Time::from_ns((key >> (CLIENT_BITS + ORDER_BITS)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wake_ups_come_in_order_of_time_and_then_of_asking() {
+        let mut wakes = Wakes::default();
+        let asked: Vec<u64> =
+            [(30, 1), (10, 2), (30, 0), (20, 7)].map(|(at, client)| wakes.push(Time::from_ns(at), client)).into();
+        assert_eq!(wakes.pop(Time::from_ns(9)), None);
+        assert_eq!(wakes.next(), Some(Time::from_ns(10)));
+        let now = Time::from_ns(30);
+        let order: Vec<_> = std::iter::from_fn(|| wakes.pop(now)).collect();
+        assert_eq!(order, [(2, asked[1]), (7, asked[3]), (1, asked[0]), (0, asked[2])]);
+    }
+}

@@ -1,0 +1,109 @@
+//! The random numbers of a simulation: ChaCha8, one named stream for each component of a trial.
+//!
+//! A component draws from its own stream, so that a device that draws once more does not change what the clients do. Clients have
+//! their numbers from crate `workload`, under another key. As there, the sequence is specified outside of any library, the
+//! seed is laid out byte by byte, and numbers are mapped to ranges here: old results must stay repeatable for years.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// Random numbers of one component of one trial.
+#[derive(Debug, Clone)]
+pub struct Stream(ChaCha8Rng);
+
+/// The numbers that belong to a trial's seed and a component's name; different names of one seed are independent.
+pub fn stream(seed: u64, name: &str) -> Stream {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..].copy_from_slice(b"schedlab named stream v1");
+    let mut rng = ChaCha8Rng::from_seed(key);
+    rng.set_stream(fnv1a(name));
+    Stream(rng)
+}
+
+impl Stream {
+    /// A number of 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number below `bound`, which is not 0: the high half of a 128-bit product.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        debug_assert!(bound > 0, "there is no number below 0");
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number from the exponential distribution with this mean, rounded to the nearest integer: times between arrivals that
+    /// know nothing of each other. −ln(u) for u in (0, 1], as −log₂(u) · ln 2, in integers with 40 binary digits.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        const LN_2: u128 = 0xB172_17F7_D1CF_79AB; // · 2⁻⁶⁴
+        let minus_log2 = (64 << FRACTION) - log2(self.bits());
+        let minus_ln = (u128::from(minus_log2) * LN_2) >> 64;
+        ((u128::from(mean) * minus_ln + (1 << (FRACTION - 1))) >> FRACTION) as u64
+    }
+}
+
+/// Binary digits behind the point of [`log2`].
+const FRACTION: u32 = 40;
+
+/// log₂(x + 1) with [`FRACTION`] binary digits, by squaring: each squaring doubles the logarithm and shows its next digit.
+fn log2(x: u64) -> u64 {
+    let x = u128::from(x) + 1;
+    let whole = x.ilog2();
+    // In [1, 2), with 63 digits behind the point.
+    let mut mantissa = ((x << 63) >> whole) as u64;
+    let mut log = u64::from(whole);
+    for _ in 0..FRACTION {
+        let square = (u128::from(mantissa) * u128::from(mantissa)) >> 63;
+        let carry = (square >> 64) as u64;
+        mantissa = (square >> carry) as u64;
+        log = log << 1 | carry;
+    }
+    log
+}
+
+/// The hash by Fowler, Noll and Vo, of 64 bits: it is written down, and names are few.
+fn fnv1a(name: &str) -> u64 {
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_is_pinned_so_that_old_results_stay_repeatable() {
+        let mut device = stream(1, "device");
+        let seen: Vec<u64> = (0..4).map(|_| device.below(1_000_000)).collect();
+        insta::assert_debug_snapshot!(seen);
+    }
+
+    #[test]
+    fn names_and_seeds_give_different_numbers() {
+        let draw = |seed, name| stream(seed, name).bits();
+        assert_ne!(draw(1, "device"), draw(1, "arrivals"));
+        assert_ne!(draw(1, "device"), draw(2, "device"));
+    }
+
+    #[test]
+    fn the_integer_logarithm_is_that_of_real_numbers() {
+        for x in [0, 1, 2, 6, 1000, 1 << 40, u64::MAX / 3, u64::MAX] {
+            let seen = log2(x) as f64 / (1u64 << FRACTION) as f64;
+            assert!((seen - (x as f64 + 1.0).log2()).abs() < 1e-9, "{x}: {seen}");
+        }
+    }
+
+    #[test]
+    fn exponential_numbers_have_their_mean_and_forget_what_was() {
+        let (mut arrivals, n) = (stream(7, "arrivals"), 200_000);
+        let drawn: Vec<u64> = (0..n).map(|_| arrivals.exponential(1_000_000)).collect();
+        let mean = drawn.iter().sum::<u64>() as f64 / f64::from(n);
+        assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
+        for mult in [1, 2, 3] {
+            let beyond = drawn.iter().filter(|x| **x > mult * 1_000_000).count() as f64 / f64::from(n);
+            assert!((beyond / (-(mult as f64)).exp() - 1.0).abs() < 0.03, "{beyond} are longer than {mult} means");
+        }
+    }
+}

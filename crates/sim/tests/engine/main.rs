@@ -1,0 +1,4 @@
+//! The simulator's engine, from outside: what clients see, what is counted, and the laws that hold for every trial.
+
+mod common;
+mod rows;

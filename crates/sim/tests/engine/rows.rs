@@ -1,0 +1,31 @@
+//! What holds for every row of the tables.
+
+use elevator::ELEVATORS;
+use sim::device::device;
+use sim::{Unobserved, run};
+use workload::WORKLOADS;
+
+use crate::common::{MS, US, trial};
+
+#[test]
+fn every_workload_runs_under_every_scheduler_on_the_null_device() {
+    for (row, elevator) in WORKLOADS.iter().flat_map(|row| ELEVATORS.iter().map(move |elevator| (row, elevator))) {
+        let plain = trial(row.name, &[]);
+        let trial = sim::Trial {
+            elevator,
+            device: device("null", 1).unwrap(),
+            duration_ns: 20 * MS,
+            turnaround_ns: 100 * US,
+            ..plain
+        };
+        let outcome = run(trial, &mut Unobserved, &|| false).unwrap();
+        let (seen, queue) = (&outcome.measured, &outcome.queue);
+        assert!(seen.ios() > 0 && seen.passes > 0, "{} {}: {seen:?}", row.name, elevator.name);
+        assert!(seen.sum_of_rates.is_some() == row.pass_based, "{}", row.name);
+        assert!((queue.submitted > 0) == row.reaches_device, "{}", row.name);
+        assert_eq!(queue.submitted, queue.done, "{} {}", row.name, elevator.name);
+        assert!(workload::metrics(seen).contains_key(row.primary), "{} has no {}", row.name, row.primary);
+        let whole = outcome.busy_ns + outcome.idle_ns;
+        assert_eq!(whole, outcome.window_ns, "{}: busy and idle are the whole window", row.name);
+    }
+}
