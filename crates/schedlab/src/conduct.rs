@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::plan::{Arm, ArenaKind, Plan, WorkloadSpec};
+use experiment::plan::{ArenaKind, Arm, Plan, WorkloadSpec};
 use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
 
@@ -98,20 +98,7 @@ impl<'a> Conductor<'a> {
         let offset = Duration::from_millis(record.last_ms());
         let began = Instant::now();
         let (refused, arena_began) = (Vec::new(), arena.elapsed());
-        Conductor {
-            plan,
-            arena,
-            store,
-            stop,
-            progress,
-            decider,
-            began,
-            arena_began,
-            offset,
-            sequence,
-            tracks,
-            refused,
-        }
+        Conductor { plan, arena, store, stop, progress, decider, began, arena_began, offset, sequence, tracks, refused }
     }
 
     /// Measures until the end, and writes the end into the record.
@@ -232,7 +219,8 @@ impl<'a> Conductor<'a> {
         if !self.arena.one_seed_a_block() {
             return Ok(());
         }
-        let blocks = self.plan.budget.blocks.map_or(LOOKAHEAD, |blocks| blocks.saturating_sub(block).clamp(1, LOOKAHEAD));
+        let blocks =
+            self.plan.budget.blocks.map_or(LOOKAHEAD, |blocks| blocks.saturating_sub(block).clamp(1, LOOKAHEAD));
         let seeds = (block..block.saturating_add(blocks)).map(|block| self.seed(workload, block, 0)).collect();
         let arms: Vec<&Arm> = self.plan.arms.iter().filter(|arm| arms.contains(&arm.name)).collect();
         let (duration, warmup) = trial_length(self.plan);

@@ -66,14 +66,15 @@ fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
     let mut arena = SimArena::open(plan, &stop)?;
-    let result = (|| {
-        let (mut store, record) = open_store(plan, args, &mut arena)?;
+    let measured = |arena: &mut SimArena<'_>| -> Result<(PathBuf, End)> {
+        let (mut store, record) = open_store(plan, args, arena)?;
         if let Some(format) = args.trace {
             arena.trace(format, &store.dir().join("traces"))?;
         }
-        let end = Conductor::new(plan, &record, &mut arena, &mut store, &stop, &progress).run()?;
+        let end = Conductor::new(plan, &record, arena, &mut store, &stop, &progress).run()?;
         Ok((store.dir().to_path_buf(), end))
-    })();
+    };
+    let result = measured(&mut arena);
     progress.clear();
     let (dir, end) = result?;
     conclude(&dir, &end, args)
@@ -81,7 +82,9 @@ fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
 
 fn on_the_host(root: &Root, plan: &Plan, args: &ConductArgs) -> Result<u8> {
     if args.trace.is_some() {
-        return Err(usage("--trace: events are traced in the simulator only; use blktrace on a real device".to_owned()));
+        return Err(usage(
+            "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
+        ));
     }
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
@@ -192,8 +195,7 @@ fn same_experiment(
     for (section, name) in [("kernel", "release"), ("device", "identity"), ("device", "size_bytes")] {
         let of = |env: &experiment::record::Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
         let (then, now) = (of(&header.environment), of(environment));
-        let temporary =
-            plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;
+        let temporary = plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
                 "the {section}'s {name} was {} and is {} now: trials of different machines are never joined; name another --out",

@@ -9,6 +9,7 @@ use host::Root;
 use host::device;
 use serde_json::{Value, json};
 
+use crate::arena::sim::ATTRIBUTES;
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
 use crate::out;
@@ -31,9 +32,15 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             "\nSIM: how sure it is that the simulator's scheduler is the source's: C confirmed in the source, C2 second-hand, D derived, \
              R recalled, P our proposal.\nHERE: whether this machine's kernel has it. Tunables: --json",
         )?;
+        out::line("\nIn the simulator every arm also takes:")?;
+        for row in ATTRIBUTES {
+            out::line(format_args!("  {:<14} {}", row.name, row.help))?;
+        }
     }
     if matches!(args.what, Listing::Devices) {
-        out::line("\nEVIDENCE as in `list schedulers`. The description of each, to start your own FILE.toml from: --json")?;
+        out::line(
+            "\nEVIDENCE as in `list schedulers`. The description of each, to start your own FILE.toml from: --json",
+        )?;
     }
     if matches!(args.what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
@@ -70,11 +77,12 @@ fn schedulers(root: &Root) -> Vec<Value> {
         }
         fields
     });
-    let simulated = elevator::ELEVATORS.iter().filter(|kind| LINUX.iter().all(|row| row.name != kind.name)).map(|kind| {
-        let mut fields = json!({"name": kind.name, "family": kind.origin.name(), "here": "no", "help": kind.help});
-        add_simulated(&mut fields, kind);
-        fields
-    });
+    let simulated =
+        elevator::ELEVATORS.iter().filter(|kind| LINUX.iter().all(|row| row.name != kind.name)).map(|kind| {
+            let mut fields = json!({"name": kind.name, "family": kind.origin.name(), "here": "no", "help": kind.help});
+            add_simulated(&mut fields, kind);
+            fields
+        });
     let mut foreign: Vec<&String> = devices
         .iter()
         .flat_map(|d| d.available_schedulers.iter().chain(&d.unloaded_schedulers))

@@ -7,7 +7,7 @@ use anyhow::Result;
 use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
-use experiment::plan::{self, Arm, ArenaKind, Budget, Criteria, Method, Plan, TrialLength, WorkloadSpec};
+use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Method, Plan, TrialLength, WorkloadSpec};
 use host::Root;
 use host::device;
 
@@ -103,7 +103,11 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
             taken = true;
         }
     }
-    if taken { Ok(()) } else { Err(usage(format!("--clients {clients}: none of the workloads has a number of clients"))) }
+    if taken {
+        Ok(())
+    } else {
+        Err(usage(format!("--clients {clients}: none of the workloads has a number of clients")))
+    }
 }
 
 /// Whether an arm is a scheduler as the kernel sets it up, under whatever name the user knows it.
@@ -186,7 +190,9 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
         Some(_) => Ok(()),
         None => {
             let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
-            Err(usage(format!("workload {workload}: no metric is called {primary:?}{nearest}; see: schedlab list metrics")))
+            Err(usage(format!(
+                "workload {workload}: no metric is called {primary:?}{nearest}; see: schedlab list metrics"
+            )))
         }
     }
 }

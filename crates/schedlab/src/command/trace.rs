@@ -23,7 +23,11 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
     }
     let mut seen = Seen::default();
     trace_file::read(&args.file, &mut |event| seen.event(event))?;
-    if args.json { out::line(serde_json::to_string_pretty(&seen.to_json())?)? } else { seen.print()? }
+    if args.json {
+        out::line(serde_json::to_string_pretty(&seen.to_json())?)?
+    } else {
+        seen.print()?
+    }
     Ok(REACHED)
 }
 
@@ -145,15 +149,8 @@ mod tests {
     fn figures_follow_from_the_events() {
         let mut seen = Seen::default();
         let mut tell = |at: u64, kind, tag: Option<u32>, sector| {
-            let event = Event {
-                at: Time::from_ns(at),
-                kind,
-                process: Some(0),
-                tag,
-                op: Some(Op::Read),
-                sector,
-                nr_sectors: 8,
-            };
+            let event =
+                Event { at: Time::from_ns(at), kind, process: Some(0), tag, op: Some(Op::Read), sector, nr_sectors: 8 };
             seen.event(&event);
         };
         tell(0, EventKind::Submit, None, 0);

@@ -98,7 +98,12 @@ fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str])
         (view::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.arm)), cells)
     });
     let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
-    let head = ["published".into(), "measured".into(), format!("published\nto {baseline}"), format!("measured\nto {baseline}")];
+    let head = [
+        "published".into(),
+        "measured".into(),
+        format!("published\nto {baseline}"),
+        format!("measured\nto {baseline}"),
+    ];
     Some(SideTable {
         title: format!("{place}beside what was published ({})", view::clean(&source)),
         rows: rows.collect(),

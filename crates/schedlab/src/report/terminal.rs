@@ -92,9 +92,10 @@ impl Page<'_> {
         for table in side::tables(study, evidence) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
-            let rows = table.rows.into_iter().map(|(name, cells)| {
-                (name, cells.into_iter().map(|text| (text, plain as Style)).collect())
-            });
+            let rows = table
+                .rows
+                .into_iter()
+                .map(|(name, cells)| (name, cells.into_iter().map(|text| (text, plain as Style)).collect()));
             let grid = Grid { head: table.head.into_iter().map(|head| (head, true)).collect(), rows: rows.collect() };
             let text = grid.draw(self.options.width.into(), self.options.colour);
             self.text.push_str(&text);

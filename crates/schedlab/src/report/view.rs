@@ -223,7 +223,10 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     vec![
         ("Device", clean(&header.plan.device)),
         ("Arena", arena(study, &header.plan.device)),
-        ("Started", if header.started_unix_ms == 0 { "in virtual time".into() } else { number::utc(header.started_unix_ms) }),
+        (
+            "Started",
+            if header.started_unix_ms == 0 { "in virtual time".into() } else { number::utc(header.started_unix_ms) },
+        ),
         ("Ended", ended),
         ("Trials", trials),
         ("Seed", header.plan.seed.to_string()),

@@ -64,10 +64,10 @@ impl Writer {
         let sectors = rows.iter().map(|e| signed(e.sector)).collect::<Result<Vec<i64>>>()?;
         let words: Vec<ByteArray> = rows.iter().map(|e| ByteArray::from(e.kind.name())).collect();
         let lengths: Vec<i32> = rows.iter().map(|e| bits(e.nr_sectors)).collect();
-        let optional = |of: &dyn Fn(&Event) -> Option<u32>| -> Vec<Option<i32>> {
-            rows.iter().map(|e| of(e).map(bits)).collect()
-        };
-        let ops: Vec<Option<ByteArray>> = rows.iter().map(|e| e.op.map(|op| ByteArray::from(op_name(Some(op))))).collect();
+        let optional =
+            |of: &dyn Fn(&Event) -> Option<u32>| -> Vec<Option<i32>> { rows.iter().map(|e| of(e).map(bits)).collect() };
+        let ops: Vec<Option<ByteArray>> =
+            rows.iter().map(|e| e.op.map(|op| ByteArray::from(op_name(Some(op))))).collect();
         required::<Int64Type>(&mut group, &times)?;
         required::<ByteArrayType>(&mut group, &words)?;
         nullable::<Int32Type>(&mut group, optional(&|e| e.process))?;

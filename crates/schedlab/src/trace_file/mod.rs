@@ -3,8 +3,8 @@
 //! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes and shell. Both hold the same
 //! columns and are read back here; `schedlab trace` recomputes a trial's figures from either.
 
-mod comma;
 mod columnar;
+mod comma;
 
 use std::path::{Path, PathBuf};
 
@@ -142,9 +142,10 @@ pub(crate) fn convert(from: &Path, to: &Path) -> Result<()> {
 
 fn kind_of(word: &str) -> Result<EventKind> {
     let known = || EventKind::ALL.iter().map(|kind| kind.name());
-    EventKind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
-        anyhow!("there is no event {word:?}{}", crate::words::nearest(word, known()))
-    })
+    EventKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| anyhow!("there is no event {word:?}{}", crate::words::nearest(word, known())))
 }
 
 fn op_of(word: &str) -> Result<Option<Op>> {

@@ -21,7 +21,7 @@ use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
 use sim::{DeviceModel, SimError, Trial};
 
-pub(crate) use setting::Setting;
+pub(crate) use setting::{ATTRIBUTES, Setting};
 
 use super::host::workload_of;
 use super::{Arena, TrialOrder, Upcoming};
@@ -47,7 +47,9 @@ impl Model {
                 .map_err(|e| usage(format!("cannot read the description of a device, {name}: {e}")))?;
             let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
                 let (key, value) = change.split_once('=').ok_or_else(|| {
-                    usage(format!("--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"))
+                    usage(format!(
+                        "--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"
+                    ))
                 })?;
                 Ok((key.to_owned(), value.to_owned()))
             });
@@ -73,7 +75,7 @@ impl Model {
 
     /// How long a trial on such a device should be, in milliseconds of virtual time.
     pub(crate) fn trial_ms(&self) -> Result<u64> {
-        Ok(self.make(0)?.trial_ms())
+        Ok(if self.make(0)?.geometry().cylinders > 0 { 60_000 } else { 1_000 })
     }
 }
 

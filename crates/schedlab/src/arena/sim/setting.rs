@@ -179,7 +179,11 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_answered_with_the_nearest() {
         assert!(refused("deadlin").contains("deadline"), "{}", refused("deadlin"));
-        assert!(refused("deadline:fifo_bach=4").contains("did you mean fifo_batch"), "{}", refused("deadline:fifo_bach=4"));
+        assert!(
+            refused("deadline:fifo_bach=4").contains("did you mean fifo_batch"),
+            "{}",
+            refused("deadline:fifo_bach=4")
+        );
     }
 
     #[test]
