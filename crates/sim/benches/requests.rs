@@ -2,12 +2,10 @@
 //!
 //! 40 closed-loop clients, each waiting for its request before the next one, random and sequential, on an HP 97560 (on the null
 //! device where there is no such row). Each case is first sized to a fifth of a second; then all cases run in turn, round after
-//! round, so that a machine that warms up or is shared hits all alike; the median of the rounds counts.
+//! round, so that a machine that warms up hits all alike; the median of the rounds counts. Time is processor time of this thread: on a shared machine the clock on the wall says how busy the others were.
 //!
 //! `cargo bench -p sim` prints the table; `cargo bench -p sim -- --memory` simulates 100 million requests and prints the resident
 //! memory before and after instead.
-
-use std::time::Instant;
 
 use elevator::ELEVATORS;
 use sim::{DEVICES, Outcome, Trial, Unobserved, device, run};
@@ -66,11 +64,11 @@ fn size(elevator: &'static elevator::ElevatorKind, workload: &str, name: &str) -
     }
 }
 
-/// Seconds and requests per second of one trial.
+/// Seconds of processor time of one trial, and requests per second of it.
 fn timed(elevator: &'static elevator::ElevatorKind, workload: &str, name: &str, duration_ns: u64) -> (f64, f64) {
-    let start = Instant::now();
+    let start = processor_seconds();
     let outcome = simulate(elevator, workload, name, duration_ns);
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = (processor_seconds() - start).max(1e-6);
     (seconds, outcome.queue.completed as f64 / seconds)
 }
 
@@ -106,6 +104,14 @@ fn memory(name: &str) {
         outcome.queue.completed / 1_000_000,
         peak_kib()
     );
+}
+
+/// Processor time of this thread so far.
+fn processor_seconds() -> f64 {
+    let status =
+        std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel keeps scheduling statistics");
+    let ns: u64 = status.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first number is the time run");
+    ns as f64 / 1e9
 }
 
 fn peak_kib() -> u64 {
