@@ -18,7 +18,7 @@ pub struct Trial {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second of the simulated kernel.
     pub hz: u32,
-    /// Requests that can exist at once; None: what the scheduler's kernel would choose.
+    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once; None: as many as it takes. Never more than that.
     pub queue_depth: Option<u32>,

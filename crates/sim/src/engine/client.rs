@@ -109,18 +109,25 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.clients[client as usize].wake = self.wakes.push(at, client);
     }
 
+    /// Whether nobody may start anything any more.
+    fn is_over(&self) -> bool {
+        self.now >= self.close || self.stopping
+    }
+
     /// A client's time has come.
     pub(super) fn woken(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
-        match client.mood {
+        let mood = client.mood;
+        match mood {
             Mood::Due => self.steps(number),
             Mood::Copying(request, since) => {
-                client.mood = Mood::Due;
+                self.clients[number as usize].mood = Mood::Due;
                 self.count(number, request, since);
                 self.steps(number);
             }
             Mood::Throttled(request) => self.write_back(number, request),
+            Mood::Syncing if self.is_over() => self.close(number),
             Mood::Syncing => self.flush(number, Mood::Flushing),
             mood => unreachable!("a client that is {mood:?} asks for no wake-up"),
         }
@@ -130,7 +137,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     fn steps(&mut self, number: u32) {
         let now = self.now;
         loop {
-            if now >= self.close || self.stopping {
+            if self.is_over() {
                 return self.close(number);
             }
             let client = &mut self.clients[number as usize];
@@ -221,7 +228,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             client.dirty_pieces -= 1;
             client.dirty_bytes -= u64::from(request.len);
         }
-        let (now, over) = (self.now, self.now >= self.close || self.stopping);
+        let (now, over) = (self.now, self.is_over());
         let client = &self.clients[number as usize];
         match client.mood {
             Mood::Full | Mood::Throttled(_) | Mood::Syncing if over => self.close(number),
@@ -275,7 +282,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.observe(EventKind::Flushed, Some(number), None, None, 0, 0);
         self.measured.syncs += u64::from(now >= self.open && now <= self.close);
         match self.clients[number as usize].mood {
-            Mood::Flushing if now >= self.close || self.stopping => self.close(number),
+            Mood::Flushing if self.is_over() => self.close(number),
             Mood::Flushing => {
                 self.clients[number as usize].mood = Mood::Due;
                 self.wake_at(number, now + self.rules.turnaround_ns);

@@ -35,7 +35,7 @@ use wakes::Wakes;
 
 /// Tags of flushes begin here, one for each client: above those of all requests.
 const FLUSH_TAGS: u32 = 1 << 20;
-/// How often the loop may turn without time going on. A closed loop turns a few times for each open piece, of which there are 65,536
+/// How much may happen without time going on. A closed loop needs a few events for each open piece, of which there are 65,536
 /// at most.
 const STANDSTILL: u32 = 10_000_000;
 /// The caller is asked whether to stop once in so many turns of the loop.
@@ -179,6 +179,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.offer();
         }
         while let Some((client, wake)) = self.wakes.pop(now) {
+            self.count_turn();
             if self.clients[client as usize].wake == wake {
                 self.woken(client);
                 self.offer();
@@ -190,10 +191,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn go_to(&mut self, next: Time) {
         if next <= self.now {
             assert!(next == self.now, "time never goes back: from {} to {} ns", self.now.as_ns(), next.as_ns());
-            self.turns_at_this_time += 1;
-            if self.turns_at_this_time == STANDSTILL {
-                self.broken("time stands still");
-            }
+            self.count_turn();
             return;
         }
         self.turns_at_this_time = 0;
@@ -207,6 +205,14 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let holding = !busy && self.queue.held() + self.queue.waiting() > 0;
         self.ledger.pass(self.now, next, State { pieces: self.slots.used(), busy, holding });
         self.now = next;
+    }
+
+    /// Something more happens at the same time.
+    fn count_turn(&mut self) {
+        self.turns_at_this_time += 1;
+        if self.turns_at_this_time == STANDSTILL {
+            self.broken("time stands still");
+        }
     }
 
     /// The device's events of this instant; queue, elevator and clients hear what is done.
