@@ -61,6 +61,7 @@ impl Rule for Sstf {
 mod tests {
     use super::*;
     use crate::algorithm::{fcfs, look};
+    use crate::request::BlockRequest;
     use crate::scheduler::{InsertAt, NoDisk};
     use crate::textbook::vectors::{QUEUE, at, cylinder, movement, order};
     use crate::vocabulary::Time;
@@ -85,6 +86,23 @@ mod tests {
         [3, 1, 2].into_iter().for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, 10, 200), InsertAt::Sorted));
         let tags: Vec<u32> = (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
         assert_eq!(tags, [3, 1, 2], "order of arrival, not of sectors");
+    }
+
+    #[test]
+    fn the_arm_is_where_the_last_request_ended() {
+        let mut elevator = at(&ROW, 200, 10, &[]);
+        let long = BlockRequest { nr_sectors: 100, ..cylinder(0, 50, 200) };
+        [long, cylinder(1, 48, 200), cylinder(2, 62, 200)]
+            .into_iter()
+            .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        let tags = [(); 3].map(|()| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag);
+        assert_eq!(tags, [1, 0, 2], "48 is nearest to 10");
+        let mut elevator = at(&ROW, 200, 50, &[]);
+        [long, cylinder(1, 47, 200), cylinder(2, 62, 200)]
+            .into_iter()
+            .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        let tags = [(); 3].map(|()| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag);
+        assert_eq!(tags, [0, 2, 1], "from 59, 62 is nearer than 47");
     }
 
     /// Head movement of 4000 requests at random cylinders while `held` of them wait at any time.
