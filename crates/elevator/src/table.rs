@@ -7,7 +7,20 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW];
+pub static ELEVATORS: &[ElevatorKind] = &[
+    algorithm::none::ROW,
+    // The literature.
+    algorithm::fcfs::ROW,
+    algorithm::sstf::ROW,
+    algorithm::scan::ROW,
+    algorithm::c_scan::ROW,
+    algorithm::look::ROW,
+    algorithm::c_look::ROW,
+    algorithm::fscan::ROW,
+    algorithm::vscan_r::ROW,
+    algorithm::sptf::ROW,
+    algorithm::asptf::ROW,
+];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {

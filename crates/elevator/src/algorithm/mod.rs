@@ -1,3 +1,14 @@
 //! One file for each scheduler. Each holds its row of the table; `table.rs` lists the rows.
 
 pub(crate) mod none;
+
+pub(crate) mod asptf;
+pub(crate) mod c_look;
+pub(crate) mod c_scan;
+pub(crate) mod fcfs;
+pub(crate) mod fscan;
+pub(crate) mod look;
+pub(crate) mod scan;
+pub(crate) mod sptf;
+pub(crate) mod sstf;
+pub(crate) mod vscan_r;
