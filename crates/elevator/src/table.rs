@@ -7,7 +7,7 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW];
+pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {
