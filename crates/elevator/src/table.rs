@@ -21,6 +21,7 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::sptf::ROW,
     algorithm::asptf::ROW,
 ];
+pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {

@@ -12,3 +12,7 @@ pub(crate) mod scan;
 pub(crate) mod sptf;
 pub(crate) mod sstf;
 pub(crate) mod vscan_r;
+#[cfg(test)]
+mod blk_mq_testing;
+pub(crate) mod kyber;
+pub(crate) mod mq_deadline;
