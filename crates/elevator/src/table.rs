@@ -7,7 +7,14 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW];
+pub static ELEVATORS: &[ElevatorKind] = &[
+    algorithm::none::ROW,
+    // Linux before blk-mq.
+    algorithm::noop::ROW,
+    algorithm::linus_24::ROW,
+    algorithm::deadline::ROW,
+    //CFQ
+];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {
