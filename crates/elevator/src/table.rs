@@ -22,6 +22,12 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::asptf::ROW,
 ];
 pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW];
+    // Linux before blk-mq.
+    algorithm::noop::ROW,
+    algorithm::linus_24::ROW,
+    algorithm::deadline::ROW,
+    //CFQ
+];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {

@@ -16,3 +16,8 @@ pub(crate) mod vscan_r;
 mod blk_mq_testing;
 pub(crate) mod kyber;
 pub(crate) mod mq_deadline;
+// Linux before blk-mq.
+//CFQ
+pub(crate) mod deadline;
+pub(crate) mod linus_24;
+pub(crate) mod noop;
