@@ -7,7 +7,13 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW];
+pub static ELEVATORS: &[ElevatorKind] = &[
+    algorithm::none::ROW,
+    // The anticipatory family.
+    algorithm::anticipatory::ROW,
+    algorithm::antic_95::ROW,
+    algorithm::wpcas::ROW,
+];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {
