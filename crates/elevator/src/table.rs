@@ -27,6 +27,10 @@ pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_de
     algorithm::linus_24::ROW,
     algorithm::deadline::ROW,
     //CFQ
+    // The anticipatory family.
+    algorithm::anticipatory::ROW,
+    algorithm::antic_95::ROW,
+    algorithm::wpcas::ROW,
 ];
 
 /// The row of a scheduler.
