@@ -8,7 +8,20 @@ use crate::kind::ElevatorKind;
 
 /// Every scheduler.
 pub static ELEVATORS: &[ElevatorKind] = &[
+    // Linux today.
     algorithm::none::ROW,
+    algorithm::mq_deadline::ROW,
+    algorithm::kyber::ROW,
+    //BFQ
+    // Linux before blk-mq.
+    algorithm::linus_24::ROW,
+    algorithm::noop::ROW,
+    algorithm::deadline::ROW,
+    //CFQ
+    // The anticipatory family.
+    algorithm::anticipatory::ROW,
+    algorithm::antic_95::ROW,
+    algorithm::wpcas::ROW,
     // The literature.
     algorithm::fcfs::ROW,
     algorithm::sstf::ROW,
@@ -20,17 +33,6 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::vscan_r::ROW,
     algorithm::sptf::ROW,
     algorithm::asptf::ROW,
-];
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW];
-    // Linux before blk-mq.
-    algorithm::noop::ROW,
-    algorithm::linus_24::ROW,
-    algorithm::deadline::ROW,
-    //CFQ
-    // The anticipatory family.
-    algorithm::anticipatory::ROW,
-    algorithm::antic_95::ROW,
-    algorithm::wpcas::ROW,
 ];
 
 /// The row of a scheduler.
