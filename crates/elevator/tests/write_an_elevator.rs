@@ -102,4 +102,15 @@ fn requests_that_grow_together_are_one_of_the_older_ones_age() {
     elevator.insert(Time::ZERO, request(7, 7, 500), InsertAt::Head);
     elevator.coalesced(Time::ZERO, &request(0, 0, 16), &request(7, 7, 500));
     assert_eq!(drain(elevator.as_mut()), [0, 1, 2]);
+
+    let mut elevator = filled(&[1024, 8, 8]);
+    elevator.set("patience", 2);
+    [1, 2]
+        .into_iter()
+        .for_each(|tag| assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).map(|next| next.tag), Some(tag)));
+    [request(3, 3, 900), request(4, 4, 8)]
+        .into_iter()
+        .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+    elevator.coalesced(Time::ZERO, &request(3, 3, 900), &request(0, 0, 1024));
+    assert_eq!(drain(elevator.as_mut()), [3, 4], "two went since the older one came");
 }
