@@ -2,6 +2,7 @@
 
 pub(crate) mod none;
 
+pub(crate) mod bfq;
 #[cfg(test)]
 mod blk_mq_testing;
 pub(crate) mod kyber;
