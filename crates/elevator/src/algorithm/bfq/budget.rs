@@ -182,7 +182,7 @@ impl Bfq {
     }
 
     /// Gives a queue the budget of its next turn.
-    fn feed_back(&mut self, id: u32, why: Expiry) {
+    pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
         let (least, most) = (self.min_budget(), self.max_budget);
         let automatic = self.budgets_given >= ENOUGH_BUDGETS && self.settings.max_budget == 0;
         let queue = self.queue_mut(id);
