@@ -7,7 +7,8 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW];
+pub static ELEVATORS: &[ElevatorKind] =
+    &[algorithm::none::ROW, algorithm::mq_deadline::ROW, algorithm::kyber::ROW, algorithm::bfq::ROW];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {

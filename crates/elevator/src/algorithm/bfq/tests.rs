@@ -108,7 +108,7 @@ fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
             let percent = readers[1].served * 100 / readers[0].served;
             assert!(u64::abs_diff(percent, expected) * 20 <= expected, "{name}, think {think_ns}: {percent} %");
             let turns = bfq.anticipation.started;
-            assert_eq!(turns > 0, true, "they are idled for");
+            assert!(turns > 0, "they are idled for");
         }
     }
 }
