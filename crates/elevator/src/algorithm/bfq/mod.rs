@@ -24,6 +24,7 @@ mod queue;
 mod raising;
 mod rate;
 mod select;
+mod settings;
 mod wf2q;
 
 #[cfg(test)]
@@ -31,9 +32,8 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::choose::BackSeek;
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
@@ -41,9 +41,9 @@ use crate::vocabulary::{Op, Time};
 use budget::Expiry;
 use queue::{BfqQueue, class_and_weight};
 use rate::Rate;
+use settings::Settings;
 use wf2q::ServiceTree;
 
-const INT_MAX: u64 = i32::MAX as u64;
 const MS: u64 = 1_000_000;
 
 /// The row of the table.
@@ -54,51 +54,9 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     source: "Linux 6.12 block/bfq-iosched.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::IdlesWithTimer],
-    tunables: &[
-        tunable(
-            "fifo_expire_sync",
-            "ms",
-            0,
-            INT_MAX,
-            "a synchronous request that waited this long goes first in its queue",
-        ),
-        tunable("fifo_expire_async", "ms", 0, INT_MAX, "the same for asynchronous requests"),
-        tunable("back_seek_max", "KiB", 0, INT_MAX, "how far behind the head a request is still considered"),
-        tunable("back_seek_penalty", "factor", 1, INT_MAX, "a distance backwards counts as this many forwards"),
-        tunable("slice_idle", "ms", 0, INT_MAX, "how long to wait for the next request of a queue; 0: never"),
-        tunable("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting"),
-        tunable("max_budget", "sectors", 0, INT_MAX, "most sectors of a queue at a time; 0: by the device's peak rate"),
-        tunable("timeout_sync", "ms", 1, INT_MAX, "most time of a queue at a time"),
-        tunable("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: weights as they are"),
-        tunable("strict_guarantees", "switch", 0, 1, "1: one request at a time, and always idle; 0: as pays off"),
-    ],
+    tunables: settings::TUNABLES,
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help }
-}
-
-/// What the tunables are set to.
-#[derive(Debug)]
-struct Settings {
-    fifo_expire_sync_ms: u64,
-    fifo_expire_async_ms: u64,
-    back_seek_max_kib: u64,
-    back_seek_penalty: u64,
-    slice_idle_ns: u64,
-    /// 0: automatic.
-    max_budget: u64,
-    timeout_sync_ms: u64,
-    low_latency: bool,
-    strict_guarantees: bool,
-}
-
-impl Settings {
-    fn back_seek(&self) -> BackSeek {
-        BackSeek { max_sectors: 2 * self.back_seek_max_kib, penalty: self.back_seek_penalty }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -175,17 +133,7 @@ impl Bfq {
             clock: Clock::new(build.hz),
             rotational: build.rotational,
             nr_tags: u64::from(build.nr_tags),
-            settings: Settings {
-                fifo_expire_sync_ms: 125,
-                fifo_expire_async_ms: 250,
-                back_seek_max_kib: 16 * 1024,
-                back_seek_penalty: 2,
-                slice_idle_ns: 8 * MS,
-                max_budget: 0,
-                timeout_sync_ms: 125,
-                low_latency: true,
-                strict_guarantees: false,
-            },
+            settings: Settings::default(),
             queues: Vec::new(),
             spare: Vec::new(),
             by_process: BTreeMap::new(),
@@ -291,10 +239,6 @@ impl Bfq {
             queue.budget_timeout = Some(jiffies);
             self.uncount_weight(id);
         }
-    }
-
-    fn set_slice_idle(&mut self, ns: u64) {
-        self.settings.slice_idle_ns = ns;
     }
 }
 
@@ -433,45 +377,11 @@ impl Elevator for Bfq {
     }
 
     fn get(&self, tunable: &str) -> u64 {
-        let settings = &self.settings;
-        match tunable {
-            "fifo_expire_sync" => settings.fifo_expire_sync_ms,
-            "fifo_expire_async" => settings.fifo_expire_async_ms,
-            "back_seek_max" => settings.back_seek_max_kib,
-            "back_seek_penalty" => settings.back_seek_penalty,
-            "slice_idle" => settings.slice_idle_ns / MS,
-            "slice_idle_us" => settings.slice_idle_ns / 1000,
-            "max_budget" => settings.max_budget,
-            "timeout_sync" => settings.timeout_sync_ms,
-            "low_latency" => u64::from(settings.low_latency),
-            "strict_guarantees" => u64::from(settings.strict_guarantees),
-            _ => unreachable!("bfq has no tunable {tunable}"),
-        }
+        self.settings.get(tunable)
     }
 
     fn set(&mut self, tunable: &str, value: u64) {
-        match tunable {
-            "fifo_expire_sync" => self.settings.fifo_expire_sync_ms = value,
-            "fifo_expire_async" => self.settings.fifo_expire_async_ms = value,
-            "back_seek_max" => self.settings.back_seek_max_kib = value,
-            "back_seek_penalty" => self.settings.back_seek_penalty = value,
-            "slice_idle" => self.set_slice_idle(value * MS),
-            "slice_idle_us" => self.set_slice_idle(value * 1000),
-            "max_budget" => self.set_max_budget(value),
-            "timeout_sync" => {
-                self.settings.timeout_sync_ms = value;
-                self.resize_budget();
-            }
-            "low_latency" => self.set_low_latency(value == 1),
-            "strict_guarantees" => {
-                // Guarantees need idling long enough to be worth something.
-                if value == 1 && !self.settings.strict_guarantees {
-                    self.set_slice_idle(self.settings.slice_idle_ns.max(8 * MS));
-                }
-                self.settings.strict_guarantees = value == 1;
-            }
-            _ => unreachable!("bfq has no tunable {tunable}"),
-        }
+        self.change(tunable, value);
     }
 
     fn anticipation(&self) -> Option<Anticipation> {
