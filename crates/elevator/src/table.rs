@@ -13,7 +13,7 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::noop::ROW,
     algorithm::linus_24::ROW,
     algorithm::deadline::ROW,
-    //CFQ
+    algorithm::cfq::ROW,
 ];
 
 /// The row of a scheduler.

@@ -3,7 +3,7 @@
 pub(crate) mod none;
 
 // Linux before blk-mq.
-//CFQ
+pub(crate) mod cfq;
 pub(crate) mod deadline;
 pub(crate) mod linus_24;
 pub(crate) mod noop;
