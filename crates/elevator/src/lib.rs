@@ -21,6 +21,7 @@ mod queue;
 mod request;
 mod scheduler;
 mod sorted;
+mod starts;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -1,12 +1,83 @@
-//! Slices: whose turn it is, what is sent in it, and when it ends.
+//! Queues and slices: where a request goes, whose turn it is, what is sent in it, and when it ends.
+
+use std::collections::BTreeMap;
 
 use super::lists::{Place, Rank};
 use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
-use crate::request::{BlockRequest, PrioClass};
+use crate::request::{BlockRequest, PrioClass, Priority};
+use crate::sorted::Sorted;
 
 /// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
 const SLICE_SCALE: u64 = 5;
+
+// Which queue a request goes to.
+impl Cfq {
+    /// The queue that a request of this kind goes to, if there is one already.
+    pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
+        if is_sync(request) {
+            self.processes.get(request.process as usize)?.as_ref()?.sync_queue
+        } else {
+            let priority = effective(request.priority);
+            self.shared[priority.class as usize][usize::from(priority.level)]
+        }
+    }
+
+    /// The queue that a request goes to; made at its first request.
+    pub(super) fn queue_of(&mut self, now: Now, request: &BlockRequest) -> u32 {
+        let (sync, priority) = (is_sync(request), effective(request.priority));
+        let known = self.known_queue(request);
+        let queue = known.unwrap_or_else(|| {
+            self.queues.push(ProcessQueue {
+                process: sync.then_some(request.process),
+                priority,
+                sorted: Sorted::new(),
+                fifo: BTreeMap::new(),
+                next: None,
+                in_flight: 0,
+                meta_pending: 0,
+                slice_end: 0,
+                slice_left: 2 * self.tunables.slice_idle,
+                wait_request: false,
+                must_dispatch: false,
+                fifo_checked: false,
+                idle_window: priority.class != PrioClass::Idle,
+                is_new: true,
+            });
+            self.queues.len() as u32 - 1
+        });
+        let process = self.process(now, request.process);
+        if sync {
+            process.sync_queue = Some(queue);
+            self.reprioritize(queue, priority);
+        } else {
+            process.async_queue = Some(queue);
+            self.shared[priority.class as usize][usize::from(priority.level)] = Some(queue);
+        }
+        queue
+    }
+
+    /// A process has another priority now.
+    fn reprioritize(&mut self, queue: u32, priority: Priority) {
+        let this = self.queue(queue);
+        if this.priority == priority {
+            return;
+        }
+        this.priority = priority;
+        this.idle_window &= priority.class != PrioClass::Idle;
+        if self.lists.contains(queue) {
+            self.refile(queue, false);
+        }
+    }
+}
+
+/// The priority that counts: the idle class has one level, the last.
+fn effective(priority: Priority) -> Priority {
+    match priority.class {
+        PrioClass::Idle => Priority { class: PrioClass::Idle, level: 7 },
+        class => Priority { class, level: priority.level.min(7) },
+    }
+}
 
 // Requests in and out of the trees.
 impl Cfq {

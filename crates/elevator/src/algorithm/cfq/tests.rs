@@ -192,7 +192,9 @@ fn a_round_is_sorted_from_where_the_arm_is() {
         let mut cfq = made(1000);
         cfq.set("quantum", quantum);
         serve(&mut cfq, ms(0), read(9, 0, 500));
-        [(0, 100), (1, 900), (2, 400), (3, 700)].map(|(tag, at)| insert(&mut cfq, ms(0), read(tag, 0, at)));
+        for (tag, sector) in [(0, 100), (1, 900), (2, 400), (3, 700)] {
+            insert(&mut cfq, ms(0), read(tag, 0, sector));
+        }
         [0; 4].map(|_| dispatch(&mut cfq, ms(0)).unwrap())
     };
     assert_eq!(order(4), [3, 1, 0, 2], "up from 508, then from the lowest");
@@ -228,7 +230,6 @@ fn a_request_joins_its_own_process_queue_only_and_never_waits_with_what_nobody_w
     assert!(!allowed(write(1, 0, 500), at_level(write(9, 0, 508), PrioClass::BestEffort, 5)), "another level's queue");
     let sync_write = BlockRequest { sync: true, ..write(9, 0, 508) };
     assert!(!allowed(write(1, 0, 500), sync_write), "somebody waits for the piece");
-    let mut cfq = cfq;
     let sent = cfq.dispatch(ms(0), &NoDisk).unwrap();
     assert!(!cfq.allow_merge(&sent, &read(9, sent.process, sent.end()), Merge::Back), "it is with the driver");
 }

@@ -86,13 +86,11 @@ fn traffic(hz: u32, depth: usize, seed: u64, prepare: impl Fn(&mut Cfq)) {
                     world.cfq.insert(now, new, InsertAt::Sorted);
                 }
             }
-            5..8 => {
-                if !world.driver.is_empty() {
-                    let at = draw.below(world.driver.len() as u64) as usize;
-                    let done = world.driver.swap_remove(at);
-                    complete(&mut world.cfq, now, done);
-                    world.free.push(done.tag);
-                }
+            5..8 if !world.driver.is_empty() => {
+                let at = draw.below(world.driver.len() as u64) as usize;
+                let done = world.driver.swap_remove(at);
+                complete(&mut world.cfq, now, done);
+                world.free.push(done.tag);
             }
             8 => world.merge(now, draw.below(40) as usize, draw.below(2) == 0),
             _ => {}
