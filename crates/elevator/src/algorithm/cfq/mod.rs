@@ -36,21 +36,21 @@
 //! * Jiffies start at 0, so that the idle class waits its 100 ms at the start as well.
 //! * If the next request of a queue is pushed out by another's front merge, the source is left without one; here it is that other.
 
+mod chain;
 mod lists;
 mod process;
 mod service;
 mod tunables;
 mod wait;
 
-use std::collections::BTreeMap;
-
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished, PrioClass, Priority};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
+use chain::{Chain, Links};
 use lists::Lists;
 use process::Process;
 use tunables::Tunables;
@@ -80,11 +80,10 @@ struct ProcessQueue {
     /// None: shared, of asynchronous requests.
     process: Option<u32>,
     priority: Priority,
-    sorted: Sorted,
-    /// Tags in order of age.
-    fifo: BTreeMap<u64, u32>,
-    /// The request to serve next, as long as none is expired.
-    next: Option<BlockRequest>,
+    sorted: Starts,
+    fifo: Chain,
+    /// The tag of the request to serve next, as long as none is expired.
+    next: Option<u32>,
     /// Requests on the dispatch list or in the driver.
     in_flight: u32,
     meta_pending: u32,
@@ -112,16 +111,14 @@ enum Stage {
 struct Slot {
     queue: u32,
     stage: Stage,
-    /// Where it starts: no two requests in a tree start at the same sector.
-    sector: u64,
-    /// Its key in its queue's FIFO.
-    age: u64,
+    /// While it is in a tree: the request as it is now.
+    request: Option<BlockRequest>,
     /// When it was allocated, in jiffies.
     start: u64,
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot { queue: 0, stage: Stage::Nowhere, sector: 0, age: 0, start: 0 };
+    const EMPTY: Slot = Slot { queue: 0, stage: Stage::Nowhere, request: None, start: 0 };
 }
 
 /// The scheduler.
@@ -135,6 +132,7 @@ struct Cfq {
     shared: [[Option<u32>; 8]; 3],
     lists: Lists,
     slots: Vec<Slot>,
+    links: Links,
     list: DispatchList,
     held: usize,
     /// The queue whose slice it is, and the process that first got a request sent in this slice.
@@ -178,6 +176,7 @@ impl Cfq {
             shared: [[None; 8]; 3],
             lists: Lists::new(),
             slots: vec![Slot::EMPTY; build.nr_tags as usize],
+            links: Links::new(build.nr_tags),
             list: DispatchList::default(),
             held: 0,
             active: None,
@@ -230,11 +229,11 @@ impl Elevator for Cfq {
         }
         self.rearm |= self.lists.is_empty();
         let queue = self.queue_of(now, &request);
-        let start = self.clock.jiffies(request.allocated);
-        *self.slot(request.tag) = Slot { queue, stage: Stage::Sorted, sector: request.sector, age: request.seq, start };
+        let start = if request.allocated == now.time { now.jiffies } else { self.clock.jiffies(request.allocated) };
+        *self.slot(request.tag) = Slot { queue, stage: Stage::Sorted, request: Some(request), start };
         self.add_sorted(queue, request);
-        let this = self.queue(queue);
-        this.fifo.insert(request.seq, request.tag);
+        let this = &mut self.queues[queue as usize];
+        self.links.push_back(&mut this.fifo, request.tag);
         this.meta_pending += u32::from(request.meta);
         self.enqueued(now, queue, &request);
     }
@@ -293,15 +292,13 @@ impl Elevator for Cfq {
             self.list.replace(after);
             return;
         }
+        self.slot(before.tag).request = Some(*after);
         let this = self.queue(queue);
-        let held = this.sorted.remove(before);
-        this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(held.meta);
-        if let Some(next) = this.next.as_mut().filter(|next| next.tag == before.tag) {
-            *next = *after;
-        }
-        self.slot(before.tag).sector = after.sector;
+        this.sorted.remove(before.sector);
+        this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(before.meta);
+        // It stays the next one, if it was, wherever it starts now.
         self.add_sorted(queue, *after);
-        self.queue(queue).next.get_or_insert(*after);
+        self.queue(queue).next.get_or_insert(after.tag);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -314,13 +311,11 @@ impl Elevator for Cfq {
             return;
         }
         let together = young.stage == Stage::Sorted && young.queue == old.queue;
-        if together && old.age < young.age {
-            let fifo = &mut self.queue(old.queue).fifo;
-            fifo.insert(old.age, survivor.tag);
-            fifo.insert(young.age, gone.tag);
-            self.slot(gone.tag).age = young.age;
-            let survivor = self.slot(survivor.tag);
-            (survivor.age, survivor.start) = (old.age, old.start.min(young.start));
+        if together && gone.seq < survivor.seq {
+            let fifo = &mut self.queues[old.queue as usize].fifo;
+            self.links.remove(fifo, survivor.tag);
+            self.links.insert_before(fifo, survivor.tag, gone.tag);
+            self.slot(survivor.tag).start = old.start.min(young.start);
         }
         self.remove_sorted(old.queue, gone);
         self.slot(gone.tag).stage = Stage::Nowhere;

@@ -1,12 +1,11 @@
 //! Queues and slices: where a request goes, whose turn it is, what is sent in it, and when it ends.
 
-use std::collections::BTreeMap;
-
+use super::chain::Chain;
 use super::lists::{Place, Rank};
 use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
 use crate::request::{BlockRequest, PrioClass, Priority};
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 
 /// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
 const SLICE_SCALE: u64 = 5;
@@ -31,8 +30,8 @@ impl Cfq {
             self.queues.push(ProcessQueue {
                 process: sync.then_some(request.process),
                 priority,
-                sorted: Sorted::new(),
-                fifo: BTreeMap::new(),
+                sorted: Starts::default(),
+                fifo: Chain::default(),
                 next: None,
                 in_flight: 0,
                 meta_pending: 0,
@@ -83,10 +82,10 @@ fn effective(priority: Priority) -> Priority {
 impl Cfq {
     /// Adds to a queue's tree. One that starts at the same sector goes to the dispatch list at once.
     pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
-        if let Some(alias) = self.queue(queue).sorted.starting_at(request.sector).copied() {
-            self.send(queue, &alias);
+        if let Some(alias) = self.queue(queue).sorted.at(request.sector) {
+            self.send(queue, alias);
         }
-        self.queue(queue).sorted.insert(request);
+        self.queue(queue).sorted.insert(request.sector, request.tag);
         if !self.lists.contains(queue) {
             self.file(queue, false);
         }
@@ -94,17 +93,13 @@ impl Cfq {
 
     /// Takes out of tree and FIFO; a queue without requests leaves its list.
     pub(super) fn remove_sorted(&mut self, queue: u32, request: &BlockRequest) {
-        let this = &self.queues[queue as usize];
-        let next = if this.next.is_some_and(|next| next.tag == request.tag) {
-            self.next_after(this, request)
-        } else {
-            this.next
-        };
-        let age = self.slot(request.tag).age;
-        let this = self.queue(queue);
-        this.next = next;
-        this.fifo.remove(&age).expect("a sorted request is in the FIFO");
-        let held = this.sorted.remove(request);
+        if self.queue(queue).next == Some(request.tag) {
+            self.queue(queue).next = self.next_after(queue, request);
+        }
+        let held = self.slot(request.tag).request.take().expect("a sorted request is in its slot");
+        let this = &mut self.queues[queue as usize];
+        self.links.remove(&mut this.fifo, request.tag);
+        this.sorted.remove(request.sector);
         this.meta_pending -= u32::from(held.meta);
         if this.sorted.is_empty() && self.lists.contains(queue) {
             self.lists.remove(queue);
@@ -125,34 +120,41 @@ impl Cfq {
     }
 
     /// Moves a request to the dispatch list.
-    fn send(&mut self, queue: u32, request: &BlockRequest) {
-        self.remove_sorted(queue, request);
+    fn send(&mut self, queue: u32, tag: u32) -> BlockRequest {
+        let request = self.sorted_request(tag);
+        self.remove_sorted(queue, &request);
         self.queue(queue).in_flight += 1;
-        self.slot(request.tag).stage = Stage::Listed;
-        self.list.add_sorted(*request);
+        self.slot(tag).stage = Stage::Listed;
+        self.list.add_sorted(request);
         self.last_sector = self.list.last_end().expect("a request was just added");
+        request
+    }
+
+    fn sorted_request(&self, tag: u32) -> BlockRequest {
+        self.slots[tag as usize].request.expect("a sorted request is in its slot")
     }
 
     /// Which of two requests of a queue should go first, from where the arm is.
-    pub(super) fn choose(&self, a: Option<BlockRequest>, b: Option<BlockRequest>) -> Option<BlockRequest> {
-        if let (Some(one), Some(two)) = (a, b) {
-            let rank = |request: &BlockRequest| (is_sync(request), request.meta);
-            match rank(&one).cmp(&rank(&two)) {
-                std::cmp::Ordering::Greater => return a,
-                std::cmp::Ordering::Less => return b,
-                std::cmp::Ordering::Equal => {}
-            }
+    pub(super) fn choose(&self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
+        let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
+        let (one, two) = (self.sorted_request(one), self.sorted_request(two));
+        let rank = |request: &BlockRequest| (is_sync(request), request.meta);
+        match rank(&one).cmp(&rank(&two)) {
+            std::cmp::Ordering::Greater => return a,
+            std::cmp::Ordering::Less => return b,
+            std::cmp::Ordering::Equal => {}
         }
         let values = &self.tunables;
         let arm = BackSeek { max_sectors: 2 * values.back_seek_max_kib, penalty: values.back_seek_penalty };
-        arm.choose(a, b, self.last_sector)
+        arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
     /// The request to serve after one that is about to leave the tree. The arm is taken to be where it was before that one.
-    fn next_after(&self, queue: &ProcessQueue, request: &BlockRequest) -> Option<BlockRequest> {
-        let wrapped = || queue.sorted.first().filter(|first| first.tag != request.tag);
-        let up = queue.sorted.successor(request).or_else(wrapped).copied();
-        self.choose(up, queue.sorted.predecessor(request).copied())
+    fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
+        let sorted = &self.queues[queue as usize].sorted;
+        let wrapped = || sorted.first().filter(|first| *first != request.tag);
+        let up = sorted.above(request.sector).or_else(wrapped);
+        self.choose(up, sorted.below(request.sector))
     }
 }
 
@@ -244,9 +246,8 @@ impl Cfq {
         let only_once = self.queue(queue).priority.class == PrioClass::Idle;
         let round = if only_once { 1 } else { self.tunables.quantum };
         for _ in 0..round {
-            let request = self.expired_request(now, queue).or(self.queue(queue).next);
-            let request = request.expect("a queue in a list has a next request");
-            self.send(queue, &request);
+            let tag = self.expired_request(now, queue).or(self.queue(queue).next);
+            let request = self.send(queue, tag.expect("a queue in a list has a next request"));
             self.sent += 1;
             self.active_process.get_or_insert(request.process);
             if self.queue(queue).sorted.is_empty() {
@@ -266,19 +267,19 @@ impl Cfq {
     }
 
     /// The oldest request, if it is expired and none was taken for that in this slice.
-    fn expired_request(&mut self, now: Now, queue: u32) -> Option<BlockRequest> {
+    fn expired_request(&mut self, now: Now, queue: u32) -> Option<u32> {
         let this = &self.queues[queue as usize];
         if this.fifo_checked {
             return None;
         }
-        let (_, &oldest) = this.fifo.first_key_value()?;
+        let oldest = this.fifo.oldest()?;
         let values = &self.tunables;
         let expire = if this.process.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
         if now.jiffies <= self.slots[oldest as usize].start + expire {
             return None;
         }
         self.queue(queue).fifo_checked = true;
-        self.queues[queue as usize].sorted.starting_at(self.slots[oldest as usize].sector).copied()
+        Some(oldest)
     }
 
     /// The length of a queue's slice, in jiffies.

@@ -12,7 +12,7 @@ const IDLE_GRACE: u64 = 10;
 impl Cfq {
     /// A request has come to a queue: it may end a wait, or another's slice.
     pub(super) fn enqueued(&mut self, now: Now, queue: u32, request: &BlockRequest) {
-        let next = self.choose(self.queues[queue as usize].next, Some(*request));
+        let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
         self.queue(queue).next = next;
         if !is_sync(request) {
             // The process that is waited for has done something else, so it will not be reading next.
