@@ -132,7 +132,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trou
         while in_flight.len() < input.queue_depth as usize {
             let mut given = driven.dispatch(now, &arm)?;
             log.lengths.push((now, driven.elevator().len(), driven.len_expected()));
-            if given.is_none() && driven.elevator().len() > 0 {
+            if given.is_none() && !driven.elevator().is_empty() {
                 let timer = driven.elevator().next_timer();
                 log.refusals.push(Refusal { at: now, held: driven.len_expected(), in_flight: in_flight.len(), timer });
                 given = driven.dispatch(now, &arm)?;
