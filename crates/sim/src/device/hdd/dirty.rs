@@ -42,10 +42,6 @@ impl Dirty {
         self.writes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.extents.is_empty()
-    }
-
     /// Takes a write, if there is room: new data over old need none.
     pub(super) fn take(&mut self, sector: u64, nr: u64) -> bool {
         let end = sector + nr;
@@ -58,9 +54,10 @@ impl Dirty {
             return false;
         }
         let last = self.writes + 1;
+        let many = self.extents.len() == MOST;
         match self.extents.iter_mut().find(|extent| extent.end() == sector && extent.nr + nr <= LONGEST) {
             Some(extent) => (extent.nr, extent.last) = (extent.nr + nr, last),
-            None if self.extents.len() == MOST => return false,
+            None if many => return false,
             None => self.extents.push(Extent { sector, nr, last }),
         }
         self.held += nr;

@@ -27,14 +27,6 @@ impl Segments {
         self.all[segment]
     }
 
-    /// The segment that holds `start`, or ends just before it.
-    #[inline]
-    pub(super) fn touching(&self, start: u64) -> Option<usize> {
-        // A segment that ends there is second choice: another may hold the sector itself.
-        let holds = self.all.iter().position(|segment| segment.start <= start && start < segment.end);
-        holds.or_else(|| self.all.iter().position(|segment| segment.end == start && segment.start < segment.end))
-    }
-
     /// Whether all of it is there.
     #[inline]
     pub(super) fn hold(&self, start: u64, end: u64) -> Option<usize> {
