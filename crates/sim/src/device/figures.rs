@@ -85,11 +85,11 @@ fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
 #[test]
 fn revolution_and_sustained_rate_are_the_published_ones_within_one_percent() {
     for Published { name, rpm, outer: [spt, heads, track_skew, cylinder_skew, spare], .. } in PUBLISHED {
-        // A track's end to its start again costs a revolution, and so do its sectors.
-        let one_track = long_read(&mut *device(name, 1).unwrap(), *spt as u32);
+        // All sectors of the first track pass in one revolution.
         let revolution = 60e9 / *rpm as f64;
-        let phase = one_track as f64 / revolution;
-        assert!((1.0..2.0).contains(&phase), "{name}: a track in {phase} revolutions");
+        let mut disk = device(name, 1).unwrap();
+        long_read(&mut *disk, *spt as u32);
+        near(&format!("{name}, revolution"), disk.stats().transfer_ns as f64, revolution);
         let (few, many) = (10, 40);
         let read = |cylinders: u64| {
             let mut disk = device(name, 1).unwrap();

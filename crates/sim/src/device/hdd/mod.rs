@@ -154,7 +154,7 @@ impl Hdd {
 
     /// A transfer needs no arm: only the bus, when its overhead is over.
     fn leave(&mut self, ready_ns: u64, tag: u32, sectors: u64) {
-        self.bus_free_ns = ready_ns.max(self.bus_free_ns) + self.bus_ns(sectors);
+        self.bus_free_ns = ready_ns.max(self.clock_ns).max(self.bus_free_ns) + self.bus_ns(sectors);
         self.leave_at(self.bus_free_ns, tag, false);
     }
 
@@ -331,7 +331,7 @@ impl Hdd {
                 self.waiting.remove(at);
                 self.overwritten(now, command.sector, command.nr);
                 self.stats.cached_writes += 1;
-                self.leave(command.ready_ns.max(now), command.tag, command.nr);
+                self.leave(command.ready_ns, command.tag, command.nr);
             } else {
                 return;
             }
