@@ -209,9 +209,8 @@ fn put(text: &str, key: String, value: &toml::Spanned<DeValue<'_>>, entries: &mu
             }
             Value::Array(array.len())
         }
-        DeValue::Integer(number) => {
-            i128::from_str_radix(number.as_str(), number.radix()).map_or(Value::Other("so large a number"), Value::Number)
-        }
+        DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+            .map_or(Value::Other("so large a number"), Value::Number),
         DeValue::Boolean(switch) => Value::Switch(*switch),
         DeValue::String(string) => Value::Text(string.to_string()),
         DeValue::Float(_) => Value::Other("a number with a point"),

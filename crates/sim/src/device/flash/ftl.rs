@@ -105,12 +105,8 @@ pub(super) struct Ftl {
 impl Ftl {
     pub(super) fn new(shape: Shape, rng: Rng) -> Ftl {
         let blocks = shape.planes() * shape.blocks_per_plane;
-        let plane = |_| Plane {
-            free: (1..shape.blocks_per_plane).rev().collect(),
-            open: 0,
-            next_page: 0,
-            victim: None,
-        };
+        let plane =
+            |_| Plane { free: (1..shape.blocks_per_plane).rev().collect(), open: 0, next_page: 0, victim: None };
         Ftl {
             map: vec![NONE; shape.units as usize],
             back: vec![NONE; blocks as usize * shape.units_per_block() as usize],
@@ -204,7 +200,8 @@ impl Ftl {
         }
         let worth = |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
         // Drawn badly: all of them.
-        let best = best.filter(worth).or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
+        let best =
+            best.filter(worth).or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
         self.planes[plane as usize].victim = best.filter(worth).map(|block| {
             let pages = valid(&block).div_ceil(shape.units_per_page);
             let gained = (shape.pages_per_block - pages).max(1);
@@ -220,7 +217,10 @@ impl Ftl {
         let first = block as u32 * shape.units_per_block();
         for _ in 0..pages {
             let (mut moving, mut count, mut last_page) = ([0; MAX_UNITS], 0, None);
-            while count < shape.units_per_page as usize && victim.next < shape.units_per_block() && self.valid[block] > 0 {
+            while count < shape.units_per_page as usize
+                && victim.next < shape.units_per_block()
+                && self.valid[block] > 0
+            {
                 let unit = self.back[(first + victim.next) as usize];
                 if unit != NONE {
                     let page = victim.next / shape.units_per_page;

@@ -227,7 +227,8 @@ impl Flash {
         self.stats.moved_pages += collected.programs;
         self.stats.erases += collected.erases;
         let times = self.times;
-        let ns = collected.reads * times.read_ns + collected.programs * times.program_ns + collected.erases * times.erase_ns;
+        let ns =
+            collected.reads * times.read_ns + collected.programs * times.program_ns + collected.erases * times.erase_ns;
         let die = &mut self.dies[self.ftl.shape.die(plane) as usize];
         *die = Die { free_ns: now.max(die.free_ns) + ns, ..Die::default() };
     }
@@ -440,7 +441,10 @@ impl DeviceModel for Flash {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        assert!(self.next_event().is_none_or(|due| due >= now), "what is due must happen before the next command comes");
+        assert!(
+            self.next_event().is_none_or(|due| due >= now),
+            "what is due must happen before the next command comes"
+        );
         let now = now.as_ns();
         self.pass_time(now);
         self.commands += 1;

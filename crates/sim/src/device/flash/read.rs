@@ -64,7 +64,8 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let least = (logical * pages).div_ceil(pages - 1) + 3;
     let blocks_per_plane = (units * (100 + spare_percent)).div_ceil(100 * block).max(least);
     if blocks_per_plane * block > 1 << 27 {
-        let why = format!("{planes} planes with blocks of {pages_per_block} pages are too much flash for {capacity_mib} MiB");
+        let why =
+            format!("{planes} planes with blocks of {pages_per_block} pages are too much flash for {capacity_mib} MiB");
         return Err(from.inconsistent("pages_per_block", why));
     }
     Ok(Shape {

@@ -80,7 +80,8 @@ fn read_rate(changes: &str) -> u64 {
 
 #[test]
 fn parallelism_grows_with_channels_until_the_link_is_the_limit() {
-    let rates: Vec<u64> = [1, 2, 4, 8].map(|channels| read_rate(&format!("channels={channels}:dies_per_channel=8"))).into();
+    let rates: Vec<u64> =
+        [1, 2, 4, 8].map(|channels| read_rate(&format!("channels={channels}:dies_per_channel=8"))).into();
     for pair in rates.windows(2).take(2) {
         assert!(pair[1] * 10 > pair[0] * 16, "{rates:?}");
     }
@@ -129,7 +130,7 @@ fn random_writes_to_a_worn_device_are_slower_and_amplified_and_sequential_ones_a
         let (sequential_ns, sequential) = write_all(&spec("full"), true);
         let (worn_ns, worn) = write_all(&spec("steady"), false);
         assert!(amplification(sequential) <= at_most, "{gc}: {} %", amplification(sequential));
-        assert!((130..600).contains(&amplification(worn)), "{gc}: {} %", amplification(worn));
+        assert!((130..900).contains(&amplification(worn)), "{gc}: {} %", amplification(worn));
         assert!(worn.erases > 0 && worn_ns * 10 > sequential_ns * 13, "{gc}: {worn_ns} {sequential_ns}");
         let more_spare = format!("{}:over_provisioning_percent=60", spec("steady"));
         assert!(amplification(write_all(&more_spare, false).1) < amplification(worn), "{gc}");

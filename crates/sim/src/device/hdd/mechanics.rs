@@ -212,7 +212,11 @@ impl Mechanics {
         let zone = &self.zones[spot.zone as usize];
         let inner = cylinder + 1 == zone.first_cylinder + zone.cylinders;
         let zone = spot.zone + u32::from(inner);
-        (cylinder + 1 < self.cylinders).then_some(Spot { zone, arm: Arm { cylinder: cylinder + 1, head: 0 }, sector: 0 })
+        (cylinder + 1 < self.cylinders).then_some(Spot {
+            zone,
+            arm: Arm { cylinder: cylinder + 1, head: 0 },
+            sector: 0,
+        })
     }
 
     /// Moves the arm from `arm`, beginning at `ns`, to `sector`, and transfers `nr` sectors from there on. The first sector

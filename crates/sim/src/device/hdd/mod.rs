@@ -339,7 +339,9 @@ impl Hdd {
     }
 
     fn end_flushes(&mut self, now: u64) {
-        while let Some((tag, covers)) = self.flushes.front().copied().filter(|(_, covers)| self.dirty.clean_up_to(*covers)) {
+        while let Some((tag, covers)) =
+            self.flushes.front().copied().filter(|(_, covers)| self.dirty.clean_up_to(*covers))
+        {
             if matches!(self.current, Some((_, Work::Destage(extent))) if extent.last <= covers) {
                 return;
             }
@@ -483,7 +485,10 @@ impl DeviceModel for Hdd {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        assert!(self.next_event().is_none_or(|due| due >= now), "what is due must happen before the next command comes");
+        assert!(
+            self.next_event().is_none_or(|due| due >= now),
+            "what is due must happen before the next command comes"
+        );
         let now = now.as_ns();
         self.pass_time(now);
         self.commands += 1;

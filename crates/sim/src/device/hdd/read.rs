@@ -46,7 +46,8 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
     let rpm = from.number("rpm", "revolutions a minute", 300, 100_000)?;
     let spare = from.number_or("spare_sectors_per_cylinder", 0, 0, 65_535)?;
     let zones = zones(from, cylinders, heads, spare)?;
-    let total = zones.last().map_or(0, |zone| zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder);
+    let total =
+        zones.last().map_or(0, |zone| zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder);
     let sectors = from.number_or("sectors", total, 1, u64::MAX >> 16)?;
     if sectors > total {
         return Err(from.inconsistent("sectors", format!("{sectors} sectors, but the zones hold {total}")));
@@ -161,13 +162,15 @@ fn seek_curve(from: &mut Description, cylinders: u64) -> Result<SeekCurve, Devic
     for distance in 1..=listed.min(cylinders.saturating_sub(2)) {
         let (here, there) = (curve.seek_ns(distance), curve.seek_ns(distance + 1));
         if falls(here, there) {
-            let why = format!("the time falls from {here} ns at {distance} cylinders to {there} ns at {}", distance + 1);
+            let why =
+                format!("the time falls from {here} ns at {distance} cylinders to {there} ns at {}", distance + 1);
             return Err(from.inconsistent("seek.first_ns", why));
         }
     }
     let (here, there) = (curve.seek_ns(curve.knee), curve.seek_ns(curve.knee + 1));
     if curve.knee + 1 < cylinders && falls(here, there) {
-        let why = format!("the time falls from {here} ns at the knee to {there} ns beyond; the curve must not decrease");
+        let why =
+            format!("the time falls from {here} ns at the knee to {there} ns beyond; the curve must not decrease");
         return Err(from.inconsistent("seek.knee", why));
     }
     Ok(curve)

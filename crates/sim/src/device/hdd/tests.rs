@@ -106,7 +106,9 @@ fn writes_settle_where_the_head_moves() {
 
 #[test]
 fn no_long_sequential_read_or_write_loses_a_revolution() {
-    for (name, _) in super::super::DEVICES.iter().map(|row| (row.name, row.toml)).filter(|(_, toml)| toml.contains("\"hdd\"")) {
+    for (name, _) in
+        super::super::DEVICES.iter().map(|row| (row.name, row.toml)).filter(|(_, toml)| toml.contains("\"hdd\""))
+    {
         for op in [Op::Read, Op::Write] {
             let mut bench = Bench::new(name);
             let revolution = 60_000_000_000 / rpm(name);
@@ -280,7 +282,8 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
         let from = Time::from_ns(rng.below(1 << 40));
         let mut probe = Bench::new("wd4tb7200:segments=0");
         probe.one(Op::Read, rng.below(bench.0.sectors() - 8), 8);
-        let best = (0..32).map(|_| probe.0.positioning_ns(from + probe.1, &request(rng.below(bench.0.sectors() - 8)))).min();
+        let best =
+            (0..32).map(|_| probe.0.positioning_ns(from + probe.1, &request(rng.below(bench.0.sectors() - 8)))).min();
         sum += best.unwrap();
     }
     let predicted = sum / 1000;
