@@ -17,6 +17,7 @@ mod signals;
 mod store;
 mod whole_file;
 mod words;
+mod work;
 
 use std::process::ExitCode;
 

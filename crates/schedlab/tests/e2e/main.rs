@@ -6,4 +6,5 @@ mod common;
 mod compare;
 mod faults;
 mod published;
+mod replay;
 mod usage;
