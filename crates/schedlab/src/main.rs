@@ -18,6 +18,7 @@ mod store;
 mod trace_file;
 mod whole_file;
 mod words;
+mod work;
 
 use std::process::ExitCode;
 

@@ -128,7 +128,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         ],
         defaults: || Params {
             clients: 2,
-            file_size: Some(16 << 20),
+            file_size: Some(8 << 20),
             think_time_ns: 1_000_000,
             think_dist: ThinkDist::Fixed,
             ..Params::default()

@@ -81,9 +81,10 @@ impl Loop {
     pub(crate) fn drive(&self, workload: &str, params: &[(&str, &str)]) -> Drive {
         let kind = find(workload).unwrap();
         let params = kind.params(params.iter().copied()).unwrap();
+        let params = if kind.needs_trace() { with_trace(params) } else { params };
         let files = place_on_device(kind, &params, &self.path, self.len, 512).unwrap();
         let mut drive = drive(workload, params, files);
-        if params.amount.is_some() {
+        if drive.params.amount.is_some() {
             drive.duration = Duration::from_secs(600);
         }
         drive
@@ -97,6 +98,13 @@ impl Drop for Loop {
             eprintln!("could not detach {}", self.path.display());
         }
     }
+}
+
+/// Two processes that read and write at once and a little later.
+fn with_trace(params: workload::Params) -> workload::Params {
+    let text = "0,h,0,Read,0,4096,9\n0,h,1,Write,65536,65536,9\n50000,h,0,Read,4096,4096,9\n90000,h,1,Read,0,8192,9\n";
+    let trace = params.replay.parse(text.as_bytes()).unwrap();
+    params.with_trace(std::sync::Arc::new(trace))
 }
 
 /// A drive of 200 ms without warm-up.

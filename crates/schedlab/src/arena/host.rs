@@ -18,7 +18,6 @@ use experiment::record::{Environment, Observation, VoidReason};
 use host::engine::{self, Drive};
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters};
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
-use workload::{Params, WorkloadKind};
 
 use super::seen::Seen;
 use super::{Arena, TrialOrder};
@@ -26,6 +25,7 @@ use crate::cli::ConductArgs;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
+use crate::work::{Work, Works};
 
 /// What a plan's `device` means.
 pub(crate) struct Target;
@@ -61,6 +61,7 @@ pub(crate) struct HostArena<'a> {
     flag: Arc<AtomicBool>,
     words: Vec<String>,
     opened: Instant,
+    works: Works,
 }
 
 impl<'a> HostArena<'a> {
@@ -81,6 +82,7 @@ impl<'a> HostArena<'a> {
         stop: &'a Stop,
         progress: &Progress,
     ) -> Result<HostArena<'a>> {
+        let works = Works::of(plan)?;
         let temporary = match Target::temporary_size(&plan.device)? {
             Some(size) => Some(make_loop(root, size, &args.loop_dir, stop, progress)?),
             None => None,
@@ -96,7 +98,7 @@ impl<'a> HostArena<'a> {
             )));
         }
         check_schedulers(&device, plan)?;
-        let claim = if writes(plan)? {
+        let claim = if works.iter().any(|work| work.kind.writes_with(&work.params)) {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
             let consent = ours.as_deref().or(args.destroy_data.as_deref());
@@ -105,7 +107,8 @@ impl<'a> HostArena<'a> {
             None
         };
         let guard = Guard::begin(root, &device)?;
-        let words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
+        let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
+        words.extend_from_slice(&works.words);
         Ok(HostArena {
             root: root.clone(),
             device,
@@ -117,15 +120,15 @@ impl<'a> HostArena<'a> {
             flag: stop.flag(),
             words,
             opened: Instant::now(),
+            works,
         })
     }
 
     /// Tries every arm and places every workload before the record begins, so that a slip in a tunable's name or a size costs
     /// no measuring. What the kernel refuses is left to the trials, where it is data.
     pub(crate) fn rehearse(&mut self, plan: &Plan) -> Result<()> {
-        for spec in &plan.workloads {
-            let (kind, params) = workload_of(spec)?;
-            self.place(kind, &params)?;
+        for work in self.works.iter() {
+            self.place(work)?;
         }
         for arm in &plan.arms {
             self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
@@ -137,9 +140,9 @@ impl<'a> HostArena<'a> {
         self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
     }
 
-    fn place(&self, kind: &'static WorkloadKind, params: &Params) -> Result<Vec<engine::ClientFile>> {
+    fn place(&self, work: &Work) -> Result<Vec<engine::ClientFile>> {
         let logical = u32::try_from(self.device.logical_block_size.unwrap_or(512)).unwrap_or(512);
-        engine::place_on_device(kind, params, &self.device.path, self.device.size_bytes, logical)
+        engine::place_on_device(work.kind, &work.params, &self.device.path, self.device.size_bytes, logical)
             .map_err(|e| usage(e.to_string()))
     }
 
@@ -174,8 +177,9 @@ impl Arena for HostArena<'_> {
     }
 
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let (kind, params) = workload_of(order.workload)?;
-        let files = self.place(kind, &params)?;
+        let work = self.works.get(order.workload);
+        let files = self.place(work)?;
+        let Work { kind, params } = work.clone();
         let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
         let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
         let sysfs = self.sysfs();
@@ -259,23 +263,6 @@ fn check_schedulers(device: &Device, plan: &Plan) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn writes(plan: &Plan) -> Result<bool> {
-    for spec in &plan.workloads {
-        let (kind, params) = workload_of(spec)?;
-        if kind.writes_with(&params) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-pub(super) fn workload_of(spec: &experiment::plan::WorkloadSpec) -> Result<(&'static WorkloadKind, Params)> {
-    let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
-    let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
-    Ok((kind, params))
 }
 
 fn setting_of(arm: &Arm) -> Setting {

@@ -177,10 +177,11 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
     let kind = workload::find("randread").expect("randread is a workload");
     let direct = target.direct.to_string();
     let params = kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
+    let files = place_on_device(kind, &params, target.path, options.file_size, 512)?;
     let drive = Drive {
         kind,
         params,
-        files: place_on_device(kind, &params, target.path, options.file_size, 512)?,
+        files,
         seed: u64::from(round),
         duration: Duration::from_secs_f64(options.seconds),
         warmup: if target.direct { Duration::ZERO } else { Duration::from_secs_f64(options.seconds) },

@@ -76,6 +76,7 @@ fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
     };
     let result = measured(&mut arena);
     progress.clear();
+    arena.finish()?.iter().for_each(|word| progress.say(word));
     let (dir, end) = result?;
     conclude(&dir, &end, args)
 }

@@ -6,5 +6,6 @@ mod common;
 mod compare;
 mod faults;
 mod published;
+mod replay;
 mod simulator;
 mod usage;

@@ -89,13 +89,16 @@ impl Layout {
     }
 }
 
-/// What has been done in this run.
+/// What has been done in this run, as PostMark counts it: the tests compare it with what PostMark reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     created: u64,
     deleted: u64,
     read: u64,
     appended: u64,
+    /// Bytes of files, not of blocks.
+    bytes_read: u64,
+    bytes_written: u64,
 }
 
 /// Where a run is.
@@ -222,11 +225,13 @@ impl Postmark {
         self.transfer(Op::Write, slot, 0);
         self.write_metadata(slot, directory);
         self.counts.created += 1;
+        self.counts.bytes_written += u64::from(size);
     }
 
     fn read(&mut self, slot: usize) {
         self.transfer(Op::Read, slot, 0);
         self.counts.read += 1;
+        self.counts.bytes_read += u64::from(self.files.get(slot).size);
     }
 
     fn append(&mut self, slot: usize) {
@@ -243,6 +248,7 @@ impl Postmark {
         self.transfer(Op::Write, slot, u64::from(size) / self.block);
         self.write_metadata(slot, directory);
         self.counts.appended += 1;
+        self.counts.bytes_written += u64::from(bytes);
     }
 
     fn delete(&mut self, slot: usize) {

@@ -23,11 +23,11 @@ use sim::{DeviceModel, SimError, Trial};
 
 pub(crate) use setting::{ATTRIBUTES, Setting};
 
-use super::host::workload_of;
 use super::{Arena, TrialOrder, Upcoming};
 use crate::failure::usage;
 use crate::signals::Stop;
 use crate::trace_file::{Format, TraceFile};
+use crate::work::Works;
 
 /// What a plan's `device` means in the simulator.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl Model {
 
     /// How long a trial on such a device should be, in milliseconds of virtual time.
     pub(crate) fn trial_ms(&self) -> Result<u64> {
-        Ok(if self.make(0)?.geometry().cylinders > 0 { 60_000 } else { 1_000 })
+        Ok(self.make(0)?.trial_ms())
     }
 }
 
@@ -87,6 +87,7 @@ type Key = (String, String, u64);
 pub(crate) struct SimArena<'a> {
     model: Model,
     settings: BTreeMap<String, Setting>,
+    works: Works,
     /// The arm that was applied last.
     arm: String,
     /// Trials that were simulated and not asked for yet.
@@ -120,15 +121,18 @@ impl<'a> SimArena<'a> {
             settings.insert(arm.name.clone(), Setting::of(arm)?);
         }
         let device = model.make(0)?;
+        let works = Works::of(plan)?;
         for spec in &plan.workloads {
-            let (kind, params) = workload_of(spec)?;
+            let work = works.get(spec);
             let bytes = device.sectors() * elevator::SECTOR_BYTES;
-            kind.extents(&params, bytes, 512)
+            work.kind
+                .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {} on {}: {e}", spec.name, plan.device)))?;
         }
         Ok(SimArena {
             model,
             settings,
+            works,
             arm: String::new(),
             ready: BTreeMap::new(),
             elapsed: Duration::ZERO,
@@ -180,7 +184,7 @@ impl<'a> SimArena<'a> {
     }
 
     fn one(&self, wanted: &Wanted<'_>) -> Result<Observation> {
-        let (kind, params) = workload_of(wanted.workload)?;
+        let work = self.works.get(wanted.workload);
         let seed = wanted.key.2;
         let setting = &wanted.setting;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
@@ -191,8 +195,8 @@ impl<'a> SimArena<'a> {
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
             device: self.model.make(seed)?,
-            workload: kind,
-            params,
+            workload: work.kind,
+            params: work.params.clone(),
             seed,
             warmup_ns: ns(wanted.warmup),
             duration_ns: ns(wanted.duration),
@@ -298,6 +302,6 @@ impl Arena for SimArena<'_> {
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
-        Ok(Vec::new())
+        Ok(std::mem::take(&mut self.works.words))
     }
 }
