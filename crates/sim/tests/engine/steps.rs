@@ -101,6 +101,13 @@ fn the_first_client_to_finish_stops_the_others_and_passes_are_repeated() {
 }
 
 #[test]
+fn who_is_at_no_request_when_the_first_finishes_ends_with_it() {
+    let params = [("clients", "3"), ("file_size", "64k"), ("block_size", "4k"), ("phase", "read")];
+    let (_, events) = observed(Trial { turnaround_ns: 5 * MS, ..trial("iozone", &params) });
+    assert_eq!(times(&events, EventKind::Exit)[..3], [96_000; 3], "16 cycles of 6 ms");
+}
+
+#[test]
 fn a_second_reading_is_preceded_by_a_first_that_does_not_count() {
     let run = |phase| {
         let params = [("clients", "2"), ("file_size", "64k"), ("block_size", "4k"), ("phase", phase)];
