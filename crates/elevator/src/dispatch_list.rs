@@ -42,6 +42,18 @@ impl DispatchList {
         self.list.insert(at, request);
     }
 
+    /// A request in the list has grown.
+    pub(crate) fn replace(&mut self, after: &BlockRequest) {
+        let held = self.list.iter_mut().find(|held| held.tag == after.tag);
+        *held.expect("the request is in the dispatch list") = *after;
+    }
+
+    /// Takes a request out that was joined into another.
+    pub(crate) fn remove(&mut self, tag: u32) {
+        let at = self.list.iter().position(|held| held.tag == tag);
+        self.list.remove(at.expect("the request is in the dispatch list"));
+    }
+
     /// The end of the last request in the list.
     pub(crate) fn last_end(&self) -> Option<u64> {
         self.list.back().map(BlockRequest::end)

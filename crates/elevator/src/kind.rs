@@ -92,7 +92,8 @@ pub enum Promise {
     /// Dispatches in order of arrival.
     ArrivalOrder,
     /// Requests that are all there from the start are dispatched in ascending order of sectors, but for at most this many
-    /// descents per pass over them: 1 for a one-way elevator that starts in the middle.
+    /// descents per pass over them: 1 for a one-way elevator that starts in the middle. A scheduler of the literature that was
+    /// told of cylinders knows only these: there, in ascending order of cylinders.
     Ascending {
         /// How often the order may descend.
         descents: u32,

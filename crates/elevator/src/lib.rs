@@ -21,9 +21,11 @@ mod queue;
 mod request;
 mod scheduler;
 mod sorted;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod testing;
+mod textbook;
 mod vocabulary;
 
 pub use clock::Clock;

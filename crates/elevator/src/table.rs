@@ -7,7 +7,33 @@ use crate::algorithm;
 use crate::kind::ElevatorKind;
 
 /// Every scheduler.
-pub static ELEVATORS: &[ElevatorKind] = &[algorithm::none::ROW];
+pub static ELEVATORS: &[ElevatorKind] = &[
+    // Linux today.
+    algorithm::none::ROW,
+    algorithm::mq_deadline::ROW,
+    algorithm::kyber::ROW,
+    //BFQ
+    // Linux before blk-mq.
+    algorithm::linus_24::ROW,
+    algorithm::noop::ROW,
+    algorithm::deadline::ROW,
+    //CFQ
+    // The anticipatory family.
+    algorithm::anticipatory::ROW,
+    algorithm::antic_95::ROW,
+    algorithm::wpcas::ROW,
+    // The literature.
+    algorithm::fcfs::ROW,
+    algorithm::sstf::ROW,
+    algorithm::scan::ROW,
+    algorithm::c_scan::ROW,
+    algorithm::look::ROW,
+    algorithm::c_look::ROW,
+    algorithm::fscan::ROW,
+    algorithm::vscan_r::ROW,
+    algorithm::sptf::ROW,
+    algorithm::asptf::ROW,
+];
 
 /// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {

@@ -9,6 +9,8 @@ pub enum Direction {
     HigherIsBetter,
     /// Latency, cost: less is better.
     LowerIsBetter,
+    /// Describes what happened, as a count of anticipations does; summarised, never judged.
+    Descriptive,
 }
 
 /// A row of [`METRICS`].
@@ -26,7 +28,7 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-use Direction::{HigherIsBetter, LowerIsBetter};
+use Direction::{Descriptive, HigherIsBetter, LowerIsBetter};
 
 const fn row(name: &'static str, unit: &'static str, direction: Direction, help: &'static str) -> Metric {
     Metric { name, unit, direction, percentile: None, help }
@@ -36,7 +38,8 @@ const fn percentile(name: &'static str, percentile: f64, help: &'static str) -> 
     Metric { name, unit: "µs", direction: LowerIsBetter, percentile: Some(percentile), help }
 }
 
-/// Every metric that schedlab's own workloads report. MB is 10^6 bytes.
+/// Every metric that schedlab's own arenas report. MB is 10^6 bytes. From `fairness_jain` on they need eyes inside of the disk
+/// or the scheduler, so only arenas that have them report them.
 pub static METRICS: &[Metric] = &[
     row("throughput_mb_per_s", "MB/s", HigherIsBetter, "bytes moved per second, reads and writes together"),
     row("read_mb_per_s", "MB/s", HigherIsBetter, "bytes read per second"),
@@ -53,6 +56,40 @@ pub static METRICS: &[Metric] = &[
     row("write_latency_mean_us", "µs", LowerIsBetter, "mean latency of a write"),
     percentile("write_latency_p99_us", 99.0, "99th percentile of write latency"),
     row("cpu_us_per_io", "µs", LowerIsBetter, "processor time of schedlab's clients per request, user and system"),
+    row(
+        "fairness_jain",
+        "of 1",
+        HigherIsBetter,
+        "Jain's index of the clients' bytes: 1 all equal, 1/n one has everything",
+    ),
+    row("longest_wait_ms", "ms", LowerIsBetter, "the longest that any request took: starvation shows here"),
+    row("device_busy_share", "of 1", Descriptive, "share of the time in which the device had a request"),
+    row("device_idle_share", "of 1", Descriptive, "share of the time in which the device had none"),
+    row(
+        "deceptive_idle_ms",
+        "ms",
+        Descriptive,
+        "time in which the device had nothing to do although requests were waiting in the scheduler",
+    ),
+    row("seek_distance_cylinders", "cylinders", LowerIsBetter, "mean movement of the arm per request"),
+    row("seek_ms", "ms", LowerIsBetter, "mean time of moving the arm and switching heads per request"),
+    row("rotation_ms", "ms", LowerIsBetter, "mean wait for the sector to come round per request"),
+    row("device_cache_hits", "requests", Descriptive, "reads served from the device's own memory"),
+    row("merges", "requests", Descriptive, "pieces of I/O that joined a request, and requests that joined each other"),
+    row("write_amplification", "times", LowerIsBetter, "bytes that flash memory programmed per byte written"),
+    row(
+        "anticipations",
+        "waits",
+        Descriptive,
+        "times that the scheduler let the device idle for a process's next request",
+    ),
+    row("anticipation_successes", "waits", Descriptive, "those that ended with a request worth waiting for"),
+    row("anticipation_failures", "waits", Descriptive, "those that ended by their timer"),
+    row("success_wait_mean_ms", "ms", Descriptive, "mean wait of the successful ones, from the completion before"),
+    row("success_wait_total_ms", "ms", Descriptive, "all waiting of the successful ones"),
+    row("failure_wait_total_ms", "ms", Descriptive, "all waiting of the failed ones"),
+    row("false_idle_ms", "ms", Descriptive, "failed waiting per anticipation, successful or not"),
+    row("false_idle_per_success_ms", "ms", Descriptive, "failed waiting per successful anticipation"),
 ];
 
 /// The row of a metric, if it is one of schedlab's own.

@@ -27,6 +27,18 @@ pub enum ArenaKind {
     /// The machine's own kernel and a real device.
     #[default]
     Host,
+    /// The laboratory's own schedulers and a modelled device, in virtual time.
+    Sim,
+}
+
+impl ArenaKind {
+    /// The word in plans, on the command line and in study.json.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArenaKind::Host => "host",
+            ArenaKind::Sim => "sim",
+        }
+    }
 }
 
 /// An experiment, as written in plan.toml.
@@ -42,7 +54,8 @@ pub struct Plan {
     /// Where trials take place.
     #[serde(default)]
     pub arena: ArenaKind,
-    /// `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device.
+    /// On the host `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the simulator a
+    /// model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one.
     pub device: String,
     /// Seed of every random choice: order of arms, offsets of requests.
     #[serde(default = "seed")]
@@ -68,6 +81,25 @@ pub struct Plan {
     /// The work.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
+    /// What somebody else published about the same: shown beside what is measured here, never part of a verdict.
+    #[serde(rename = "published", default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+}
+
+/// A published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The workload's label in this plan.
+    pub workload: String,
+    /// The metric, by its name here.
+    pub metric: String,
+    /// The arm's name in this plan.
+    pub arm: String,
+    /// The figure, in the metric's unit.
+    pub value: f64,
+    /// Where it stands.
+    pub source: String,
 }
 
 /// One setting under comparison.

@@ -35,7 +35,7 @@ pub enum Verdict {
 pub struct Study {
     /// Version of this format.
     pub schema: u32,
-    /// `host`, or `foreign` for a table that somebody else measured.
+    /// `host`, `sim`, or `foreign` for a table that somebody else measured.
     pub arena: String,
     /// Title of the plan, or the file's name.
     pub name: String,
@@ -149,6 +149,7 @@ mod direction {
         s.serialize_str(match value {
             Direction::HigherIsBetter => "higher",
             Direction::LowerIsBetter => "lower",
+            Direction::Descriptive => "descriptive",
         })
     }
 
@@ -156,7 +157,8 @@ mod direction {
         match String::deserialize(d)?.as_str() {
             "higher" => Ok(Direction::HigherIsBetter),
             "lower" => Ok(Direction::LowerIsBetter),
-            other => Err(serde::de::Error::custom(format!("direction is higher or lower, not {other:?}"))),
+            "descriptive" => Ok(Direction::Descriptive),
+            other => Err(serde::de::Error::custom(format!("direction is higher, lower or descriptive, not {other:?}"))),
         }
     }
 }

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::trace_file::Format;
+
 /// The laboratory for Linux I/O schedulers: which one, with which settings, is best for this disk and this work?
 ///
 /// It measures your real disk under each scheduler in randomised blocks, stops as soon as the answer is known, says how
-/// sure it is, and puts every setting back.
+/// sure it is, and puts every setting back. With `--arena sim` it runs every scheduler that Linux ever had, and those of the
+/// literature, on modelled disks instead.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -31,6 +34,8 @@ const EXAMPLES: &str = "\
 Examples:
   schedlab compare --device loop:512M --workload oltp,mixed      try it out: a temporary loop device, nothing of yours
   schedlab compare --device /dev/sdb --workload randread         your disk, reading only
+  schedlab compare --arena sim --device hp97560 --schedulers deadline,cfq,anticipatory,wpcas --workload iozone
+                                                                 old and academic schedulers on a modelled disk
   schedlab run plans/oltp.toml --out results                     an experiment of record
   schedlab study results                                         judge a record again
   schedlab study table.csv --arm scheduler --metric tps          judge a table that somebody else measured
@@ -49,6 +54,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run the experiment of a plan file.
     Run(RunArgs),
+    /// Read a trace of a simulated trial: what happened, and the figures that follow from it.
+    Trace(TraceArgs),
     /// Judge evidence: a record of schedlab, or any CSV table.
     #[command(after_help = STUDY_HELP)]
     Study(StudyArgs),
@@ -69,6 +76,10 @@ Schedulers:  NAME[:TUNABLE=VALUE]…   bfq:slice_idle=0:nr_requests=64
              LABEL=NAME…             a=none,b=none compares none with itself (an A/A comparison)
 Workloads:   KIND[:PARAM=VALUE]…     oltp:clients=16:block_size=8k    (see: schedlab list workloads)
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
+             --arena sim: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
+             or FILE.toml with a device of your own
+Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us on any arm;
+             times (--budget, --trial-time, --warmup) are virtual; each block is a seed, the same for all arms
 
 Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds nothing,
 or on the one that you name in --destroy-data.";
@@ -90,8 +101,10 @@ pub(crate) struct DevicesArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Listing {
-    /// I/O schedulers of Linux, and which of them this kernel offers.
+    /// I/O schedulers: those of the literature and of every Linux in the simulator, and which of them this kernel offers.
     Schedulers,
+    /// Modelled devices of the simulator.
+    Devices,
     /// Workloads with their parameters and defaults.
     Workloads,
     /// Metrics with their units.
@@ -122,6 +135,9 @@ pub(crate) struct ConductArgs {
     /// Directory for the file behind loop:SIZE; it should lie on the disk in question.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
+    /// Simulator: write the events of the first trial of each workload and arm into the directory `traces` of --out.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) trace: Option<Format>,
     /// Print study.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -133,21 +149,37 @@ pub(crate) struct ConductArgs {
     pub(crate) quiet: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArenaArg {
+    /// This machine's kernel and a real device.
+    Host,
+    /// The laboratory's own schedulers and a modelled device, in virtual time: no root, nothing touched, repeatable bit for bit.
+    Sim,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The device under test: /dev/NAME, /dev/disk/by-id/…, or loop:SIZE.
+    /// Where trials take place.
+    #[arg(long, default_value = "host")]
+    pub(crate) arena: ArenaArg,
+    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
-    /// What to compare, separated by commas [default: every scheduler that the device offers].
+    /// What to compare, separated by commas [default: every scheduler that the device offers; in the simulator those of current
+    /// Linux].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
     /// The work, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
     pub(crate) workload: Vec<String>,
+    /// How many clients, for every workload that has clients and does not say clients=N itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) clients: Option<u32>,
     /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// Wall time for measuring, all workloads together [default: 60s; with --blocks N as long as N blocks take].
+    /// Time for measuring, all workloads together [default: 60s; with --blocks N as long as N blocks take; in the simulator, where
+    /// it is virtual time, enough for 30 blocks].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
     /// Number of blocks of each workload: auto stops as soon as every verdict is reached; N measures exactly N.
@@ -165,7 +197,7 @@ pub(crate) struct CompareArgs {
     /// How intervals are computed. `fixed` and `three-sigma` are there for comparison with older studies.
     #[arg(long, value_name = "METHOD", default_value = "anytime")]
     pub(crate) method: MethodArg,
-    /// Length of one trial [default: so that about a dozen blocks fit into the budget].
+    /// Length of one trial [default: so that about a dozen blocks fit into the budget; in the simulator as the device asks].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     /// Work before each trial that is not counted [default: a fifth of the trial].
@@ -194,6 +226,18 @@ pub(crate) struct RunArgs {
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// A .parquet or .csv file that `--trace` has written.
+    pub(crate) file: PathBuf,
+    /// Write the same events into this file; its name tells the format.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::plan::{Plan, WorkloadSpec};
+use experiment::plan::{ArenaKind, Arm, Plan, WorkloadSpec};
 use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
 
-use crate::arena::{Arena, TrialOrder};
+use crate::arena::{Arena, TrialOrder, Upcoming};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
@@ -23,6 +23,9 @@ const BLOCKS_AIMED_AT: f64 = 12.0;
 /// What switching and checking takes of each trial, about.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
+/// How many blocks an arena that measures side by side hears of beforehand.
+const LOOKAHEAD: u32 = 16;
+
 /// An experiment on its way.
 pub(crate) struct Conductor<'a> {
     plan: &'a Plan,
@@ -31,8 +34,11 @@ pub(crate) struct Conductor<'a> {
     stop: &'a Stop,
     progress: &'a Progress,
     decider: Decider,
-    /// When the experiment began, in this process's clock: earlier sessions of a resumed one count as time spent.
+    /// When the experiment began, in this process's clock.
     began: Instant,
+    /// The arena's clock at that moment.
+    arena_began: Duration,
+    /// What earlier sessions of a resumed experiment have spent.
     offset: Duration,
     sequence: u64,
     /// The blocks of each workload, in the plan's order.
@@ -91,7 +97,8 @@ impl<'a> Conductor<'a> {
         let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
         let offset = Duration::from_millis(record.last_ms());
         let began = Instant::now();
-        Conductor { plan, arena, store, stop, progress, decider, began, offset, sequence, tracks, refused: Vec::new() }
+        let (refused, arena_began) = (Vec::new(), arena.elapsed());
+        Conductor { plan, arena, store, stop, progress, decider, began, arena_began, offset, sequence, tracks, refused }
     }
 
     /// Measures until the end, and writes the end into the record.
@@ -111,7 +118,7 @@ impl<'a> Conductor<'a> {
 
     fn measure(&mut self) -> Result<End> {
         let plan = self.plan;
-        if self.offset.is_zero() {
+        if self.offset.is_zero() && self.arena.preconditions() {
             for workload in &plan.workloads {
                 self.precondition(workload)?;
             }
@@ -170,11 +177,12 @@ impl<'a> Conductor<'a> {
         let arms = self.arms(at);
         let names: Vec<&str> = arms.iter().map(String::as_str).collect();
         let order = schedule::order(self.plan.seed, &workload.name, block, &names);
+        self.announce(workload, block, &arms)?;
         for (position, arm) in order.into_iter().enumerate() {
             let position = u32::try_from(position).expect("fewer arms than 2^32");
-            self.progress.trial(self.total(), self.spent(), &workload.name, arm, block);
+            self.progress.trial(self.share_done(), self.time_left(), &workload.name, arm, block);
             let started_ms = self.at_ms();
-            let seed = schedule::trial_seed(self.plan.seed, &workload.name, block, position);
+            let seed = self.seed(workload, block, position);
             let observation = self.trial(arm, workload, seed)?;
             let trial = Trial {
                 sequence: self.sequence,
@@ -199,6 +207,24 @@ impl<'a> Conductor<'a> {
             self.note("stopped-arm", format!("{}: {name} after block {}", workload.name, block + 1))?;
         }
         Ok(None)
+    }
+
+    fn seed(&self, workload: &WorkloadSpec, block: u32, position: u32) -> u64 {
+        let position = if self.arena.one_seed_a_block() { 0 } else { position };
+        schedule::trial_seed(self.plan.seed, &workload.name, block, position)
+    }
+
+    /// Tells the arena which trials this block and those after it will want, as far as can be known.
+    fn announce(&mut self, workload: &WorkloadSpec, block: u32, arms: &[String]) -> Result<()> {
+        if !self.arena.one_seed_a_block() {
+            return Ok(());
+        }
+        let blocks =
+            self.plan.budget.blocks.map_or(LOOKAHEAD, |blocks| blocks.saturating_sub(block).clamp(1, LOOKAHEAD));
+        let seeds = (block..block.saturating_add(blocks)).map(|block| self.seed(workload, block, 0)).collect();
+        let arms: Vec<&Arm> = self.plan.arms.iter().filter(|arm| arms.contains(&arm.name)).collect();
+        let (duration, warmup) = trial_length(self.plan);
+        self.arena.announce(&Upcoming { workload, arms, seeds, duration, warmup })
     }
 
     fn trial(&mut self, arm: &str, workload: &WorkloadSpec, seed: u64) -> Result<Observation> {
@@ -247,7 +273,7 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         let baseline = self.plan.baseline().to_owned();
-        self.progress.trial(self.total(), self.spent(), &workload.name, &baseline, 0);
+        self.progress.trial(self.share_done(), self.time_left(), &workload.name, &baseline, 0);
         let seed = schedule::trial_seed(self.plan.seed, &workload.name, u32::MAX, 0);
         let observation = self.trial(&baseline, workload, seed)?;
         let what = match (observation.voids.first(), observation.metrics.get("iops")) {
@@ -272,7 +298,25 @@ impl<'a> Conductor<'a> {
     }
 
     fn spent(&self) -> Duration {
-        self.offset + self.began.elapsed()
+        self.offset + (self.arena.elapsed() - self.arena_began)
+    }
+
+    /// How much of the whole is done at least, 0 to 1: it may end earlier, when every verdict is reached.
+    fn share_done(&self) -> f64 {
+        (self.spent().as_secs_f64() / self.total().as_secs_f64().max(1e-9)).min(1.0)
+    }
+
+    /// How long it goes on at most, in the user's time; unknown at the start where time is virtual.
+    fn time_left(&self) -> Option<Duration> {
+        let left = self.total().saturating_sub(self.spent());
+        match self.plan.arena {
+            ArenaKind::Host => Some(left),
+            ArenaKind::Sim => {
+                let simulated = (self.spent() - self.offset).as_secs_f64();
+                let pace = self.began.elapsed().as_secs_f64() / simulated;
+                (simulated > 0.0).then(|| left.mul_f64(pace))
+            }
+        }
     }
 
     fn at_ms(&self) -> u64 {
@@ -283,16 +327,28 @@ impl<'a> Conductor<'a> {
 /// What one block of every workload takes, with the preconditions before the first one, in seconds.
 pub(crate) fn round_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
-    let trials = (plan.arms.len() + 1) as f64 * plan.workloads.len() as f64;
-    trials * (duration + warmup + OVERHEAD).as_secs_f64()
+    let preconditions = match plan.arena {
+        ArenaKind::Host => 1,
+        ArenaKind::Sim => 0,
+    };
+    let trials = (plan.arms.len() + preconditions) as f64 * plan.workloads.len() as f64;
+    trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
 /// What a plan with a fixed number of blocks will take, in seconds; for one without, its budget.
 pub(crate) fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
-    let each = duration + warmup + OVERHEAD;
+    let each = duration + warmup + overhead(plan);
     let trials = |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
     plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
+}
+
+/// What a trial takes beside its window and warm-up.
+fn overhead(plan: &Plan) -> Duration {
+    match plan.arena {
+        ArenaKind::Host => OVERHEAD,
+        ArenaKind::Sim => Duration::ZERO,
+    }
 }
 
 /// Window and warm-up of a trial: the plan's, or so that about a dozen blocks fit into the budget.
@@ -301,7 +357,7 @@ pub(crate) fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
     // A sixth of each trial's share is warm-up.
-    let chosen = ((each_ms - OVERHEAD.as_secs_f64() * 1000.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
+    let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
     let duration = plan.trial.duration_ms.unwrap_or(chosen);
     let warmup = plan.trial.warmup_ms.unwrap_or(duration / 5);
     (Duration::from_millis(duration), Duration::from_millis(warmup))

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod signals;
 mod store;
+mod trace_file;
 mod whole_file;
 mod words;
 
@@ -44,6 +45,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::List(args) => command::list::run(root, args),
         Command::Compare(args) => command::experiment::compare(root, args),
         Command::Run(args) => command::experiment::run(root, args),
+        Command::Trace(args) => command::trace::run(args),
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::study::report(args),
         Command::Restore(args) => command::restore::run(root, args),

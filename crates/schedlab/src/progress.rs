@@ -22,12 +22,13 @@ impl Progress {
         Progress(bar)
     }
 
-    /// A trial begins, `spent` after the start of an experiment that takes `total` at most.
-    pub(crate) fn trial(&self, total: Duration, spent: Duration, workload: &str, arm: &str, block: u32) {
-        let left = total.saturating_sub(spent).as_secs();
-        self.0.set_length(total.as_millis().try_into().unwrap_or(u64::MAX));
-        self.0.set_position(spent.min(total).as_millis().try_into().unwrap_or(u64::MAX));
-        self.0.set_message(format!("{workload} · block {} · {arm} · at most {left} s left", block + 1));
+    /// A trial begins; `share` of the experiment (0 to 1) is done, and it goes on for `left` at most.
+    pub(crate) fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32) {
+        const STEPS: f64 = 1000.0;
+        let left = left.map_or_else(String::new, |left| format!(" · at most {} s left", left.as_secs()));
+        self.0.set_length(STEPS as u64);
+        self.0.set_position((share * STEPS) as u64);
+        self.0.set_message(format!("{workload} · block {} · {arm}{left}", block + 1));
     }
 
     /// Something that takes a while before the first trial: `done` of `total` bytes.

@@ -135,7 +135,7 @@ pub enum SimError {
 /// # Errors
 /// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
 pub fn run<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
-    let (kind, params, seed) = (trial.workload, trial.params, trial.seed);
+    let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
     let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
     let count = extents.len() as u32;
     let members = || {

@@ -5,6 +5,7 @@
 use elevator::{Completion, Op, Request, Time};
 
 use crate::params::Params;
+use crate::think::Think;
 
 /// What a client does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) trait Pattern {
 #[derive(Debug)]
 pub(crate) struct Paced<P> {
     pattern: P,
-    think_ns: u64,
+    think: Think,
     sync_every: u32,
     /// Bytes left to do; None: no bound.
     left: Option<u64>,
@@ -53,15 +54,14 @@ enum Due {
 }
 
 impl<P: Pattern> Paced<P> {
+    /// A client that thinks the same time after each request.
     pub(crate) fn new(pattern: P, params: &Params) -> Paced<P> {
-        Paced {
-            pattern,
-            think_ns: params.think_time_ns,
-            sync_every: params.sync_every,
-            left: params.amount,
-            unsynced: 0,
-            due: Due::Request,
-        }
+        Paced::thinking(pattern, params, Think::fixed(params.think_time_ns))
+    }
+
+    /// A client with think times of its own.
+    pub(crate) fn thinking(pattern: P, params: &Params, think: Think) -> Paced<P> {
+        Paced { pattern, think, sync_every: params.sync_every, left: params.amount, unsynced: 0, due: Due::Request }
     }
 
     /// Takes `request` into account and decides what follows it.
@@ -69,7 +69,7 @@ impl<P: Pattern> Paced<P> {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(u64::from(request.len));
         }
-        self.due = if self.think_ns > 0 { Due::Think } else { Due::Request };
+        self.due = if self.think.happens() { Due::Think } else { Due::Request };
         if request.op == Op::Write && self.sync_every > 0 {
             self.unsynced += 1;
             if self.unsynced == self.sync_every {
@@ -85,12 +85,12 @@ impl<P: Pattern> Client for Paced<P> {
     fn next(&mut self, _now: Time, _last: Option<&Completion>) -> Step {
         match self.due {
             Due::Sync => {
-                self.due = if self.think_ns > 0 { Due::Think } else { Due::Request };
+                self.due = if self.think.happens() { Due::Think } else { Due::Request };
                 Step::Sync
             }
             Due::Think if self.left != Some(0) => {
                 self.due = Due::Request;
-                Step::Think(self.think_ns)
+                Step::Think(self.think.draw())
             }
             _ if self.left == Some(0) => Step::End,
             _ => match self.pattern.pick() {

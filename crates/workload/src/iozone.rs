@@ -56,5 +56,5 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         order
     });
     let pass = Pass { op: params.phase.op(), len: params.block_size, next: 0, records, order };
-    Box::new(Paced::new(pass, &Params { amount: None, ..*params }))
+    Box::new(Paced::new(pass, &Params { amount: None, ..params.clone() }))
 }

@@ -58,6 +58,12 @@ pub struct WorkloadKind {
     pub(crate) depth: fn(&Params, u32) -> u32,
     /// Whether it writes, given its parameters.
     pub(crate) writing: fn(&Params) -> bool,
+    /// What else must hold of the parameters, whatever the target; Err says what would be right.
+    pub(crate) possible: fn(&Params) -> Result<(), String>,
+    /// What else must hold of a region of this many bytes.
+    pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
+    /// What else must hold for direct I/O on a target with logical blocks of this many bytes.
+    pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
     /// Makes a client.
     pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
 }
@@ -189,7 +195,8 @@ impl WorkloadKind {
         self.ensure(!self.takes("block_size_max") || doublings, || {
             let (small, large) = (show_size(small.into()), show_size(large.into()));
             format!("block_size_max = {large} must be block_size = {small} times a power of two")
-        })
+        })?;
+        self.own((self.possible)(params))
     }
 
     /// Checks what depends on the target, and says where each client works. `target_len` is the length of the device or shared
@@ -264,6 +271,13 @@ impl WorkloadKind {
         !params.direct && self.writes_with(params)
     }
 
+    /// Whether it replays a trace. Whoever runs it then reads the file that `params.replay.file` names, parses its bytes with
+    /// `params.replay.parse(&bytes)` and hands the trace over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
+    /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
+    pub fn needs_trace(&self) -> bool {
+        self.takes("file")
+    }
+
     /// The largest request in bytes.
     pub fn max_request(&self, params: &Params) -> u32 {
         self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")
@@ -301,12 +315,19 @@ impl WorkloadKind {
 
     /// The sizes that requests can have, with the parameter's name.
     fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
+        if self.needs_trace() {
+            return vec![("the trace's largest request", params.replay.largest_request())];
+        }
         let mut sizes = vec![("block_size", params.block_size)];
         if self.takes("block_size_max") {
             sizes.push(("block_size_max", params.block_size_max));
         }
         if self.takes("write_size") {
             sizes.push(("write_size", params.write_size));
+        }
+        if self.takes("read_block") {
+            let (read, write) = params.postmark.requests(params.block_size);
+            sizes.extend([("read_block", read), ("write_block", write)]);
         }
         sizes
     }
@@ -328,7 +349,7 @@ impl WorkloadKind {
                 )
             })?;
         }
-        Ok(())
+        self.own((self.aligned)(params, logical_block))
     }
 
     /// A region holds at least one request for each stream, and permutations stay within memory.
@@ -339,7 +360,12 @@ impl WorkloadKind {
         })?;
         self.ensure(!self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS, || {
             format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible")
-        })
+        })?;
+        self.own((self.fits)(params, len))
+    }
+
+    fn own(&self, checked: Result<(), String>) -> Result<(), ParamError> {
+        checked.map_err(|problem| ParamError::Impossible { workload: self.name, problem })
     }
 
     fn ensure(&self, holds: bool, problem: impl FnOnce() -> String) -> Result<(), ParamError> {

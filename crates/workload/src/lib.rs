@@ -18,10 +18,13 @@ mod kind;
 mod measure;
 mod mixed;
 mod params;
+mod postmark;
 mod random;
+pub mod replay;
 mod rng;
 mod sequential;
 mod table;
+mod think;
 mod unit;
 
 pub use client::{Client, Step};
@@ -30,5 +33,8 @@ pub use measure::{
     ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
 };
 pub use params::{PARAMS, Param, ParamError, Params, Phase};
+pub use postmark::PostmarkParams;
+pub use replay::ReplayParams;
 pub use table::{WORKLOADS, describe, find};
+pub use think::ThinkDist;
 pub use unit::{parse_duration_ns, parse_size, show_duration, show_size};

@@ -35,6 +35,6 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         Box::new(Paced::new(Scatter::new(seat.rng(), params.block_size, seat.len, 100), params))
     } else {
         let stream = Stream::new(Op::Write, params.write_size, seat.len, seat.index, params.writers);
-        Box::new(Paced::new(stream, &Params { think_time_ns: 0, ..*params }))
+        Box::new(Paced::new(stream, &Params { think_time_ns: 0, ..params.clone() }))
     }
 }

@@ -8,10 +8,13 @@ use std::fmt;
 
 use elevator::Op;
 
+use crate::postmark::{self, PostmarkParams};
+use crate::replay::{self, ReplayParams};
+use crate::think::{self, ThinkDist};
 use crate::unit::{DURATION_FORM, SIZE_FORM, parse_bool, parse_duration_ns, parse_size, show_duration, show_size};
 
 /// The values of all parameters; those that a workload does not accept are ignored by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Params {
     /// How many clients run at once; at least 1.
     pub clients: u32,
@@ -39,6 +42,14 @@ pub struct Params {
     pub sync_every: u32,
     /// Which phase of `iozone`.
     pub phase: Phase,
+    /// How think times of `think-mix` are spread around think_time_ns.
+    pub think_dist: ThinkDist,
+    /// Percent of the clients of `think-mix` that are random; 0 to 100.
+    pub random_share: u32,
+    /// What is `postmark`'s alone.
+    pub postmark: PostmarkParams,
+    /// What is `replay`'s alone.
+    pub replay: ReplayParams,
 }
 
 impl Default for Params {
@@ -58,6 +69,10 @@ impl Default for Params {
             amount: None,
             sync_every: 0,
             phase: Phase::Read,
+            think_dist: ThinkDist::Fixed,
+            random_share: 0,
+            postmark: PostmarkParams::default(),
+            replay: ReplayParams::default(),
         }
     }
 }
@@ -135,16 +150,21 @@ pub struct Param {
     pub set: fn(&mut Params, &str) -> bool,
 }
 
-const COUNT_FORM: &str = "a whole number";
-const BOOL_FORM: &str = "true or false";
+pub(crate) const COUNT_FORM: &str = "a whole number";
+pub(crate) const PERCENT_FORM: &str = "a percentage from 0 to 100, like 50 or 50%";
+pub(crate) const BOOL_FORM: &str = "true or false";
 
 /// Puts a value into its field if the text could be read.
-fn put<T>(field: &mut T, value: Option<T>) -> bool {
+pub(crate) fn put<T>(field: &mut T, value: Option<T>) -> bool {
     value.map(|value| *field = value).is_some()
 }
 
-fn size32(text: &str) -> Option<u32> {
+pub(crate) fn size32(text: &str) -> Option<u32> {
     parse_size(text)?.try_into().ok()
+}
+
+pub(crate) fn percent(text: &str) -> Option<u32> {
+    text.trim().trim_end_matches('%').trim_end().parse().ok()
 }
 
 /// A size, or a word for "no bound".
@@ -219,10 +239,10 @@ pub static PARAMS: &[Param] = &[
     },
     Param {
         name: "read_share",
-        form: "a percentage from 0 to 100, like 50 or 50%",
+        form: PERCENT_FORM,
         help: "percent of the requests that are reads",
         get: |p| p.read_share.to_string(),
-        set: |p, text| put(&mut p.read_share, text.trim().trim_end_matches('%').trim_end().parse().ok()),
+        set: |p, text| put(&mut p.read_share, percent(text)),
     },
     Param {
         name: "amount",
@@ -245,6 +265,25 @@ pub static PARAMS: &[Param] = &[
         get: |p| p.phase.to_string(),
         set: |p, text| put(&mut p.phase, Phase::ALL.into_iter().find(|phase| phase.name() == text.trim())),
     },
+    think::THINK_DIST,
+    think::RANDOM_SHARE,
+    postmark::NUMBER,
+    postmark::TRANSACTIONS,
+    postmark::SIZE_MIN,
+    postmark::SIZE_MAX,
+    postmark::SUBDIRECTORIES,
+    postmark::READ_BLOCK,
+    postmark::WRITE_BLOCK,
+    postmark::BIAS_READ,
+    postmark::BIAS_CREATE,
+    postmark::METADATA,
+    postmark::SEED,
+    replay::FILE,
+    replay::FORMAT,
+    replay::LOOP,
+    replay::SPEED,
+    replay::WRAP,
+    replay::SKIP_BAD,
 ];
 
 /// The row of a parameter.
@@ -320,7 +359,8 @@ mod tests {
 
     #[test]
     fn every_parameter_refuses_nonsense_and_keeps_its_value() {
-        for param in PARAMS {
+        // Every text but the empty one can be a file's name.
+        for param in PARAMS.iter().filter(|param| param.name != "file") {
             let mut params = Params::default();
             for text in ["", "bananas", "-1"] {
                 assert!(!(param.set)(&mut params, text), "{} = {text:?}", param.name);

@@ -7,7 +7,8 @@ use elevator::Op;
 
 use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
 use crate::params::{Params, nearest};
-use crate::{dss, hdparm, iozone, mixed, random, sequential};
+use crate::think::ThinkDist;
+use crate::{dss, hdparm, iozone, mixed, postmark, random, replay, sequential, think};
 
 const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "amount"];
 const WRITER: &[&str] =
@@ -110,6 +111,62 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         build: mixed::build,
         ..writer("read_iops")
     },
+    WorkloadKind {
+        name: "think-mix",
+        help: "synchronous clients, sequential or random, that think after each request: what anticipation is about",
+        layout: Layout::FilePerClient,
+        accepts: &[
+            "clients",
+            "random_share",
+            "block_size",
+            "file_size",
+            "think_time",
+            "think_dist",
+            "read_share",
+            "direct",
+            "amount",
+        ],
+        defaults: || Params {
+            clients: 2,
+            file_size: Some(16 << 20),
+            think_time_ns: 1_000_000,
+            think_dist: ThinkDist::Fixed,
+            ..Params::default()
+        },
+        depth: |_, _| 1,
+        writing: |params| params.read_share < 100,
+        possible: think::possible,
+        build: think::build,
+        ..writer("throughput_mb_per_s")
+    },
+    WorkloadKind {
+        name: "postmark",
+        help: "PostMark: many small files created, read, appended and deleted, as a mail server does",
+        layout: Layout::FilePerClient,
+        warms_up: false,
+        accepts: postmark::ACCEPTS,
+        defaults: || Params { block_size: 512, file_size: Some(16 << 20), ..Params::default() },
+        depth: |_, _| 1,
+        possible: postmark::possible,
+        fits: postmark::fits,
+        build: postmark::build,
+        ..writer("throughput_mb_per_s")
+    },
+    WorkloadKind {
+        name: "replay",
+        help: "a recorded block trace: fio iolog, blkparse text or MSR Cambridge CSV",
+        warms_up: false,
+        accepts: replay::ACCEPTS,
+        defaults: || Params { iodepth: 32, ..Params::default() },
+        nr_clients: replay::clients,
+        depth: replay::iodepth,
+        writing: replay::writing,
+        possible: replay::possible,
+        fits: replay::fits,
+        aligned: replay::aligned,
+        build: replay::build,
+        ..writer("latency_mean_us")
+    },
 ];
 
 /// The row of a workload.
@@ -119,9 +176,20 @@ pub static WORKLOADS: &[WorkloadKind] = &[
 pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     WORKLOADS.iter().find(|row| row.name == name).ok_or_else(|| UnknownWorkload {
         name: name.into(),
-        nearest: nearest(name, WORKLOADS.iter().map(|row| row.name)),
+        nearest: known_as(name).or_else(|| nearest(name, WORKLOADS.iter().map(|row| row.name))),
         known: WORKLOADS.iter().map(|row| row.name).collect(),
     })
+}
+
+/// Rows whose everyday name is a program's.
+fn known_as(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "hdparm" | "hdparm -t" => Some("buffered-read"),
+        "hdparm -T" => Some("cached-read"),
+        "two-readers" => Some("think-mix"),
+        "blkparse" | "blktrace" | "iolog" | "msr" => Some("replay"),
+        _ => None,
+    }
 }
 
 /// Every row as data, in the order of the table.
@@ -145,6 +213,9 @@ const fn writer(primary: &'static str) -> WorkloadKind {
         nr_clients: |params| params.clients,
         depth: |params, _| params.iodepth,
         writing: |_| true,
+        possible: |_| Ok(()),
+        fits: |_, _| Ok(()),
+        aligned: |_, _| Ok(()),
         build: random::write,
     }
 }

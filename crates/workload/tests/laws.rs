@@ -4,10 +4,12 @@
 //! or as I/O on a neighbour's blocks of a real disk, which is no place to find out.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use elevator::{Op, Request, Time};
 use proptest::prelude::*;
-use workload::{Params, Phase, Seat, Step, WORKLOADS, WorkloadKind};
+use workload::replay::{Format, Options, parse};
+use workload::{Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, WORKLOADS, WorkloadKind};
 
 const STEPS: usize = 400;
 
@@ -34,10 +36,58 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
             sync_every,
             phase: Phase::ALL[phase],
             file_size: Some(u64::from(block_size << wider) + spare / 16),
+            think_dist: ThinkDist::ALL[phase % 4],
+            random_share: read_share,
+            postmark: PostmarkParams {
+                number: writers,
+                size_max: 500 + spare as u32 % 20_000,
+                transactions: read_share,
+                subdirectories: sync_every,
+                bias_create: (iodepth > 1).then_some(clients as u8),
+                read_block: 512 << wider,
+                write_block: block_size << wider,
+                metadata: direct,
+                seed: (wider > 1).then_some(7),
+                ..PostmarkParams::default()
+            },
             ..(kind.defaults)()
         };
-        (kind, params, (8 << 20) * 16 + spare, seed)
+        let params = if kind.needs_trace() { with_trace(params, clients, block_size, spare) } else { params };
+        (kind, roomy(kind, params), (8 << 20) * 16 + spare, seed)
     })
+}
+
+/// A trace of whole blocks by this many processes, over 16 MiB of which the target has at least as much; wrapped where the
+/// region is smaller.
+fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
+    let mut text = String::new();
+    for i in 0..60 * u64::from(processes) {
+        let (disk, kind) = (i % u64::from(processes), if (i + salt) % 3 == 0 { "Write" } else { "Read" });
+        let offset = i * (salt % 97 + 1) % (1 << 8) * u64::from(block);
+        let size = u64::from(block) * (1 + i % 2);
+        text += &format!("{},law,{disk},{kind},{offset},{size},{}\n", 1000 + i * (salt % 50), salt % 40);
+    }
+    let trace = parse(Format::Msr, text.as_bytes(), Options::default()).expect("the law's trace is whole");
+    let closed = if salt % 2 == 0 { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
+    let replay = ReplayParams { wrap: true, loop_mode: closed, speed_milli: 1 + salt as u32 % 5000, ..params.replay };
+    let file_size = params.file_size.map(|size| size.max(2 * u64::from(block)));
+    Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
+}
+
+/// The same with a region that is large enough, doubled until it is.
+fn roomy(kind: &WorkloadKind, params: Params) -> Params {
+    let mut params = params;
+    while let Err(error) = kind.file_sizes(&params, 512) {
+        let size = params.file_size.expect("the strategy gives a size");
+        assert!(size < 1 << 30, "{}: {error}", kind.name);
+        params.file_size = Some(2 * size);
+    }
+    params
+}
+
+/// Rows whose clients think by a law of their own: drawn times, or those of a trace.
+fn has_its_own_rhythm(kind: &WorkloadKind) -> bool {
+    kind.accepts.contains(&"think_dist") || kind.needs_trace()
 }
 
 /// The steps of every client with the length of its region.
@@ -68,7 +118,7 @@ fn requests(steps: &[Step]) -> impl Iterator<Item = Request> + '_ {
 proptest! {
     #[test]
     fn requests_stay_inside_the_region_are_aligned_and_never_empty((kind, params, target, seed) in case()) {
-        let unit = u64::from(params.block_size);
+        let unit = u64::from(if kind.needs_trace() { 4096 } else { params.block_size });
         for (len, steps) in clients(kind, &params, target, seed) {
             for request in requests(&steps) {
                 prop_assert!(request.len > 0, "{}: empty request", kind.name);
@@ -107,6 +157,9 @@ proptest! {
     #[test]
     fn every_request_is_followed_by_its_think_time((kind, params, target, seed) in case()) {
         for (index, (_, steps)) in clients(kind, &params, target, seed).iter().enumerate() {
+            if has_its_own_rhythm(kind) {
+                continue;
+            }
             let writer_of_mixed = kind.name == "mixed" && (index as u32) < params.writers;
             if params.think_time_ns == 0 || writer_of_mixed {
                 prop_assert!(!steps.iter().any(|step| matches!(step, Step::Think(_))));
@@ -207,4 +260,39 @@ fn buffered_read_passes_once_over_the_device_and_ends() {
     let offsets: Vec<u64> = requests(&steps).map(|request| request.offset >> 20).collect();
     assert_eq!(offsets, [0, 2, 4], "three whole reads of 2 MiB fit into 7 MiB");
     assert_eq!(steps.last(), Some(&Step::End));
+}
+
+#[test]
+fn think_mix_thinks_after_each_request_unless_it_has_no_think_time() {
+    let kind = workload::find("think-mix").unwrap();
+    for dist in ThinkDist::ALL {
+        let params = kind.params([("think_dist", dist.name()), ("clients", "1"), ("think_time", "2ms")]).unwrap();
+        let steps = clients(kind, &params, 64 << 20, 1).remove(0).1;
+        for pair in steps.chunks(2) {
+            assert!(matches!(pair, [Step::Io(_), Step::Think(_)]), "{pair:?}");
+        }
+        let times: HashSet<u64> =
+            steps.iter().filter_map(|step| if let Step::Think(ns) = step { Some(*ns) } else { None }).collect();
+        match dist {
+            ThinkDist::Fixed => assert_eq!(times, HashSet::from([2_000_000])),
+            ThinkDist::Bimodal => assert_eq!(times, HashSet::from([1_000_000, 11_000_000])),
+            _ => assert!(times.len() > 190, "{dist:?}"),
+        }
+    }
+    let params = kind.params([("think_time", "0")]).unwrap();
+    assert!(clients(kind, &params, 64 << 20, 1)[0].1.iter().all(|step| matches!(step, Step::Io(_))));
+}
+
+#[test]
+fn another_distribution_of_think_times_leaves_the_requests_as_they_are() {
+    let kind = workload::find("think-mix").unwrap();
+    let of = |dist: &str| {
+        let pairs = [("think_dist", dist), ("random_share", "50"), ("read_share", "50"), ("clients", "4")];
+        let params = kind.params(pairs).unwrap();
+        clients(kind, &params, 128 << 20, 9).into_iter().map(|(_, steps)| requests(&steps).collect()).collect()
+    };
+    let fixed: Vec<Vec<Request>> = of("fixed");
+    assert_eq!(fixed, of("exponential"));
+    let in_order = |requests: &[Request]| requests.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096);
+    assert_eq!(fixed.iter().map(|requests| in_order(requests)).collect::<Vec<_>>(), [true, false, true, false]);
 }

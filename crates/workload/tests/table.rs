@@ -1,9 +1,30 @@
 //! The table of workloads as a contract: what rows say, what they accept, and the steps that they begin with.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use elevator::Time;
-use workload::{PARAMS, ParamError, Seat, Step, WORKLOADS, find};
+use workload::{PARAMS, ParamError, Params, Seat, Step, WORKLOADS, WorkloadKind, find};
+
+/// A trace for the row that replays one.
+const TRACE: &str = "fio version 3 iolog
+0 /dev/x add
+3 /dev/x open
+10 /dev/x read 0 4096
+10 /dev/x write 8192 4096
+25 /dev/x read 4096 65536
+30 /dev/x close
+";
+
+/// A row's defaults, with a trace where it needs one.
+fn ready(row: &WorkloadKind) -> Params {
+    let params = (row.defaults)();
+    if !row.needs_trace() {
+        return params;
+    }
+    let trace = params.replay.parse(TRACE.as_bytes()).unwrap();
+    params.with_trace(Arc::new(trace))
+}
 
 #[test]
 fn every_row_describes_itself_and_accepts_only_known_parameters() {
@@ -61,6 +82,17 @@ fn a_wrong_value_is_answered_with_the_form_of_a_right_one() {
         problem("oltp", "read_share", "101%"),
         problem("dss", "block_size_max", "96k"),
         problem("iozone", "phase", "reverse"),
+        problem("think-mix", "random_share", "101"),
+        problem("think-mix", "think_time", "61min"),
+        problem("think-mix", "think_dist", "normal"),
+        problem("postmark", "number", "0"),
+        problem("postmark", "size_min", "20000"),
+        problem("postmark", "bias_read", "-1"),
+        problem("postmark", "seed", "-1"),
+        problem("postmark", "read_block", "4G"),
+        problem("replay", "speed", "0"),
+        problem("replay", "speed", "1.0001"),
+        problem("replay", "loop", "half"),
     ];
     insta::assert_snapshot!(problems.join("\n"));
 }
@@ -90,7 +122,7 @@ fn what_does_not_fit_the_target_is_refused_with_the_way_out() {
 fn the_first_steps_of_every_workload_are_pinned() {
     let mut text = String::new();
     for row in WORKLOADS {
-        let params = (row.defaults)();
+        let params = ready(row);
         let extents = row.extents(&params, 64 << 20, 512).unwrap();
         let count = row.clients(&params);
         writeln!(text, "{} ({count} clients; the last one's steps)", row.name).unwrap();
@@ -100,9 +132,52 @@ fn the_first_steps_of_every_workload_are_pinned() {
         for _ in 0..20 {
             match client.next(Time::ZERO, None) {
                 Step::Io(io) => writeln!(text, "  {} {} +{}", io.op, io.offset, io.len).unwrap(),
+                Step::End => {
+                    writeln!(text, "  End").unwrap();
+                    break;
+                }
                 other => writeln!(text, "  {other:?}").unwrap(),
             }
         }
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn names_of_programs_lead_to_the_rows_that_do_what_they_do() {
+    for (name, row) in [("hdparm", "buffered-read"), ("two-readers", "think-mix"), ("blktrace", "replay")] {
+        let error = find(name).unwrap_err();
+        assert_eq!(error.nearest, Some(row));
+        assert!(error.to_string().contains(&format!("did you mean {row}?")), "{error}");
+    }
+}
+
+#[test]
+fn postmark_asks_for_the_room_that_it_may_need() {
+    let postmark = find("postmark").unwrap();
+    let params = postmark.params([("number", "5000")]).unwrap();
+    let error = postmark.extents(&params, 1 << 30, 512).unwrap_err().to_string();
+    assert!(error.contains("10000 files of up to size_max = 10000 bytes need 104960000 bytes"), "{error}");
+    let params = postmark.params([("number", "5000"), ("file_size", "101M")]).unwrap();
+    postmark.extents(&params, 1 << 30, 512).unwrap();
+    let error = postmark.extents(&(postmark.defaults)(), 1 << 30, 4096).unwrap_err().to_string();
+    assert!(error.contains("block_size = 512 is no multiple of the target's block of 4096"), "{error}");
+}
+
+#[test]
+fn a_trace_that_does_not_fit_the_target_is_refused_by_its_line() {
+    let replay = find("replay").unwrap();
+    let error = replay.extents(&(replay.defaults)(), 1 << 20, 512).unwrap_err().to_string();
+    assert!(error.contains("give file"), "{error}");
+    let params = ready(replay);
+    replay.extents(&params, 69_632, 512).unwrap();
+    let error = replay.extents(&params, 65_536, 512).unwrap_err().to_string();
+    assert!(error.contains("trace, line 6: read of 65536 bytes at 4096 ends beyond the target's 64k"), "{error}");
+    let error = replay.extents(&params, 1 << 20, 8192).unwrap_err().to_string();
+    assert!(error.contains("line 4: read of 4096 bytes at 0 is no multiple of the target's block of 8192"), "{error}");
+    let mut wrapped = params.clone();
+    wrapped.replay.wrap = true;
+    replay.extents(&wrapped, 65_536, 512).unwrap();
+    assert_eq!((replay.clients(&params), replay.iodepth(&params, 0), replay.max_request(&params)), (1, 32, 65_536));
+    assert!(replay.writes_with(&params));
 }

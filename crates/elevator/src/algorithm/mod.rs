@@ -1,3 +1,30 @@
 //! One file for each scheduler. Each holds its row of the table; `table.rs` lists the rows.
 
+// Linux today.
+#[cfg(test)]
+mod blk_mq_testing;
+pub(crate) mod kyber;
+pub(crate) mod mq_deadline;
 pub(crate) mod none;
+
+// Linux before blk-mq.
+pub(crate) mod deadline;
+pub(crate) mod linus_24;
+pub(crate) mod noop;
+
+// The anticipatory family.
+pub(crate) mod antic_95;
+pub(crate) mod anticipatory;
+pub(crate) mod wpcas;
+
+// The literature; `shared` pieces stand beside their users.
+pub(crate) mod asptf;
+pub(crate) mod c_look;
+pub(crate) mod c_scan;
+pub(crate) mod fcfs;
+pub(crate) mod fscan;
+pub(crate) mod look;
+pub(crate) mod scan;
+pub(crate) mod sptf;
+pub(crate) mod sstf;
+pub(crate) mod vscan_r;

@@ -15,7 +15,7 @@ impl Words<'_> {
     pub(super) fn gain(&self, judgement: &Judgement) -> f64 {
         let log = judgement.ratio.map_or(0.0, f64::ln);
         match (self.direction)(&judgement.metric) {
-            Direction::HigherIsBetter => log,
+            Direction::HigherIsBetter | Direction::Descriptive => log,
             Direction::LowerIsBetter => -log,
         }
     }

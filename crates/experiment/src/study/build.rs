@@ -16,7 +16,7 @@ use crate::stats::describe::describe;
 /// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
-    /// `host`, or `foreign` for a table that somebody else measured (also if empty).
+    /// `host`, `sim`, or `foreign` for a table that somebody else measured (also if empty).
     pub arena: String,
     /// The arm that the others are compared with; the first one if not named.
     pub baseline: Option<String>,
@@ -37,7 +37,7 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let plan = &record.header.plan;
     let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
     let options = Options {
-        arena: "host".to_string(),
+        arena: plan.arena.name().to_string(),
         baseline: Some(plan.baseline().to_string()),
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
@@ -142,7 +142,9 @@ impl<'a> Builder<'a> {
             direction: self.options.direction(metric),
             criteria: &self.options.criteria,
         };
-        self.judgements.extend(judge(&question, group));
+        if question.direction != Direction::Descriptive {
+            self.judgements.extend(judge(&question, group));
+        }
         self.summaries.extend(self.arms.iter().filter_map(|arm| summary(&question, arm, group)));
     }
 

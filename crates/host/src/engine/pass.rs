@@ -139,7 +139,7 @@ fn spawn(
     for (index, target) in (0u32..).zip(targets) {
         let worker = Worker {
             kind: drive.kind,
-            params: drive.params,
+            params: drive.params.clone(),
             seat: Seat { index, count, len: target.len, seed: drive.seed },
             depth: drive.kind.iodepth(&drive.params, index),
             target: target.clone(),

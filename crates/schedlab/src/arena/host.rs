@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Arm, Limits, Plan};
@@ -59,6 +60,7 @@ pub(crate) struct HostArena<'a> {
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
+    opened: Instant,
 }
 
 impl<'a> HostArena<'a> {
@@ -114,6 +116,7 @@ impl<'a> HostArena<'a> {
             stop,
             flag: stop.flag(),
             words,
+            opened: Instant::now(),
         })
     }
 
@@ -209,6 +212,10 @@ impl Arena for HostArena<'_> {
         Ok(seen.observation(voids))
     }
 
+    fn elapsed(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
     fn finish(&mut self) -> Result<Vec<String>> {
         let mut words = std::mem::take(&mut self.words);
         let restored = self.guard.take().map(Guard::restore).transpose();
@@ -264,7 +271,7 @@ fn writes(plan: &Plan) -> Result<bool> {
     Ok(false)
 }
 
-fn workload_of(spec: &experiment::plan::WorkloadSpec) -> Result<(&'static WorkloadKind, Params)> {
+pub(super) fn workload_of(spec: &experiment::plan::WorkloadSpec) -> Result<(&'static WorkloadKind, Params)> {
     let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
     let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;

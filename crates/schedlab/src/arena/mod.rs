@@ -5,6 +5,7 @@
 
 pub(crate) mod host;
 mod seen;
+pub(crate) mod sim;
 
 use std::time::Duration;
 
@@ -25,6 +26,21 @@ pub(crate) struct TrialOrder<'a> {
     pub(crate) warmup: Duration,
 }
 
+/// Trials that will be wanted soon: an arena that can measure side by side begins with them.
+#[derive(Debug)]
+pub(crate) struct Upcoming<'a> {
+    /// The work.
+    pub(crate) workload: &'a WorkloadSpec,
+    /// The arms that each block will hold.
+    pub(crate) arms: Vec<&'a Arm>,
+    /// The seed of the next block, and of some after it; only for arenas with one seed a block.
+    pub(crate) seeds: Vec<u64>,
+    /// The measured window.
+    pub(crate) duration: Duration,
+    /// Work before the window.
+    pub(crate) warmup: Duration,
+}
+
 /// A place where arms can be applied and trials measured.
 pub(crate) trait Arena {
     /// Facts about the machine.
@@ -35,6 +51,25 @@ pub(crate) trait Arena {
 
     /// Measures one trial under the setting that was applied last.
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation>;
+
+    /// Whether all arms of a block get the same seed: where nothing can be left in a cache by the arm before, the same random
+    /// choices make the comparison sharper.
+    fn one_seed_a_block(&self) -> bool {
+        false
+    }
+
+    /// Whether something is filled or warmed by the first trial on it, which is then no evidence.
+    fn preconditions(&self) -> bool {
+        true
+    }
+
+    /// Hears which trials come next.
+    fn announce(&mut self, _upcoming: &Upcoming<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// How much time of the budget was spent since the arena was opened: wall time, or virtual time.
+    fn elapsed(&self) -> Duration;
 
     /// Puts everything back, and fails if it cannot. Returns what to tell the user.
     fn finish(&mut self) -> Result<Vec<String>>;

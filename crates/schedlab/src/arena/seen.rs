@@ -89,7 +89,7 @@ impl Seen<'_> {
 }
 
 /// Percentiles that rest on too few requests.
-fn too_few(measured: &Measured) -> Vec<VoidReason> {
+pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
     let reported = engine::metrics(measured);
     METRICS
         .iter()
@@ -157,8 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table() {
-        let mut table: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table_up_to_those_of_the_simulator() {
+        let mut table: Vec<&str> =
+            METRICS.iter().map(|metric| metric.name).take_while(|name| *name != "fairness_jain").collect();
         let mut engine: Vec<&str> = engine::METRIC_NAMES.to_vec();
         table.sort_unstable();
         engine.sort_unstable();

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::plan::{self, Budget, Plan, TrialLength};
+use experiment::plan::{self, ArenaKind, Budget, Plan, TrialLength};
 use experiment::record::{End, Header, Note, Record};
 use host::Root;
 use jiff::Timestamp;
 
 use crate::arena::Arena;
 use crate::arena::host::{HostArena, Target};
+use crate::arena::sim::SimArena;
 use crate::cli::{CompareArgs, ConductArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
 use crate::command::study::has_void;
@@ -52,6 +53,39 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     }
+    match plan.arena {
+        ArenaKind::Host => on_the_host(root, &plan, args),
+        ArenaKind::Sim => in_the_simulator(&plan, args),
+    }
+}
+
+fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
+    if args.destroy_data.is_some() {
+        return Err(usage("--destroy-data: the simulator touches no device; leave it out".to_owned()));
+    }
+    let stop = Stop::install()?;
+    let progress = Progress::new(args.quiet || args.json);
+    let mut arena = SimArena::open(plan, &stop)?;
+    let measured = |arena: &mut SimArena<'_>| -> Result<(PathBuf, End)> {
+        let (mut store, record) = open_store(plan, args, arena)?;
+        if let Some(format) = args.trace {
+            arena.trace(format, &store.dir().join("traces"))?;
+        }
+        let end = Conductor::new(plan, &record, arena, &mut store, &stop, &progress).run()?;
+        Ok((store.dir().to_path_buf(), end))
+    };
+    let result = measured(&mut arena);
+    progress.clear();
+    let (dir, end) = result?;
+    conclude(&dir, &end, args)
+}
+
+fn on_the_host(root: &Root, plan: &Plan, args: &ConductArgs) -> Result<u8> {
+    if args.trace.is_some() {
+        return Err(usage(
+            "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
+        ));
+    }
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
     HostArena::require_root()?;
@@ -59,8 +93,8 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }
-    let mut arena = HostArena::open(root, &plan, args, &stop, &progress)?;
-    let result = measured(&plan, args, &mut arena, &stop, &progress);
+    let mut arena = HostArena::open(root, plan, args, &stop, &progress)?;
+    let result = measured(plan, args, &mut arena, &stop, &progress);
     progress.clear();
     // Whatever happened, the machine is put back before anything else is said.
     let put_back = arena.finish();
@@ -109,7 +143,7 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
 }
 
 /// A new record, or the one to go on with.
-fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut HostArena<'_>) -> Result<(Store, Record)> {
+fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<(Store, Record)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
     if !args.resume {
@@ -122,7 +156,11 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut HostArena<'_>) -> Res
             schedlab: env!("CARGO_PKG_VERSION").to_owned(),
             plan: plan.clone(),
             environment,
-            started_unix_ms: u64::try_from(now.as_millisecond()).context("the clock is before 1970")?,
+            started_unix_ms: match plan.arena {
+                ArenaKind::Host => u64::try_from(now.as_millisecond()).context("the clock is before 1970")?,
+                // Virtual time begins at 0: the same plan gives the same record, byte for byte.
+                ArenaKind::Sim => 0,
+            },
             command: repeat_command(),
         };
         let store = Store::create(&dir, &header)?;
@@ -157,7 +195,7 @@ fn same_experiment(
     for (section, name) in [("kernel", "release"), ("device", "identity"), ("device", "size_bytes")] {
         let of = |env: &experiment::record::Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
         let (then, now) = (of(&header.environment), of(environment));
-        let temporary = section == "device" && Target::is_temporary(&plan.device)?;
+        let temporary = plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
                 "the {section}'s {name} was {} and is {} now: trials of different machines are never joined; name another --out",

@@ -3,12 +3,13 @@
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use elevator::LINUX;
+use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
 use serde_json::{Value, json};
 
+use crate::arena::sim::ATTRIBUTES;
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
 use crate::out;
@@ -16,7 +17,8 @@ use crate::out;
 /// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (rows, header): (Vec<Value>, &[&str]) = match args.what {
-        Listing::Schedulers => (schedulers(root), &["name", "family", "here", "help"]),
+        Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "here", "help"]),
+        Listing::Devices => (devices(), &["name", "evidence", "help"]),
         Listing::Workloads => (workloads(), &["name", "primary", "writes", "help"]),
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
     };
@@ -25,6 +27,21 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         return Ok(REACHED);
     }
     out::line(table(&rows, header))?;
+    if matches!(args.what, Listing::Schedulers) {
+        out::line(
+            "\nSIM: how sure it is that the simulator's scheduler is the source's: C confirmed in the source, C2 second-hand, D derived, \
+             R recalled, P our proposal.\nHERE: whether this machine's kernel has it. Tunables: --json",
+        )?;
+        out::line("\nIn the simulator every arm also takes:")?;
+        for row in ATTRIBUTES {
+            out::line(format_args!("  {:<14} {}", row.name, row.help))?;
+        }
+    }
+    if matches!(args.what, Listing::Devices) {
+        out::line(
+            "\nEVIDENCE as in `list schedulers`. The description of each, to start your own FILE.toml from: --json",
+        )?;
+    }
     if matches!(args.what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
         for row in &rows {
@@ -52,9 +69,20 @@ fn schedulers(root: &Root) -> Vec<Value> {
         }
     };
     let known = LINUX.iter().map(|row| {
-        json!({"name": row.name, "family": row.family.name(), "here": here(row.name), "since": row.since,
-               "config": row.config, "help": row.help})
+        let mut fields = json!({"name": row.name, "family": row.family.name(), "here": here(row.name), "since": row.since,
+                                "config": row.config, "help": row.help});
+        match elevator::find(row.name) {
+            Some(kind) => add_simulated(&mut fields, kind),
+            None => fields["sim"] = json!("no"),
+        }
+        fields
     });
+    let simulated =
+        elevator::ELEVATORS.iter().filter(|kind| LINUX.iter().all(|row| row.name != kind.name)).map(|kind| {
+            let mut fields = json!({"name": kind.name, "family": kind.origin.name(), "here": "no", "help": kind.help});
+            add_simulated(&mut fields, kind);
+            fields
+        });
     let mut foreign: Vec<&String> = devices
         .iter()
         .flat_map(|d| d.available_schedulers.iter().chain(&d.unloaded_schedulers))
@@ -63,9 +91,40 @@ fn schedulers(root: &Root) -> Vec<Value> {
     foreign.sort();
     foreign.dedup();
     let others = foreign.into_iter().map(|name| {
-        json!({"name": name, "family": "unknown", "here": here(name), "help": "offered by this kernel, unknown to schedlab"})
+        json!({"name": name, "family": "unknown", "sim": "no", "here": here(name),
+               "help": "offered by this kernel, unknown to schedlab"})
     });
-    known.chain(others).collect()
+    known.chain(simulated).chain(others).collect()
+}
+
+/// What the simulator's row of a scheduler says.
+fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
+    let default = (kind.build)(&Build::default());
+    let parameters: Vec<Value> = kind
+        .tunables
+        .iter()
+        .map(|row| {
+            json!({"name": row.name, "default": default.get(row.name), "unit": row.unit, "min": row.min, "max": row.max,
+                   "evidence": row.evidence.mark(), "help": row.help})
+        })
+        .collect();
+    fields["sim"] = json!(kind.evidence.mark());
+    fields["origin"] = json!(kind.origin.name());
+    fields["source"] = json!(kind.source);
+    fields["evidence"] = json!(kind.evidence.mark());
+    fields["evidence_words"] = json!(kind.evidence.words());
+    fields["promises"] = json!(kind.promises.iter().map(|promise| format!("{promise:?}")).collect::<Vec<_>>());
+    fields["parameters"] = json!(parameters);
+}
+
+fn devices() -> Vec<Value> {
+    sim::DEVICES
+        .iter()
+        .map(|row| {
+            json!({"name": row.name, "help": row.help, "source": row.source, "evidence": row.evidence.mark(),
+                   "evidence_words": row.evidence.words(), "description": row.toml})
+        })
+        .collect()
 }
 
 fn workloads() -> Vec<Value> {
@@ -87,6 +146,7 @@ fn metrics() -> Vec<Value> {
             let better = match row.direction {
                 Direction::HigherIsBetter => "higher",
                 Direction::LowerIsBetter => "lower",
+                Direction::Descriptive => "-",
             };
             json!({"name": row.name, "unit": row.unit, "better": better, "help": row.help})
         })

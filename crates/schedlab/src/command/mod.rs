@@ -7,3 +7,4 @@ pub(crate) mod list;
 pub(crate) mod plan;
 pub(crate) mod restore;
 pub(crate) mod study;
+pub(crate) mod trace;

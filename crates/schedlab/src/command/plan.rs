@@ -6,12 +6,14 @@
 use anyhow::Result;
 use elevator::Named;
 use experiment::metric;
-use experiment::plan::{self, Arm, Budget, Criteria, Method, Plan, TrialLength};
+use experiment::metric::Direction;
+use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Method, Plan, TrialLength, WorkloadSpec};
 use host::Root;
 use host::device;
 
 use crate::arena::host::Target;
-use crate::cli::{CompareArgs, MethodArg};
+use crate::arena::sim::{Model, Setting};
+use crate::cli::{ArenaArg, CompareArgs, MethodArg};
 use crate::conduct;
 use crate::failure::usage;
 use crate::out;
@@ -44,17 +46,23 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         Some(word) => seconds("--budget", word)?,
         None => Budget::default().time_s,
     };
-    let now = present_scheduler(root, &args.device)?;
-    let schedulers =
-        if args.schedulers.is_empty() { every_scheduler(root, &args.device)? } else { args.schedulers.clone() };
+    let arena = args.arena.into();
+    let (now, offered) = match arena {
+        ArenaKind::Host => (present_scheduler(root, &args.device)?, every_scheduler(root, args)?),
+        ArenaKind::Sim => (None, elevator::LINUX.iter().map(|row| row.name.to_owned()).collect()),
+    };
+    let schedulers = if args.schedulers.is_empty() { offered } else { args.schedulers.clone() };
     let arms = plan::parse_arms(&schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let workloads = plan::parse_workloads(&args.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    let mut workloads = plan::parse_workloads(&args.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    if let Some(clients) = args.clients {
+        set_clients(&mut workloads, clients)?;
+    }
     let present = now.and_then(|now| arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
     let baseline = args.baseline.clone().or(present);
     Ok(Plan {
         schema: plan::SCHEMA,
         name: format!("{} on {}", args.workload.join(", "), args.device),
-        arena: plan::ArenaKind::Host,
+        arena,
         device: args.device.clone(),
         seed: args.seed,
         baseline,
@@ -72,7 +80,34 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         limits: plan::Limits::default(),
         arms,
         workloads,
+        published: Vec::new(),
     })
+}
+
+impl From<ArenaArg> for ArenaKind {
+    fn from(arg: ArenaArg) -> ArenaKind {
+        match arg {
+            ArenaArg::Host => ArenaKind::Host,
+            ArenaArg::Sim => ArenaKind::Sim,
+        }
+    }
+}
+
+/// Gives every workload that has clients, and does not say how many, this number of them.
+fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
+    let mut taken = false;
+    for spec in workloads.iter_mut() {
+        let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
+        if kind.accepts.contains(&"clients") {
+            spec.params.entry("clients".to_owned()).or_insert_with(|| clients.to_string());
+            taken = true;
+        }
+    }
+    if taken {
+        Ok(())
+    } else {
+        Err(usage(format!("--clients {clients}: none of the workloads has a number of clients")))
+    }
 }
 
 /// Whether an arm is a scheduler as the kernel sets it up, under whatever name the user knows it.
@@ -93,7 +128,12 @@ fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
 }
 
 /// Every scheduler that the device offers; for the device behind loop:SIZE, which is not made yet, those that it will offer.
-fn every_scheduler(root: &Root, word: &str) -> Result<Vec<String>> {
+/// Not asked where the user names them.
+fn every_scheduler(root: &Root, args: &CompareArgs) -> Result<Vec<String>> {
+    let word = args.device.as_str();
+    if !args.schedulers.is_empty() {
+        return Ok(Vec::new());
+    }
     if Target::is_temporary(word)? {
         return Ok(host::loopdev::offered_for_new_loop(root));
     }
@@ -107,7 +147,11 @@ fn every_scheduler(root: &Root, word: &str) -> Result<Vec<String>> {
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
     for arm in &mut plan.arms {
-        current_name(arm)?;
+        match plan.arena {
+            ArenaKind::Host => current_name(arm)?,
+            // In the simulator an old name means the old scheduler.
+            ArenaKind::Sim => drop(Setting::of(arm)?),
+        }
     }
     for spec in &mut plan.workloads {
         let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
@@ -115,16 +159,13 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
         let params = kind.params(given).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
         spec.params = kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let primary = spec.primary.get_or_insert_with(|| kind.primary.to_owned());
-        if metric::find(primary).is_none() {
-            let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
-            return Err(usage(format!(
-                "workload {}: no metric is called {primary:?}{nearest}; see: schedlab list metrics",
-                spec.name
-            )));
-        }
+        check_primary(&spec.name, primary)?;
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
+    if plan.arena == ArenaKind::Sim {
+        in_virtual_time(&mut plan)?;
+    }
     let (duration, warmup) = conduct::trial_length(&plan);
     let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years");
     plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
@@ -138,6 +179,37 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
         )));
     }
     Ok(plan)
+}
+
+/// A metric that decides exists, and can decide.
+fn check_primary(workload: &str, primary: &str) -> Result<()> {
+    match metric::find(primary) {
+        Some(row) if row.direction == Direction::Descriptive => Err(usage(format!(
+            "workload {workload}: {primary} describes, and cannot decide: more of it is neither better nor worse; see: schedlab list metrics"
+        ))),
+        Some(_) => Ok(()),
+        None => {
+            let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
+            Err(usage(format!(
+                "workload {workload}: no metric is called {primary:?}{nearest}; see: schedlab list metrics"
+            )))
+        }
+    }
+}
+
+/// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and the usual budget is no bound but
+/// room for thirty blocks.
+fn in_virtual_time(plan: &mut Plan) -> Result<()> {
+    const BLOCKS: f64 = 30.0;
+    let model = Model::read(&plan.device)?;
+    if plan.trial.duration_ms.is_none() && plan.budget == (Budget { blocks: plan.budget.blocks, ..Budget::default() }) {
+        plan.trial.duration_ms = Some(model.trial_ms()?);
+    }
+    let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * conduct::round_s(plan);
+    if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {
+        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s);
+    }
+    Ok(())
 }
 
 /// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone.

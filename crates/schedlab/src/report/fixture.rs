@@ -268,6 +268,7 @@ fn header() -> Header {
             limits: Default::default(),
             arms: ARMS.iter().map(arm).collect(),
             workloads: WORK.iter().map(workload).collect(),
+            published: Vec::new(),
         },
         environment: BTreeMap::from([
             ("kernel".into(), section(&[("release", "6.12.48"), ("command line", "root=/dev/sda1 ro quiet")])),

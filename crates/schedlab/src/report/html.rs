@@ -11,7 +11,7 @@ use minijinja::{Environment, Value, context};
 use super::plot::{self, distribution, forest, latency, timeline};
 use super::reasons::VoidGroup;
 use super::view::{self, MetricView, RowView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks};
+use super::{Evidence, answer, method, number, reasons, remarks, side};
 
 /// Where the long answer stands in schedlab's source.
 const DOCS: &str = "docs/statistics.md";
@@ -46,6 +46,9 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         alarms => alarms(&workloads),
         matrix => matrix(study, &workloads, &arms)?,
         workloads => sections,
+        side => side::tables(study, evidence).into_iter().map(|table| {
+            context! { title => table.title, head => table.head, rows => table.rows }
+        }).collect::<Vec<_>>(),
         cautions => study.cautions.iter().map(|caution| view::clean(caution)).collect::<Vec<_>>(),
         voids => loud.iter().map(void_row).collect::<Vec<_>>(),
         thin => remarks::thin_percentiles(&workloads),

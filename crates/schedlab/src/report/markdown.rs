@@ -8,7 +8,7 @@ use experiment::study::{Judgement, Study};
 
 use super::reasons::VoidGroup;
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks};
+use super::{Evidence, answer, method, number, reasons, remarks, side};
 
 /// The whole report.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
@@ -21,6 +21,15 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     }
     for workload in &workloads {
         section(&mut out, workload);
+    }
+    for table in side::tables(study, evidence) {
+        line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
+        let head: Vec<String> = table.head.iter().map(|head| escaped(head)).collect();
+        line(&mut out, &format!("| | {} |\n|---|{}", head.join(" | "), "--:|".repeat(head.len())));
+        for (name, texts) in &table.rows {
+            let texts: Vec<String> = texts.iter().map(|text| escaped(text)).collect();
+            line(&mut out, &format!("| {} | {} |", escaped(name), texts.join(" | ")));
+        }
     }
     let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
     what_else(&mut out, study, &workloads, &loud);

@@ -17,6 +17,7 @@ mod number;
 mod plot;
 mod reasons;
 mod remarks;
+mod side;
 pub(crate) mod terminal;
 mod view;
 

@@ -12,7 +12,7 @@ use experiment::study::{Judgement, Study, Verdict};
 
 use super::grid::{Entry, Grid, Style, plain, wrapped};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks};
+use super::{Evidence, answer, method, number, reasons, remarks, side};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[Pa
             page.metric(workload, metric);
         }
     }
+    page.beside(study, evidence);
     page.what_else(study, evidence, &workloads);
     page.foot(study, evidence, files);
     page.text
@@ -82,6 +83,22 @@ impl Page<'_> {
             let table = self.spread(metric);
             self.text.push('\n');
             self.text.push_str(&table);
+            self.text.push('\n');
+        }
+    }
+
+    /// What anticipation cost and brought, and what was published about the same.
+    fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
+        for table in side::tables(study, evidence) {
+            self.text.push('\n');
+            self.paragraph("", &table.title, Some("1"));
+            let rows = table
+                .rows
+                .into_iter()
+                .map(|(name, cells)| (name, cells.into_iter().map(|text| (text, plain as Style)).collect()));
+            let grid = Grid { head: table.head.into_iter().map(|head| (head, true)).collect(), rows: rows.collect() };
+            let text = grid.draw(self.options.width.into(), self.options.colour);
+            self.text.push_str(&text);
             self.text.push('\n');
         }
     }

@@ -83,6 +83,7 @@ impl MetricView<'_> {
         match self.direction {
             Direction::HigherIsBetter => "higher is better",
             Direction::LowerIsBetter => "lower is better",
+            Direction::Descriptive => "described, not judged",
         }
     }
 }
@@ -164,7 +165,7 @@ pub(crate) fn label(name: &str) -> String {
     let words = name.replace("cpu_us_per_io", "processor time per I/O");
     let words = words.strip_suffix("_mb_per_s").map(|rest| format!("{rest}_throughput")).unwrap_or(words);
     let words = words.replace("throughput_throughput", "throughput").replace("p999", "p99.9").replace("iops", "IOPS");
-    let words = words.strip_suffix("_us").unwrap_or(&words);
+    let words = ["_us", "_ms"].iter().find_map(|unit| words.strip_suffix(unit)).unwrap_or(&words);
     words
         .replace("latency_mean", "mean_latency")
         .replace("read_mean", "mean_read")
@@ -222,7 +223,10 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     vec![
         ("Device", clean(&header.plan.device)),
         ("Arena", arena(study, &header.plan.device)),
-        ("Started", number::utc(header.started_unix_ms)),
+        (
+            "Started",
+            if header.started_unix_ms == 0 { "in virtual time".into() } else { number::utc(header.started_unix_ms) },
+        ),
         ("Ended", ended),
         ("Trials", trials),
         ("Seed", header.plan.seed.to_string()),
@@ -236,6 +240,8 @@ fn arena(study: &Study, device: &str) -> String {
             "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
         }
         "host" => "host: this machine's own kernel and a real device".into(),
+        "sim" => "sim: the laboratory's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
+            .into(),
         "foreign" => "foreign: a table that somebody else measured".into(),
         other => clean(other),
     }
@@ -249,6 +255,11 @@ pub(crate) fn told(value: &str) -> String {
 /// Text of others without control characters: a name must not be able to steer the terminal.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The same, line breaks kept: for heads of columns.
+pub(crate) fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// At most `most` characters, the middle left out.

@@ -1,4 +1,4 @@
-//! The built binary, end to end, on real loop devices.
+//! The built binary, end to end, on real loop devices and in the simulator.
 //!
 //! One test program rather than one a file: it links once, and a helper that no file uses is seen.
 
@@ -6,4 +6,5 @@ mod common;
 mod compare;
 mod faults;
 mod published;
+mod simulator;
 mod usage;

@@ -64,6 +64,7 @@ pub(crate) fn plot(
         let (low, high) = match direction {
             Direction::HigherIsBetter => ("← worse", "better →"),
             Direction::LowerIsBetter => ("← better", "worse →"),
+            Direction::Descriptive => ("← less", "more →"),
         };
         head.draw_text(low, &anchored(TEXT, INK, HPos::Left, VPos::Center), (left, 16 * FINE))?;
         head.draw_text(high, &anchored(TEXT, INK, HPos::Right, VPos::Center), (right, 16 * FINE))?;

@@ -1,0 +1,352 @@
+//! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th percentile of think times.
+//!
+//! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later work, set into the
+//! anticipatory scheduler of Linux 2.6.20 so that it can be held against it. The paper's body could not be read, so:
+//!
+//! | part | evidence |
+//! |---|---|
+//! | base: batches, FIFOs, order, breaking rules 1 to 7 (`anticipatory/`) | confirmed in 2.6.20 |
+//! | cost = what is left of the median think time; wait = what is left of the 95th percentile; wait while benefit > cost | second-hand |
+//! | a decayed frequency table of think times for each process | second-hand |
+//! | benefit = positioning time of the candidate − expected positioning time of the process waited for | recalled |
+//! | the expected positioning time is a decayed mean over its requests | recalled |
+//! | buckets and timer of 500 µs | recalled |
+//! | decay 0.2589 a sample (ten newer samples leave 5 %) | derived from a recalled rule |
+//! | the same decay for positioning times; 0 before the first one | proposed |
+//! | think times from 20 ms on overflow; a percentile there means: do not wait | proposed |
+//! | before 5 samples: median 3 ms, 95th percentile 6 ms | proposed |
+//! | median in the middle of its bucket, percentile at the upper edge | proposed |
+//! | setting it into 2.6.20: the rule replaces rule 8, the percentile replaces antic_expire | proposed |
+//!
+//! Positioning is the configured arm's seek curve without rotation; without an arm nothing can be saved and it never waits.
+//! Fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. With requests of its own outstanding a process's
+//! think time counts as 0, as in the base.
+//!
+//! Parameters beyond the base's (which has no antic_expire here): `anticipate` 1, `percentile` 95, `bucket_us` 500 (40 of
+//! them, then the overflow), `alpha` 16967 of 65536, `min_samples` 5, `prior_median_us` 3000, `prior_wait_us` 6000,
+//! `timer_us` 500 (0: the kernel's tick).
+
+use crate::clock::Clock;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::scheduler::Elevator;
+
+use super::anticipatory::arm::Arm;
+use super::anticipatory::history::Arrival;
+use super::anticipatory::machine::Machine;
+use super::anticipatory::rule::{Outlook, Rule};
+use super::anticipatory::timing::Period;
+use super::anticipatory::tunables;
+
+const fn own(name: &'static str, unit: &'static str, range: (u64, u64), mark: Evidence, help: &'static str) -> Tunable {
+    Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help }
+}
+
+/// The row of the table. The queue around it is legacy Linux's, like its base's, so that only the rule differs.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "antic-95",
+    origin: Origin::LegacyLinux,
+    help: "anticipatory with the SOSP 2001 rule (partly recalled): benefit against cost, 95th percentile of think times",
+    source: "Iyer & Druschel, SOSP 2001, on Linux 2.6.20 block/as-iosched.c",
+    evidence: Evidence::Recalled,
+    promises: &[Promise::IdlesWithTimer],
+    tunables: &[
+        tunables::READ_EXPIRE,
+        tunables::WRITE_EXPIRE,
+        tunables::READ_BATCH_EXPIRE,
+        tunables::WRITE_BATCH_EXPIRE,
+        tunables::DRAIN,
+        tunables::FRONT_MERGE,
+        tunables::FIRST_WRITE,
+        tunables::switch("anticipate", Evidence::Proposed, "0 = never wait, 1 = wait where it pays"),
+        own("percentile", "percent", (1, 100), Evidence::SecondHand, "waits for this share of think times at most"),
+        own(
+            "bucket_us",
+            "µs",
+            (10, 10_000),
+            Evidence::Recalled,
+            "width of the 40 buckets; changing it forgets think times",
+        ),
+        own("alpha", "of 65536", (1, 65_535), Evidence::Recalled, "weight of the newest sample (0.2589)"),
+        own("min_samples", "samples", (0, 1000), Evidence::Proposed, "think times before the table is believed"),
+        own("prior_median_us", "µs", (0, 1_000_000), Evidence::Proposed, "median think time before that"),
+        own("prior_wait_us", "µs", (0, 1_000_000), Evidence::Proposed, "longest wait before that"),
+        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "the timer fires at multiples of this; 0: at ticks"),
+    ],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Machine::new(build, BenefitCost::new(build)))
+}
+
+/// Buckets of the table; think times beyond are in one more.
+const BUCKETS: usize = 40;
+
+/// 1.0 of weights.
+const ONE: u64 = 1 << 16;
+
+/// A process.
+#[derive(Debug, Clone)]
+struct Record {
+    /// Weights by think time, with the overflow last.
+    table: [u32; BUCKETS + 1],
+    /// Think times seen, at least up to what is needed to believe the table.
+    samples: u64,
+    /// Decayed mean of seek times, in nanoseconds; None before the first.
+    seek_ns: Option<u64>,
+}
+
+impl Record {
+    const NEW: Record = Record { table: [0; BUCKETS + 1], samples: 0, seek_ns: None };
+
+    fn add_think(&mut self, bucket: usize, alpha: u32) {
+        // At most 65536 · 65535, which 32 bits hold; eight of them at a time, as 64 bits would not be.
+        let keep = ONE as u32 - alpha;
+        self.table.iter_mut().for_each(|weight| *weight = (*weight * keep) >> 16);
+        self.table[bucket.min(BUCKETS)] += alpha;
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    fn add_seek(&mut self, ns: u64, alpha: u64) {
+        let mean = self.seek_ns.unwrap_or(ns);
+        self.seek_ns = Some((mean * (ONE - alpha) + ns * alpha) / ONE);
+    }
+
+    /// The bucket that so many percent of the think times do not exceed; None: the overflow.
+    fn bucket_of(&self, percent: u64) -> Option<u64> {
+        let all: u64 = self.table.iter().map(|weight| u64::from(*weight)).sum();
+        let mut sum = 0;
+        let at = self.table.iter().position(|weight| {
+            sum += u64::from(*weight);
+            sum * 100 >= all * percent
+        });
+        at.filter(|at| *at < BUCKETS).map(|at| at as u64)
+    }
+}
+
+/// The rule: benefit against cost.
+#[derive(Debug)]
+struct BenefitCost {
+    arm: Arm,
+    records: Vec<Record>,
+    anticipate: bool,
+    percentile: u64,
+    bucket_ns: u64,
+    alpha: u32,
+    min_samples: u64,
+    prior_median_ns: u64,
+    prior_wait_ns: u64,
+    timer_ns: u64,
+}
+
+impl BenefitCost {
+    fn new(build: &Build) -> BenefitCost {
+        BenefitCost {
+            arm: Arm::new(build.geometry.clone()),
+            records: Vec::new(),
+            anticipate: true,
+            percentile: 95,
+            bucket_ns: 500_000,
+            alpha: 16_967,
+            min_samples: 5,
+            prior_median_ns: 3_000_000,
+            prior_wait_ns: 6_000_000,
+            timer_ns: 500_000,
+        }
+    }
+
+    fn record(&self, process: u32) -> &Record {
+        self.records.get(process as usize).unwrap_or(&Record::NEW)
+    }
+
+    /// How long think times are for all but a few; None: too long.
+    fn longest_wait_ns(&self, process: u32) -> Option<u64> {
+        let record = self.record(process);
+        if record.samples < self.min_samples || record.samples == 0 {
+            return Some(self.prior_wait_ns);
+        }
+        record.bucket_of(self.percentile).map(|bucket| (bucket + 1) * self.bucket_ns)
+    }
+
+    /// The median think time; None: too long.
+    fn median_ns(&self, process: u32) -> Option<u64> {
+        let record = self.record(process);
+        if record.samples < self.min_samples || record.samples == 0 {
+            return Some(self.prior_median_ns);
+        }
+        record.bucket_of(50).map(|bucket| bucket * self.bucket_ns + self.bucket_ns / 2)
+    }
+}
+
+impl Rule for BenefitCost {
+    fn is_on(&self) -> bool {
+        self.anticipate
+    }
+
+    fn period(&mut self, clock: Clock, process: u32) -> Period {
+        let ns = self.longest_wait_ns(process).unwrap_or(0);
+        match self.timer_ns {
+            0 => Period::ticks_of(clock, ns),
+            grain_ns => Period::Exact { ns, grain_ns },
+        }
+    }
+
+    fn refuses(&mut self, see: &Outlook<'_>) -> bool {
+        let (Some(_), Some(median)) = (self.longest_wait_ns(see.process), self.median_ns(see.process)) else {
+            return true;
+        };
+        let Some(candidate) = see.candidate.or(see.background) else { return true };
+        let cost = median.saturating_sub(see.elapsed_ns);
+        let distance = self.arm.distance(see.head, candidate.sector);
+        let expected = self.record(see.process).seek_ns.unwrap_or(0);
+        let benefit = self.arm.seek_ns(distance).saturating_sub(expected);
+        benefit <= cost
+    }
+
+    fn learn(&mut self, arrival: &Arrival) {
+        let at = arrival.process as usize;
+        if at >= self.records.len() {
+            self.records.resize(at + 1, Record::NEW);
+        }
+        let Some(since) = arrival.since else { return };
+        let think_ns = match since.last_end {
+            Some(end) if since.idle => arrival.now.time - end.time,
+            _ => 0,
+        };
+        let record = &mut self.records[at];
+        record.add_think((think_ns / self.bucket_ns).min(BUCKETS as u64) as usize, self.alpha);
+        let distance = self.arm.distance(since.last_pos, arrival.sector);
+        record.add_seek(self.arm.seek_ns(distance), u64::from(self.alpha));
+    }
+
+    fn get(&self, _clock: Clock, tunable: &str) -> Option<u64> {
+        Some(match tunable {
+            "anticipate" => u64::from(self.anticipate),
+            "percentile" => self.percentile,
+            "bucket_us" => self.bucket_ns / 1000,
+            "alpha" => u64::from(self.alpha),
+            "min_samples" => self.min_samples,
+            "prior_median_us" => self.prior_median_ns / 1000,
+            "prior_wait_us" => self.prior_wait_ns / 1000,
+            "timer_us" => self.timer_ns / 1000,
+            _ => return None,
+        })
+    }
+
+    fn set(&mut self, _clock: Clock, tunable: &str, value: u64) -> bool {
+        match tunable {
+            "anticipate" => self.anticipate = value != 0,
+            "percentile" => self.percentile = value,
+            "bucket_us" => {
+                if self.bucket_ns != value * 1000 {
+                    self.records.iter_mut().for_each(|record| (record.table, record.samples) = ([0; BUCKETS + 1], 0));
+                }
+                self.bucket_ns = value * 1000;
+            }
+            "alpha" => self.alpha = value as u32,
+            "min_samples" => self.min_samples = value,
+            "prior_median_us" => self.prior_median_ns = value * 1000,
+            "prior_wait_us" => self.prior_wait_ns = value * 1000,
+            "timer_us" => self.timer_ns = value * 1000,
+            _ => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::anticipatory::testing::{Bench, hp97560, ms, us};
+
+    fn record(thinks: &[usize]) -> Record {
+        let mut record = Record::NEW;
+        thinks.iter().for_each(|bucket| record.add_think(*bucket, 16_967));
+        record
+    }
+
+    #[test]
+    fn ten_newer_samples_leave_five_percent() {
+        let mut thinks = vec![3; 200];
+        thinks.extend([7; 10]);
+        let record = record(&thinks);
+        let percent = |bucket: usize| u64::from(record.table[bucket]) * 100 / ONE;
+        assert_eq!((percent(3), percent(7)), (4, 94), "a little is lost to rounding: 5 and 95");
+    }
+
+    #[test]
+    fn percentiles_are_where_the_weights_have_come_to_and_the_overflow_has_none() {
+        let even = record(&[0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!((even.bucket_of(1), even.bucket_of(100)), (Some(0), Some(3)));
+        assert_eq!(record(&[1, 1, 1, 1, 1, 1, 30]).bucket_of(50), Some(1));
+        assert_eq!(record(&[1, 1, 1, 1, 1, 1, 30]).bucket_of(95), Some(30), "the newest has 26 percent");
+        assert_eq!(record(&[1, 1, 1, 1, 1, 1, 99]).bucket_of(95), None);
+    }
+
+    #[test]
+    fn it_waits_for_a_close_thinker_when_the_other_is_far() {
+        let mut bench = Bench::hp(&ROW);
+        let end = bench.stream(ms(1), 0, 0, 20, 1000);
+        bench.read(end, 1, 2_000_000);
+        assert_eq!(bench.dispatch(end), None, "13 ms of seek against half a millisecond");
+        assert_eq!(bench.elevator.next_timer(), Some(end + 1_500_000), "95 percent think for less than 1.5 ms");
+        bench.elevator.on_timer(end + 1_500_000);
+        assert_eq!(bench.dispatch(end + 1_500_000).unwrap().process, 1);
+        let counts = bench.elevator.anticipation().unwrap();
+        assert_eq!((counts.started, counts.failures, counts.failure_wait_ns), (1, 1, 1_500_000));
+    }
+
+    #[test]
+    fn it_does_not_wait_longer_than_the_seek_that_it_would_save() {
+        // Just out of the 4 MiB that are close anyway: seven cylinders, 4.3 ms.
+        for (think_us, waits) in [(1000, true), (3900, true), (5000, false), (15_000, false)] {
+            let mut bench = Bench::hp(&ROW);
+            let end = bench.stream(ms(1), 0, 0, 20, think_us);
+            bench.read(end, 1, 9600);
+            assert_eq!(bench.dispatch(end).is_none(), waits, "think time {think_us} µs");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_all_over_the_disk_is_not_worth_waiting_for() {
+        let mut bench = Bench::hp(&ROW);
+        let mut now = ms(1);
+        for at in 0..20 {
+            bench.read(now, 0, at % 2 * 2_400_000);
+            bench.serve(now, 0);
+            now = now + 1_000_000;
+        }
+        let end = us(20_000);
+        bench.read(end, 1, 0);
+        assert_eq!(bench.dispatch(end).map(|got| got.process), Some(1));
+    }
+
+    #[test]
+    fn think_times_in_the_overflow_mean_no_wait() {
+        let mut bench = Bench::hp(&ROW);
+        let end = bench.stream(ms(1), 0, 0, 20, 25_000);
+        bench.read(end, 1, 2_000_000);
+        assert!(bench.dispatch(end).is_some());
+    }
+
+    #[test]
+    fn a_new_process_is_waited_for_by_the_prior() {
+        let mut bench = Bench::hp(&ROW);
+        let end = bench.stream(ms(1), 0, 0, 1, 0);
+        bench.read(end, 1, 2_000_000);
+        assert_eq!((bench.dispatch(end), bench.elevator.next_timer()), (None, Some(end + 6_000_000)));
+    }
+
+    #[test]
+    fn without_an_arm_or_when_told_not_to_it_never_waits() {
+        let arms = [Build::default(), Build { geometry: hp97560(), ..Build::default() }];
+        for (build, anticipate) in arms.iter().zip([1, 0]) {
+            let mut bench = Bench::new(&ROW, build);
+            bench.set("anticipate", anticipate);
+            let end = bench.stream(ms(1), 0, 0, 20, 500);
+            bench.read(end, 1, 2_000_000);
+            assert!(bench.dispatch(end).is_some());
+            assert_eq!(bench.elevator.anticipation().unwrap().started, 0);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What goes to the device next: batches of synchronous and asynchronous requests in turn, the elevator's order within them.
+//!
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning waits for the device to
+//! drain starts with the deadline of the batch before (`drain`), and the first write is not the oldest (`first_write`).
+
+use crate::request::BlockRequest;
+
+use super::machine::{ASYNC, Antic, Machine, SYNC};
+use super::rule::{Asked, Rule};
+use super::timing::Moment;
+use super::waiting::Verdict;
+
+impl<R: Rule> Machine<R> {
+    /// The request to move to the dispatch list; None: nothing there, waiting for a process, or for the device to drain.
+    pub(super) fn choose_next(&mut self, now: Moment) -> Option<BlockRequest> {
+        let [writes, reads] = [ASYNC, SYNC].map(|of| !self.classes[of].fifo.is_empty());
+        if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
+            self.write_idled = true;
+        }
+        if !(reads || writes) || self.changed || matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
+            return None;
+        }
+        if !(reads && writes && self.batch_expired(now)) {
+            let next = self.classes[self.dir].next;
+            if self.dir == SYNC && self.rule.is_on() {
+                if self.fifo_expired(now, SYNC) {
+                    return self.begin(now, self.oldest(SYNC)?.0);
+                }
+                if self.can_anticipate(now, next.as_ref()) {
+                    self.start_waiting();
+                    return None;
+                }
+            }
+            if let Some(next) = next {
+                if reads && !writes {
+                    // Nobody contends: the batch does not age.
+                    self.batch_expires = now.jiffies + self.settings.batch_expire[SYNC];
+                }
+                return self.unless_expired(now, next);
+            }
+        }
+        let first = self.new_batch(now, reads, writes)?;
+        self.unless_expired(now, first)
+    }
+
+    /// Hears of a completion in the device: a drained device begins the new batch, whose first one sets its deadline.
+    pub(super) fn batch_completed(&mut self, now: Moment, class: usize) {
+        if self.changed && self.nr_dispatched == 1 {
+            self.changed = false;
+            if self.dir == SYNC {
+                self.new_batch = true;
+            }
+            if self.settings.drain {
+                self.batch_expires = now.jiffies + self.settings.batch_expire[self.dir];
+            }
+        }
+        self.nr_dispatched -= 1;
+        if self.new_batch && self.dir == class {
+            self.update_write_count(now);
+            self.batch_expires = now.jiffies + self.settings.batch_expire[SYNC];
+            self.new_batch = false;
+        }
+    }
+
+    /// Switches classes, or goes on with the same one. The first request of the batch.
+    fn new_batch(&mut self, now: Moment, reads: bool, writes: bool) -> Option<BlockRequest> {
+        if reads && !(writes && self.dir == SYNC) {
+            self.changed |= self.dir == ASYNC;
+            self.dir = SYNC;
+            self.classes[SYNC].last_check = now.jiffies;
+            return self.oldest(SYNC).map(|(first, _)| first);
+        }
+        if self.dir == SYNC {
+            self.changed = true;
+            self.new_batch = false;
+        }
+        self.dir = ASYNC;
+        self.writes_left = self.write_count;
+        self.write_idled = false;
+        match self.settings.first_write {
+            true => self.oldest(ASYNC).map(|(first, _)| first),
+            false => self.classes[ASYNC].next,
+        }
+    }
+
+    /// An old request goes before the chosen one.
+    fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
+        let request = if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
+        self.begin(now, request)
+    }
+
+    /// Begins a new batch with the request; nothing goes out while the device still works on the one before.
+    fn begin(&mut self, now: Moment, request: BlockRequest) -> Option<BlockRequest> {
+        if self.changed {
+            if self.nr_dispatched > 0 {
+                return None;
+            }
+            match self.dir {
+                ASYNC => self.batch_expires = now.jiffies + self.settings.batch_expire[ASYNC],
+                _ => self.new_batch = true,
+            }
+            self.changed = false;
+        }
+        Some(request)
+    }
+
+    fn batch_expired(&self, now: Moment) -> bool {
+        !self.changed
+            && !self.new_batch
+            && (now.jiffies > self.batch_expires || (self.dir == ASYNC && self.writes_left == 0))
+    }
+
+    /// Whether the oldest request of a class is too old. Looks once in an expiry interval at most: seeks to old requests cost
+    /// so much that a crowd of them must not decide everything.
+    fn fifo_expired(&mut self, now: Moment, class: usize) -> bool {
+        if now.jiffies - self.classes[class].last_check < self.settings.fifo_expire[class] {
+            return false;
+        }
+        self.classes[class].last_check = now.jiffies;
+        self.oldest(class).is_some_and(|(_, expires)| now.jiffies > expires)
+    }
+
+    /// Whether to wait rather than to serve `next`.
+    fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
+        self.who.is_some() && self.antic != Antic::Finished && self.judge(now, next, Asked::ToBegin) == Verdict::Wait
+    }
+
+    /// Fits the number of writes in a batch to what the last one took: measured when the first synchronous request after it
+    /// has completed.
+    fn update_write_count(&mut self, now: Moment) {
+        let batch = self.settings.batch_expire[ASYNC];
+        let took = (now.jiffies + batch).saturating_sub(self.batch_expires);
+        if took > batch && !self.write_idled {
+            self.write_count = if took > 3 * batch { self.write_count / 2 } else { self.write_count - 1 };
+        } else if took < batch && self.writes_left == 0 {
+            self.write_count =
+                if batch > 3 * took { self.write_count.saturating_mul(2) } else { self.write_count.saturating_add(1) };
+        }
+        self.write_count = self.write_count.max(1);
+    }
+}

@@ -1,0 +1,235 @@
+//! What the anticipatory family knows of each process, and of processes that it has just met.
+//!
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Departure: none. A record is the process's; it would be shared by all
+//! disks of the machine, which shows only where there are several.
+
+use crate::decay::{DecayingMean, Rounding};
+use crate::request::BlockRequest;
+
+use super::timing::Moment;
+
+/// 1.0 of the probabilities.
+pub(crate) const ONE: u64 = 256;
+
+/// More than any disk has: keeps the sums below 2^64 whatever comes.
+const MAX_DISTANCE: u64 = 1 << 48;
+
+/// Moves a probability towards one.
+pub(crate) fn raise(probability: &mut u64) {
+    *probability = (7 * *probability + ONE) / 8;
+}
+
+/// Moves a probability towards zero.
+pub(crate) fn lower(probability: &mut u64) {
+    *probability = 7 * *probability / 8;
+}
+
+/// A process.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    /// It has not ended.
+    pub(crate) running: bool,
+    /// It has sent a synchronous request.
+    pub(crate) io_started: bool,
+    /// A synchronous request of it has completed.
+    pub(crate) io_running: bool,
+    /// Its requests in the trees.
+    pub(crate) queued: u32,
+    /// Its requests in the dispatch list, not yet taken by the driver (the kernel's nr_dispatched).
+    pub(crate) listed: u32,
+    /// Its requests in the device; the kernel does not count them.
+    pub(crate) in_device: u32,
+    /// When a synchronous request of it completed last.
+    pub(crate) last_end: Moment,
+    /// The end of its last synchronous request.
+    pub(crate) last_pos: u64,
+    /// Think times in jiffies.
+    pub(crate) think: DecayingMean,
+    /// Seek distances in sectors.
+    pub(crate) seek: DecayingMean,
+}
+
+/// What processes do first, on average: stands in for a history that is not there yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Newcomers {
+    /// How likely a process ends while it is waited for, of 256.
+    pub(crate) exit_prob: u64,
+    /// How likely a process that has ended is not followed by a co-operating one, of 256.
+    pub(crate) exit_no_coop: u64,
+    pub(crate) think_total: u64,
+    /// Mean of the first think times, in jiffies.
+    pub(crate) think_mean: u64,
+    pub(crate) seek_total: u64,
+    /// Mean of the first seek distances, in sectors.
+    pub(crate) seek_mean: u64,
+}
+
+/// What an arrival says of its process; for rules that keep a history of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    /// Whose history it belongs to; a close request of somebody else counts as the awaited process's.
+    pub(crate) process: u32,
+    pub(crate) now: Moment,
+    /// First sector.
+    pub(crate) sector: u64,
+    /// None: the process's first synchronous request.
+    pub(crate) since: Option<Since>,
+}
+
+/// What lies between an arrival and the request before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Since {
+    /// When the process's last request completed, if one has.
+    pub(crate) last_end: Option<Moment>,
+    /// Where its last request ended.
+    pub(crate) last_pos: u64,
+    /// No request of it is queued or in the dispatch list: the kernel's idea of thinking.
+    pub(crate) idle: bool,
+    /// None is in the device either.
+    pub(crate) nothing_outstanding: bool,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History {
+            running: true,
+            io_started: false,
+            io_running: false,
+            queued: 0,
+            listed: 0,
+            in_device: 0,
+            last_end: Moment::default(),
+            last_pos: 0,
+            think: DecayingMean::new(Rounding::ThinkTime),
+            seek: DecayingMean::new(Rounding::SeekDistance),
+        }
+    }
+}
+
+impl History {
+    /// Learns from a synchronous request that arrives, before it is counted. `max_think` is the cap in jiffies.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Moment,
+        process: u32,
+        request: &BlockRequest,
+        max_think: u64,
+        newcomers: &mut Newcomers,
+    ) -> Arrival {
+        let known = self.io_started || self.io_running;
+        let idle = self.queued + self.listed == 0;
+        let since = known.then(|| Since {
+            last_end: self.io_running.then_some(self.last_end),
+            last_pos: self.last_pos,
+            idle,
+            nothing_outstanding: idle && self.in_device == 0,
+        });
+        if known {
+            let thinking = self.io_running && idle;
+            self.add_think(if thinking { (now.jiffies - self.last_end.jiffies).min(max_think) } else { 0 }, newcomers);
+            self.add_seek(request.sector.abs_diff(self.last_pos).min(MAX_DISTANCE), newcomers);
+        }
+        self.last_pos = request.end();
+        self.io_started = true;
+        Arrival { process, now, sector: request.sector, since }
+    }
+
+    /// A synchronous request of it is over (completed, or merged away).
+    pub(crate) fn end(&mut self, now: Moment) {
+        self.io_running = true;
+        self.last_end = now;
+    }
+
+    fn add_think(&mut self, jiffies: u64, newcomers: &mut Newcomers) {
+        if self.think.samples == 0 {
+            newcomers.think_total = (7 * newcomers.think_total + ONE * jiffies) / 8;
+            newcomers.think_mean = newcomers.think_total / ONE;
+            lower(&mut newcomers.exit_prob);
+        }
+        self.think.add(jiffies);
+    }
+
+    fn add_seek(&mut self, sectors: u64, newcomers: &mut Newcomers) {
+        if self.seek.samples == 0 {
+            newcomers.seek_total = (7 * newcomers.seek_total + ONE * sectors) / 8;
+            newcomers.seek_mean = newcomers.seek_total / ONE;
+        }
+        // One stray request (a page fault, a fragment) must not spoil the mean.
+        let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
+        self.seek.add(sectors.min(4 * self.seek.mean + slack));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::request;
+    use crate::vocabulary::Time;
+
+    fn at(ms: u64) -> Moment {
+        Moment { time: Time::from_ns(ms * 1_000_000), jiffies: ms }
+    }
+
+    /// A process that sends a request, has it done 1 ms later and thinks for `think` ms, ten times and more.
+    fn after(thinks: &[u64], newcomers: &mut Newcomers) -> History {
+        let mut history = History::default();
+        let mut ms = 100;
+        history.arrive(at(ms), 0, &request(0, 0), 19, newcomers);
+        for (tag, think) in thinks.iter().enumerate() {
+            history.end(at(ms + 1));
+            ms += 1 + think;
+            history.arrive(at(ms), 0, &request(0, 8 * (1 + tag as u64)), 19, newcomers);
+        }
+        history
+    }
+
+    #[test]
+    fn the_first_request_gives_no_sample() {
+        let mut newcomers = Newcomers::default();
+        let history = after(&[], &mut newcomers);
+        assert_eq!((history.think.samples, history.seek.samples, newcomers.seek_total), (0, 0, 0));
+        assert!(history.io_started && !history.io_running);
+    }
+
+    #[test]
+    fn requests_in_flight_count_as_think_time_nothing() {
+        let mut history = after(&[16, 16, 16, 16], &mut Newcomers::default());
+        let before = history.think.mean;
+        history.queued = 1;
+        history.arrive(at(1000), 0, &request(0, 0), 19, &mut Newcomers::default());
+        assert!(history.think.mean < before, "an asynchronous reader looks instantaneous");
+    }
+
+    #[test]
+    fn a_process_that_thinks_for_seconds_climbs_above_six_with_the_fourth_sample() {
+        let mut thinks = vec![0; 100];
+        let mut means = Vec::new();
+        for _ in 0..6 {
+            thinks.push(5000);
+            means.push(after(&thinks, &mut Newcomers::default()).think.mean);
+        }
+        assert_eq!(means, [2, 5, 6, 8, 10, 11], "think times are capped at 19");
+        thinks.extend([0; 6]);
+        assert!(after(&thinks, &mut Newcomers::default()).think.mean <= 6, "short ones pull it down again");
+    }
+
+    #[test]
+    fn only_first_think_times_and_seeks_teach_about_newcomers() {
+        let mut newcomers = Newcomers { exit_prob: 256, ..Newcomers::default() };
+        after(&[16, 0, 0, 0], &mut newcomers);
+        assert_eq!((newcomers.think_total, newcomers.think_mean, newcomers.exit_prob), (512, 2, 224));
+        assert_eq!(newcomers.seek_total, 0, "sequential");
+    }
+
+    #[test]
+    fn stray_seeks_are_clamped_hard_after_three_samples() {
+        let mut newcomers = Newcomers::default();
+        let mut history = after(&[0, 0, 0], &mut newcomers);
+        history.arrive(at(500), 0, &request(0, 1 << 40), 19, &mut newcomers);
+        assert_eq!(history.seek.total, 256 * 131_072 / 8);
+        let mut young = after(&[], &mut newcomers);
+        young.arrive(at(500), 0, &request(0, 1 << 40), 19, &mut newcomers);
+        assert_eq!(young.seek.total, 256 * 2_097_152 / 8);
+        assert_eq!(newcomers.seek_total, 256 * ((1 << 40) - 8) / 8, "what newcomers teach is not clamped");
+    }
+}

@@ -1,0 +1,387 @@
+//! The machine that the anticipatory family shares: trees, FIFOs, batches, the dispatch list and the accounts of processes.
+//!
+//! Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed. `dispatching.rs` decides what goes next,
+//! `waiting.rs` whether to wait instead, `history.rs` learns, and a [`Rule`] says what the members differ in.
+//!
+//! Departures: plugging is the queue's affair. A request that is dispatched goes to the device at once, so a process has
+//! requests in the dispatch list only between an alias that was pushed out and the next dispatch. A process always has a
+//! record, so rule 3 (no record: go on waiting) never applies. There is no forced dispatch, as elevators are not switched
+//! while they hold requests.
+
+use crate::choose::BackSeek;
+use crate::clock::Clock;
+use crate::dispatch_list::DispatchList;
+use crate::fifo::Fifo;
+use crate::kind::Build;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
+use crate::sorted::Sorted;
+use crate::vocabulary::{Op, Time};
+
+use super::history::{History, Newcomers};
+use super::rule::Rule;
+use super::timing::{Moment, Ticker};
+use super::tunables::Settings;
+
+/// Backwards at most 512 MiB, and at twice the price; fixed at compile time in the kernel too.
+pub(super) const BACK_SEEK: BackSeek = BackSeek { max_sectors: 1024 * 1024, penalty: 2 };
+
+/// A class of requests and its index.
+pub(super) const ASYNC: usize = 0;
+pub(super) const SYNC: usize = 1;
+
+/// The requests of a class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) tree: Sorted,
+    pub(super) fifo: Fifo,
+    /// The next one in the elevator's order; there is one whenever the tree holds any.
+    pub(super) next: Option<BlockRequest>,
+    /// The end of the one that was dispatched last.
+    pub(super) last_sector: u64,
+    /// When the FIFO was looked at, in jiffies.
+    pub(super) last_check: u64,
+}
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a tree and a FIFO; it can grow.
+    Queued,
+    /// In the dispatch list.
+    Listed,
+    Device,
+}
+
+/// A request by its tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    request: BlockRequest,
+    place: Place,
+    /// When it expires, in jiffies.
+    expires: u64,
+}
+
+/// Whether somebody is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Antic {
+    /// No.
+    Off,
+    /// Yes, but its last request is still in the device: no timer yet.
+    WaitReq,
+    /// Yes, until the timer fires.
+    WaitNext,
+    /// The wait is over; the next dispatch may not wait again.
+    Finished,
+}
+
+/// An anticipatory scheduler with the rule of one of the family.
+#[derive(Debug)]
+pub(crate) struct Machine<R> {
+    pub(super) rule: R,
+    pub(super) settings: Settings,
+    pub(super) ticker: Ticker,
+    pub(super) classes: [Class; 2],
+    list: DispatchList,
+    slots: Vec<Option<Slot>>,
+    pub(super) processes: Vec<History>,
+    pub(super) newcomers: Newcomers,
+    /// The request that the one-hit cache of merges points at.
+    last_merge: Option<u32>,
+    /// The class of the present batch.
+    pub(super) dir: usize,
+    /// When the batch ends, in jiffies.
+    pub(super) batch_expires: u64,
+    /// The class has changed, and the device still works on the batch before.
+    pub(super) changed: bool,
+    /// No synchronous request of the new batch has completed yet.
+    pub(super) new_batch: bool,
+    /// Writes in a batch; adapts.
+    pub(super) write_count: u64,
+    /// Writes left in this batch.
+    pub(super) writes_left: u64,
+    /// Nobody contended for the write batch, so its duration says nothing.
+    pub(super) write_idled: bool,
+    /// Requests in the dispatch list and in the device.
+    pub(super) nr_dispatched: u32,
+    pub(super) antic: Antic,
+    /// When the last request of `who` completed.
+    pub(super) antic_start: Moment,
+    /// When the timer fires, in [`Antic::WaitNext`].
+    pub(super) antic_ends: Time,
+    /// The process whose synchronous request was dispatched last.
+    pub(super) who: Option<u32>,
+    /// A request of it has completed since.
+    pub(super) who_done: bool,
+    pub(super) counts: Anticipation,
+}
+
+impl<R: Rule> Machine<R> {
+    pub(crate) fn new(build: &Build, rule: R) -> Machine<R> {
+        let clock = Clock::new(build.hz);
+        let settings = Settings::new(clock);
+        let class =
+            || Class { tree: Sorted::new(), fifo: Fifo::new(build.nr_tags), next: None, last_sector: 0, last_check: 0 };
+        Machine {
+            rule,
+            ticker: Ticker::new(clock),
+            classes: [class(), class()],
+            list: DispatchList::default(),
+            slots: vec![None; build.nr_tags as usize],
+            processes: Vec::new(),
+            newcomers: Newcomers::default(),
+            last_merge: None,
+            dir: ASYNC,
+            batch_expires: settings.batch_expire[SYNC],
+            changed: false,
+            new_batch: false,
+            write_count: (settings.batch_expire[ASYNC] / 10).max(2),
+            writes_left: 0,
+            write_idled: false,
+            nr_dispatched: 0,
+            antic: Antic::Off,
+            antic_start: Moment::default(),
+            antic_ends: Time::ZERO,
+            who: None,
+            who_done: false,
+            counts: Anticipation::default(),
+            settings,
+        }
+    }
+
+    pub(super) fn moment(&mut self, now: Time) -> Moment {
+        Moment { time: now, jiffies: self.ticker.jiffies(now) }
+    }
+
+    pub(super) fn history(&mut self, process: u32) -> &mut History {
+        let at = process as usize;
+        if at >= self.processes.len() {
+            self.processes.resize_with(at + 1, History::default);
+        }
+        &mut self.processes[at]
+    }
+
+    /// A synchronous request joins what is known of a process: its own, or the one that it works together with.
+    pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
+        let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
+        self.history(process);
+        let history = &mut self.processes[process as usize];
+        let arrival = history.arrive(now, process, request, max_think, &mut self.newcomers);
+        self.rule.learn(&arrival);
+    }
+
+    /// The oldest request of a class that has some, and when it expires.
+    pub(super) fn oldest(&self, class: usize) -> Option<(BlockRequest, u64)> {
+        let tag = self.classes[class].fifo.head()?;
+        self.slot(tag).map(|slot| (slot.request, slot.expires))
+    }
+
+    /// From the trees to the dispatch list: whoever was waited for, this is over.
+    pub(super) fn move_to_dispatch(&mut self, request: &BlockRequest) {
+        if matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
+            self.call_off();
+        }
+        self.antic = Antic::Off;
+        let of = usize::from(request.sync);
+        self.classes[of].last_sector = request.end();
+        if request.sync {
+            self.who = Some(request.process);
+        } else {
+            self.who = None;
+            self.writes_left = self.writes_left.saturating_sub(1);
+        }
+        self.who_done = false;
+        let class = &mut self.classes[of];
+        class.next = BACK_SEEK.next_after(&class.tree, request);
+        self.take_out(request);
+        self.list.add_sorted(*request);
+        self.put(request, Place::Listed, 0);
+        self.history(request.process).listed += 1;
+        self.nr_dispatched += 1;
+    }
+
+    fn slot(&self, tag: u32) -> Option<&Slot> {
+        self.slots.get(tag as usize)?.as_ref()
+    }
+
+    fn is_queued(&self, request: &BlockRequest) -> bool {
+        self.slot(request.tag).is_some_and(|slot| slot.place == Place::Queued)
+    }
+
+    fn put(&mut self, request: &BlockRequest, place: Place, expires: u64) {
+        let at = request.tag as usize;
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, None);
+        }
+        self.slots[at] = Some(Slot { request: *request, place, expires });
+    }
+
+    /// Out of tree and FIFO.
+    fn take_out(&mut self, request: &BlockRequest) {
+        self.history(request.process).queued -= 1;
+        let class = &mut self.classes[usize::from(request.sync)];
+        if class.next.is_some_and(|next| next.tag == request.tag) {
+            class.next = BACK_SEEK.next_after(&class.tree, request);
+        }
+        class.tree.remove(request);
+        class.fifo.remove(request.tag);
+        if self.last_merge == Some(request.tag) {
+            self.last_merge = None;
+        }
+    }
+
+    /// Into the tree. A request that starts at the same sector is pushed out to the dispatch list.
+    fn plant(&mut self, request: &BlockRequest) {
+        let of = usize::from(request.sync);
+        while let Some(alias) = self.classes[of].tree.starting_at(request.sector).copied() {
+            self.move_to_dispatch(&alias);
+        }
+        self.classes[of].tree.insert(*request);
+    }
+
+    /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
+    fn insert_at_head(&mut self, request: &BlockRequest) {
+        let given_back = self.slot(request.tag).is_some_and(|slot| slot.place == Place::Device);
+        let history = self.history(request.process);
+        history.listed += 1;
+        if given_back {
+            history.in_device -= 1;
+        } else {
+            self.nr_dispatched += 1;
+        }
+        self.put(request, Place::Listed, 0);
+        self.list.add_head(*request);
+    }
+}
+
+impl<R: Rule> Elevator for Machine<R> {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        if at == InsertAt::Head {
+            return self.insert_at_head(&request);
+        }
+        let now = self.moment(now);
+        let of = usize::from(request.sync);
+        if request.sync {
+            self.learn(now, request.process, &request);
+        }
+        self.history(request.process).queued += 1;
+        self.plant(&request);
+        self.put(&request, Place::Queued, now.jiffies + self.settings.fifo_expire[of]);
+        let class = &mut self.classes[of];
+        class.fifo.push_back(request.tag);
+        class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
+        self.last_merge = self.last_merge.or(Some(request.tag));
+        self.arrived(now, &request);
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.list.is_empty() {
+            let now = self.moment(now);
+            let next = self.choose_next(now)?;
+            self.move_to_dispatch(&next);
+        }
+        let request = self.list.pop()?;
+        self.put(&request, Place::Device, 0);
+        let history = self.history(request.process);
+        history.listed -= 1;
+        history.in_device += 1;
+        Some(request)
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let now = self.moment(now);
+        let request = &done.request;
+        self.slots[request.tag as usize] = None;
+        self.batch_completed(now, usize::from(request.sync));
+        self.history(request.process).in_device -= 1;
+        if self.who == Some(request.process) {
+            self.awaited_completed(now);
+        }
+        if request.sync {
+            self.history(request.process).end(now);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.classes.iter().map(|class| class.fifo.len()).sum::<usize>() + self.list.len()
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        (self.antic == Antic::WaitNext).then_some(self.antic_ends)
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        if self.antic == Antic::WaitNext && now >= self.antic_ends {
+            let now = self.moment(now);
+            self.timed_out(now);
+        }
+    }
+
+    fn may_exceed(&self, process: u32) -> bool {
+        matches!(self.antic, Antic::WaitReq | Antic::WaitNext) && self.who == Some(process)
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+        if !self.is_queued(request) {
+            return false;
+        }
+        if how == Merge::Back || self.settings.front_merge || self.last_merge == Some(request.tag) {
+            return true;
+        }
+        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the direction, write = 1.
+        request.sync == (piece.op == Op::Write)
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.last_merge = Some(before.tag);
+        let slot = self.slots[before.tag as usize].as_mut().expect("only held requests grow");
+        assert!(slot.place == Place::Queued, "only queued requests grow: {before:?}");
+        // A request stays in its class, whatever joined it.
+        let after = BlockRequest { sync: slot.request.sync, ..*after };
+        let before = std::mem::replace(&mut slot.request, after);
+        let class = &mut self.classes[usize::from(before.sync)];
+        class.tree.remove(&before);
+        if class.next.is_some_and(|next| next.tag == after.tag) {
+            class.next = Some(after);
+        }
+        self.plant(&after);
+    }
+
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let now = self.moment(now);
+        let [one, two] = [survivor, gone].map(|of| *self.slot(of.tag).expect("only held requests are joined"));
+        if two.expires < one.expires && one.request.sync == two.request.sync {
+            let fifo = &mut self.classes[usize::from(one.request.sync)].fifo;
+            fifo.remove(survivor.tag);
+            fifo.insert_before(survivor.tag, gone.tag);
+            self.put(&one.request, one.place, two.expires);
+        }
+        self.take_out(&two.request);
+        self.slots[gone.tag as usize] = None;
+        self.last_merge = Some(survivor.tag);
+        if two.request.sync {
+            // Its process is let go of as if it had completed.
+            self.history(two.request.process).end(now);
+        }
+    }
+
+    fn exited(&mut self, _now: Time, process: u32) {
+        self.history(process).running = false;
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        let clock = self.ticker.clock();
+        let own = self.rule.get(clock, tunable).or_else(|| self.settings.get(clock, tunable));
+        own.unwrap_or_else(|| unreachable!("there is no tunable {tunable}"))
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        let clock = self.ticker.clock();
+        let known = self.rule.set(clock, tunable, value) || self.settings.set(clock, tunable, value);
+        assert!(known, "there is no tunable {tunable}");
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        Some(self.counts)
+    }
+}

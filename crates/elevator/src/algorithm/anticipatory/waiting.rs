@@ -1,0 +1,188 @@
+//! Anticipation: when to wait for the process that was served last, and when that is over.
+//!
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Rules 1 to 7 of breaking a wait are here, with what is close; rule 8
+//! is the member's. The mixed units of close() are kept: it compares milliseconds with jiffies, so that at HZ 250
+//! everything is close after the first tick.
+//!
+//! Counting is ours: a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that its time ends (also by rule 2)
+//! a failure, and one that was called off, because the process is not worth it any more or because an alias was pushed out,
+//! is neither.
+
+use crate::request::BlockRequest;
+
+use super::history::{lower, raise};
+use super::machine::{ASYNC, Antic, Machine, SYNC};
+use super::rule::{Asked, Ending, Outlook, Rule};
+use super::timing::Moment;
+
+/// What becomes of a wait, begun or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Wait.
+    Wait,
+    /// This is what one waits for.
+    Wanted,
+    /// Its time is over, only the timer has not fired yet.
+    Late,
+    /// The process is not worth it.
+    Hopeless,
+}
+
+/// Sectors around the head that are close at once: 4 MiB ahead, half of it behind.
+const CLOSE: u64 = 8192;
+
+impl<R: Rule> Machine<R> {
+    /// Whether to wait instead of serving `candidate`: the kernel's can_break_anticipation.
+    pub(super) fn judge(&mut self, now: Moment, candidate: Option<&BlockRequest>, asked: Asked) -> Verdict {
+        let who = self.who.expect("somebody was served last");
+        if candidate.is_some_and(|request| request.process == who) {
+            return Verdict::Wanted;
+        }
+        if self.who_done && self.is_over(now, who) {
+            return Verdict::Late;
+        }
+        let history = self.history(who);
+        if history.queued > 0 || history.listed > 0 {
+            return Verdict::Wanted;
+        }
+        let (running, sampled) = (history.running, history.think.samples > 0);
+        if let Some(request) = candidate.filter(|request| request.sync && self.is_close(now, who, request)) {
+            if !running {
+                if !sampled {
+                    raise(&mut self.newcomers.exit_prob);
+                }
+                lower(&mut self.newcomers.exit_no_coop);
+            }
+            self.learn(now, who, request);
+            return Verdict::Wanted;
+        }
+        if !running {
+            if !sampled {
+                raise(&mut self.newcomers.exit_prob);
+            }
+            if self.newcomers.exit_no_coop > 128 {
+                return Verdict::Hopeless;
+            }
+        }
+        if self.is_refused(now, who, asked) { Verdict::Hopeless } else { Verdict::Wait }
+    }
+
+    /// Begins to wait; the clock runs from the completion of the process's last request.
+    pub(super) fn start_waiting(&mut self) {
+        debug_assert_eq!(self.antic, Antic::Off, "a wait begins once");
+        self.counts.started += 1;
+        if self.who_done { self.start_timer() } else { self.antic = Antic::WaitReq }
+    }
+
+    /// The request of the awaited process has completed: from here on its think time counts.
+    pub(super) fn awaited_completed(&mut self, now: Moment) {
+        self.antic_start = now;
+        self.who_done = true;
+        if self.antic == Antic::WaitReq {
+            self.start_timer();
+        }
+    }
+
+    /// A request has been queued: is it what was waited for?
+    pub(super) fn arrived(&mut self, now: Moment, request: &BlockRequest) {
+        if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
+            return;
+        }
+        match self.judge(now, Some(request), Asked::ToGoOn) {
+            Verdict::Wait => {}
+            Verdict::Wanted => self.finish(now, Ending::Success),
+            Verdict::Late => self.finish(now, Ending::Failure),
+            Verdict::Hopeless => self.finish(now, Ending::CalledOff),
+        }
+    }
+
+    /// The timer has fired.
+    pub(super) fn timed_out(&mut self, now: Moment) {
+        let who = self.who.expect("a wait is for somebody");
+        let history = self.history(who);
+        let (running, sampled) = (history.running, history.think.samples > 0);
+        if !sampled {
+            raise(&mut self.newcomers.exit_prob);
+        }
+        if !running {
+            raise(&mut self.newcomers.exit_no_coop);
+        }
+        self.finish(now, Ending::Failure);
+    }
+
+    /// A wait ends without anybody having asked whether it was worth it.
+    pub(super) fn call_off(&mut self) {
+        let start = self.antic_start;
+        self.finish(start, Ending::CalledOff);
+    }
+
+    fn finish(&mut self, now: Moment, ending: Ending) {
+        let wait_ns = if self.antic == Antic::WaitNext { now.time - self.antic_start.time } else { 0 };
+        self.antic = Antic::Finished;
+        match ending {
+            Ending::Success => {
+                self.counts.successes += 1;
+                self.counts.success_wait_ns += wait_ns;
+            }
+            Ending::Failure => {
+                self.counts.failures += 1;
+                self.counts.failure_wait_ns += wait_ns;
+            }
+            Ending::CalledOff => {}
+        }
+        self.rule.ended(self.who.expect("a wait is for somebody"), ending, wait_ns);
+    }
+
+    fn start_timer(&mut self) {
+        let who = self.who.expect("a wait is for somebody");
+        let clock = self.ticker.clock();
+        self.antic_ends = self.rule.period(clock, who).ends(clock, self.antic_start);
+        self.antic = Antic::WaitNext;
+    }
+
+    fn is_over(&mut self, now: Moment, who: u32) -> bool {
+        match self.antic {
+            Antic::WaitNext => now.time >= self.antic_ends,
+            _ => self.rule.period(self.ticker.clock(), who).is_over(self.antic_start, now),
+        }
+    }
+
+    fn is_refused(&mut self, now: Moment, who: u32, asked: Asked) -> bool {
+        let candidate = self.classes[SYNC].next;
+        self.rule.refuses(&Outlook {
+            asked,
+            process: who,
+            history: &self.processes[who as usize],
+            newcomers: &self.newcomers,
+            elapsed_ns: if self.who_done { now.time - self.antic_start.time } else { 0 },
+            head: self.classes[SYNC].last_sector,
+            candidate,
+            background: self.classes[ASYNC].next.filter(|_| candidate.is_none()),
+            sync: &self.classes[SYNC].tree,
+        })
+    }
+
+    /// Whether a request is about as good as one of the awaited process; the longer the wait, the further off it may be.
+    fn is_close(&mut self, now: Moment, who: u32, request: &BlockRequest) -> bool {
+        let clock = self.ticker.clock();
+        let delay_ms = match self.antic {
+            Antic::Off => 0,
+            _ if !self.who_done => 0,
+            _ => clock.to_ms(now.jiffies - self.antic_start.jiffies),
+        };
+        let (last, next) = (self.classes[self.dir].last_sector, request.sector);
+        let window = if delay_ms == 0 {
+            CLOSE
+        } else if delay_ms <= 20 && delay_ms <= self.rule.period(clock, who).in_ticks(clock) {
+            CLOSE << delay_ms
+        } else {
+            return true;
+        };
+        if last <= next.saturating_add(window / 2) && next <= last + window {
+            return true;
+        }
+        let seek = &self.processes[who as usize].seek;
+        let expected = if seek.samples == 0 { self.newcomers.seek_mean } else { seek.mean };
+        self.rule.mean_seek_is_close() && last.abs_diff(next) < expected
+    }
+}

@@ -1,0 +1,298 @@
+//! deadline: one sorted list and one FIFO for each direction; reads first, nobody for ever. Linux 2.6.
+//!
+//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed. Parameters, as sysfs has them (HZ ticks a second; milliseconds
+//! are stored in jiffies, rounded up):
+//!
+//! | name | unit | default | meaning |
+//! |---|---|---|---|
+//! | `read_expire` | ms | HZ/2 | age from which a read is taken out of order |
+//! | `write_expire` | ms | 5·HZ | the same for writes |
+//! | `writes_starved` | decisions | 2 | reads preferred while writes wait, before a write's turn |
+//! | `fifo_batch` | requests | 16 | length of a contiguous batch |
+//! | `front_merges` | switch | 1 | whether pieces join at a request's start |
+//!
+//! Directions are by data direction, synchronous or not. Consequences of the source that are easily missed (derived): a batch
+//! goes on without a decision only for strictly contiguous requests, so that under random I/O the direction is decided for
+//! each request (read read write …) and `fifo_batch` is without effect; each decision forgets the other direction's position,
+//! so that a switch starts again at the lowest sector, and under a mixed random backlog high sectors are reached by expiry;
+//! expiry is looked at between batches only. A request that starts where a younger one arrives goes to the device at once, before
+//! any decision: whoever writes one sector again and again takes the device.
+//!
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
+//! at most a batch of 16, 20 ms a request. It does not hold against a stream of requests to one and the same sector.
+//!
+//! Departures: none known. `writes_starved` below 0, which sysfs takes and which acts as 0, is out of range here.
+
+use crate::clock::Clock;
+use crate::dispatch_list::DispatchList;
+use crate::fifo::Fifo;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::sorted::Sorted;
+use crate::vocabulary::{Op, Time};
+
+const INT_MAX: u64 = i32::MAX as u64;
+
+const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help }
+}
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "deadline",
+    origin: Origin::LegacyLinux,
+    help: "sorts by sector, prefers reads, and takes expired requests out of order; Linux 2.6",
+    source: "Linux 2.6.20 block/deadline-iosched.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::WaitsAtMostMs(66_500)],
+    tunables: &[
+        tunable("read_expire", "ms", INT_MAX, "age from which a read is taken out of order"),
+        tunable("write_expire", "ms", INT_MAX, "age from which a write is taken out of order"),
+        tunable("writes_starved", "decisions", INT_MAX, "how often reads go first while writes wait"),
+        tunable("fifo_batch", "requests", INT_MAX, "contiguous requests sent without a new decision"),
+        tunable("front_merges", "switch", 1, "1: pieces may join a request at its start; 0: only at its end"),
+    ],
+    build,
+};
+
+/// One data direction.
+#[derive(Debug)]
+struct Direction {
+    sorted: Sorted,
+    fifo: Fifo,
+    /// Where the sweep goes on; at most one direction has one.
+    next: Option<BlockRequest>,
+    /// Age at which requests expire, in jiffies.
+    expire: u64,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+struct Deadline {
+    clock: Clock,
+    reads: Direction,
+    writes: Direction,
+    /// What is in the trees, with its expiry in jiffies, by tag.
+    held: Vec<Option<(BlockRequest, u64)>>,
+    list: DispatchList,
+    /// Requests sent since the last decision; beyond `fifo_batch` once a sweep has left contiguity.
+    batching: u64,
+    /// The end of the last request sent.
+    last_sector: u64,
+    /// Decisions for reads while writes waited.
+    starved: u64,
+    writes_starved: u64,
+    fifo_batch: u64,
+    front_merges: bool,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Deadline::new(build))
+}
+
+impl Deadline {
+    fn new(build: &Build) -> Deadline {
+        let clock = Clock::new(build.hz);
+        let direction =
+            |expire| Direction { sorted: Sorted::new(), fifo: Fifo::new(build.nr_tags), next: None, expire };
+        Deadline {
+            clock,
+            reads: direction(clock.hz() / 2),
+            writes: direction(5 * clock.hz()),
+            held: vec![None; build.nr_tags as usize],
+            list: DispatchList::default(),
+            batching: 0,
+            last_sector: 0,
+            starved: 0,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+        }
+    }
+
+    fn direction(&mut self, op: Op) -> &mut Direction {
+        match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        }
+    }
+
+    /// Whether the request is in tree and FIFO; if not, and it is held, it is on the dispatch list.
+    fn is_sorted(&self, request: &BlockRequest) -> bool {
+        match request.op {
+            Op::Read => self.reads.fifo.contains(request.tag),
+            Op::Write => self.writes.fifo.contains(request.tag),
+        }
+    }
+
+    /// Adds to the tree. One that starts at the same sector goes to the device at once.
+    fn add(&mut self, request: BlockRequest, expiry: u64) {
+        if let Some(alias) = self.direction(request.op).sorted.starting_at(request.sector).copied() {
+            self.send(alias);
+        }
+        self.direction(request.op).sorted.insert(request);
+        let at = request.tag as usize;
+        if at >= self.held.len() {
+            self.held.resize(at + 1, None);
+        }
+        self.held[at] = Some((request, expiry));
+    }
+
+    /// Takes out of tree and FIFO; the sweep goes on behind it.
+    fn remove(&mut self, request: &BlockRequest) {
+        let direction = self.direction(request.op);
+        if direction.next.is_some_and(|next| next.tag == request.tag) {
+            direction.next = direction.sorted.successor(request).copied();
+        }
+        direction.sorted.remove(request);
+        direction.fifo.remove(request.tag);
+        self.held[request.tag as usize] = None;
+    }
+
+    /// Moves to the dispatch list; the sweep of its direction goes on behind it, that of the other is forgotten.
+    fn send(&mut self, request: BlockRequest) {
+        (self.reads.next, self.writes.next) = (None, None);
+        let next = self.direction(request.op).sorted.successor(&request).copied();
+        self.remove(&request);
+        self.direction(request.op).next = next;
+        self.last_sector = request.end();
+        self.list.add_tail(request);
+    }
+
+    /// Decides what goes to the device next, and moves it to the dispatch list.
+    fn decide(&mut self, now: Time) -> Option<()> {
+        if let Some(next) = self.writes.next.or(self.reads.next) {
+            if next.sector != self.last_sector {
+                self.batching = self.batching.saturating_add(self.fifo_batch);
+            }
+            if self.batching < self.fifo_batch {
+                self.batching += 1;
+                self.send(next);
+                return Some(());
+            }
+        }
+        let op = self.turn()?;
+        let now = self.clock.jiffies(now);
+        let direction = match op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
+        };
+        let oldest = direction.fifo.head().expect("the direction that has its turn holds a request");
+        let (oldest, expiry) = self.held[oldest as usize].expect("tree and FIFO hold the same");
+        let request = if now > expiry {
+            oldest
+        } else if let Some(next) = direction.next {
+            // The batch goes on counting: its sweep is not contiguous, and is decided anew for each request.
+            self.batching = self.batching.saturating_add(1);
+            self.send(next);
+            return Some(());
+        } else {
+            *direction.sorted.first().expect("tree and FIFO hold the same")
+        };
+        self.batching = 1;
+        self.send(request);
+        Some(())
+    }
+
+    /// Whose turn it is; None: nothing is held.
+    fn turn(&mut self) -> Option<Op> {
+        let (reads, writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
+        if reads {
+            let starved = self.starved;
+            self.starved += u64::from(writes);
+            if !(writes && starved >= self.writes_starved) {
+                return Some(Op::Read);
+            }
+        }
+        if writes {
+            self.starved = 0;
+            return Some(Op::Write);
+        }
+        None
+    }
+}
+
+impl Elevator for Deadline {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        if at == InsertAt::Head {
+            self.list.add_head(request);
+            return;
+        }
+        let expiry = self.clock.jiffies(now) + self.direction(request.op).expire;
+        self.add(request, expiry);
+        self.direction(request.op).fifo.push_back(request.tag);
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.list.is_empty() {
+            self.decide(now)?;
+        }
+        self.list.pop()
+    }
+
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn len(&self) -> usize {
+        self.reads.sorted.len() + self.writes.sorted.len() + self.list.len()
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, how: Merge) -> bool {
+        // What is on its way to the driver is out of the hash of ends, and has left the tree.
+        self.is_sorted(request) && (how == Merge::Back || self.front_merges)
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        if !self.is_sorted(before) {
+            self.list.replace(after);
+            return;
+        }
+        let (_, expiry) = self.held[before.tag as usize].expect("a request that grows is held");
+        let direction = self.direction(before.op);
+        direction.sorted.remove(before);
+        if let Some(next) = direction.next.as_mut().filter(|next| next.tag == before.tag) {
+            *next = *after;
+        }
+        self.add(*after, expiry);
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        if !self.is_sorted(gone) {
+            self.list.remove(gone.tag);
+            return;
+        }
+        let young = self.held[gone.tag as usize].expect("what is joined is held").1;
+        if let Some((_, old)) = self.held[survivor.tag as usize].as_mut().filter(|(_, old)| young < *old) {
+            *old = young;
+            let fifo = &mut self.direction(gone.op).fifo;
+            fifo.remove(survivor.tag);
+            fifo.insert_before(survivor.tag, gone.tag);
+        }
+        self.remove(gone);
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "read_expire" => self.clock.to_ms(self.reads.expire),
+            "write_expire" => self.clock.to_ms(self.writes.expire),
+            "writes_starved" => self.writes_starved,
+            "fifo_batch" => self.fifo_batch,
+            "front_merges" => u64::from(self.front_merges),
+            _ => unreachable!("deadline has no tunable {tunable}"),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "read_expire" => self.reads.expire = self.clock.from_ms(value),
+            "write_expire" => self.writes.expire = self.clock.from_ms(value),
+            "writes_starved" => self.writes_starved = value,
+            "fifo_batch" => self.fifo_batch = value,
+            "front_merges" => self.front_merges = value != 0,
+            _ => unreachable!("deadline has no tunable {tunable}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! fcfs: first come, first served.
+//!
+//! Source: textbooks; the yardstick of every paper on disk scheduling. Parameters: none. It differs from `none` in that
+//! pieces of any process are merged, and from `noop` in its queue, which is that of blk-mq. Departures: none; a request that
+//! took a neighbour in has the place of the older of the two, which is our proposal.
+
+use std::collections::BTreeMap;
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::scheduler::Elevator;
+use crate::textbook::{Held, Rule, Textbook, View};
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "fcfs",
+    origin: Origin::Literature,
+    help: "first come, first served: fair by arrival, blind to the arm",
+    source: "textbooks",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    tunables: &[],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Textbook::boxed(build, Fcfs::default())
+}
+
+/// Tags in order of arrival.
+#[derive(Debug, Default)]
+struct Fcfs {
+    by_rank: BTreeMap<u64, u32>,
+}
+
+impl Rule for Fcfs {
+    fn insert(&mut self, held: &Held) {
+        self.by_rank.insert(held.rank, held.request.tag);
+    }
+
+    fn remove(&mut self, held: &Held) {
+        self.by_rank.remove(&held.rank);
+    }
+
+    fn choose(&mut self, _view: &View<'_>) -> u32 {
+        *self.by_rank.first_key_value().expect("something is held").1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::textbook::vectors::{QUEUE, movement, order};
+
+    #[test]
+    fn the_textbooks_queue_is_served_as_it_came() {
+        let served = order(&ROW, 53, &[], &QUEUE);
+        assert_eq!(served, QUEUE);
+        assert_eq!(movement(53, &served), 640);
+    }
+}

@@ -1,0 +1,151 @@
+//! fscan: sweeps over a closed group of requests while arrivals wait for the next group.
+//!
+//! Source: textbooks (FSCAN, N-step-SCAN). The group is served as LOOK would; nothing that arrives joins it, so the arm cannot be
+//! held where it is. With `step` = 0 a new group is everything that waits (FSCAN); with N > 0 it is the oldest N (N-step-SCAN).
+//! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; our proposal). Departures, our
+//! proposals: a piece may still merge into a request of the closed group, because the arm goes there anyway; a
+//! request that took an older neighbour in belongs to that one's group.
+
+use std::collections::BTreeMap;
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::scheduler::Elevator;
+use crate::sweep::{FIRST_DIRECTION, TwoWay};
+use crate::textbook::{Held, Rule, Textbook, View};
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "fscan",
+    origin: Origin::Literature,
+    help: "sweeps over a closed group of requests; arrivals wait for the next group (N-step-SCAN with step = N)",
+    source: "textbooks",
+    evidence: Evidence::Confirmed,
+    // Those that pass a request belong to its own group, and a queue of the literature holds 256 requests at most.
+    promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }, Promise::PassedAtMost { requests: 255 }],
+    tunables: &[
+        Tunable {
+            name: "step",
+            unit: "requests",
+            min: 0,
+            max: 65536,
+            evidence: Evidence::Confirmed,
+            help: "requests of a group: 0 all that wait when it is made (FSCAN), N the oldest N (N-step-SCAN)",
+        },
+        FIRST_DIRECTION,
+    ],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Textbook::boxed(build, Fscan::default())
+}
+
+/// The group that is served, and those that wait for the next.
+#[derive(Debug, Default)]
+struct Fscan {
+    step: u64,
+    group: TwoWay,
+    /// Requests that arrived before this one are the group's: so a merge needs no bookkeeping of who is where.
+    closed: u64,
+    waiting: BTreeMap<u64, Held>,
+}
+
+impl Fscan {
+    fn next_group(&mut self) {
+        let size = if self.step == 0 { usize::MAX } else { self.step as usize };
+        for _ in 0..size {
+            let Some((rank, held)) = self.waiting.pop_first() else { break };
+            self.closed = rank + 1;
+            self.group.insert(&held);
+        }
+    }
+}
+
+impl Rule for Fscan {
+    fn insert(&mut self, held: &Held) {
+        if held.rank < self.closed {
+            self.group.insert(held);
+        } else {
+            self.waiting.insert(held.rank, *held);
+        }
+    }
+
+    fn remove(&mut self, held: &Held) {
+        if held.rank < self.closed {
+            self.group.remove(held);
+        } else {
+            self.waiting.remove(&held.rank);
+        }
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> u32 {
+        if self.group.places.is_empty() {
+            self.next_group();
+        }
+        self.group.choose(view)
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        if tunable == "step" { self.step } else { self.group.get(tunable) }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        if tunable == "step" {
+            self.step = value;
+        } else {
+            self.group.set(tunable, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{InsertAt, NoDisk};
+    use crate::textbook::vectors::{QUEUE, at, cylinder, drain, movement, order};
+    use crate::vocabulary::Time;
+
+    #[test]
+    fn groups_of_four_cost_409_cylinders_on_the_textbooks_queue() {
+        let served = order(&ROW, 53, &[("step", 4)], &QUEUE);
+        assert_eq!(served, [98, 122, 183, 37, 14, 65, 67, 124]);
+        assert_eq!(movement(53, &served), 409);
+    }
+
+    #[test]
+    fn groups_of_one_are_first_come_first_served_and_one_group_of_all_is_look() {
+        assert_eq!(order(&ROW, 53, &[("step", 1)], &QUEUE), QUEUE);
+        for set in [&[("step", 8)][..], &[]] {
+            assert_eq!(movement(53, &order(&ROW, 53, set, &QUEUE)), 299);
+        }
+        assert_eq!(movement(53, &order(&ROW, 53, &[("direction", 1)], &QUEUE)), 208);
+    }
+
+    #[test]
+    fn arrivals_on_the_arms_own_cylinder_do_not_join_the_group() {
+        for step in [0, 5] {
+            let mut elevator = at(&ROW, 200, 50, &[("step", step)]);
+            [(0, 60), (1, 90)].into_iter().for_each(|(tag, place)| {
+                elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
+            });
+            assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag, 0);
+            [(2, 60), (3, 70), (4, 95)].into_iter().for_each(|(tag, place)| {
+                elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
+            });
+            let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+            assert_eq!(tags, [1, 4, 3, 2]);
+        }
+    }
+
+    #[test]
+    fn a_waiting_request_that_takes_one_of_the_group_in_joins_the_group() {
+        let mut elevator = at(&ROW, 200, 50, &[]);
+        let [a, b, c, d] = [(0, 60), (1, 90), (2, 80), (3, 70)].map(|(tag, place)| cylinder(tag, place, 200));
+        [a, b].into_iter().for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag, 0);
+        [c, d].into_iter().for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        elevator.coalesced(Time::ZERO, &c, &b);
+        let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+        assert_eq!(tags, [2, 3]);
+    }
+}

@@ -1,0 +1,360 @@
+//! kyber: no order at all, but fewer requests in flight when the device cannot hold its latency targets.
+//!
+//! Source: Linux 6.12 block/kyber-iosched.c; confirmed. Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms.
+//! Each kind of request (a domain) has tokens, one for each request in flight: at most 256 for reads, 128 for writes. A timer
+//! compares latencies with the targets 100 ms after a completion, and sets the numbers of tokens.
+//!
+//! Quirk, derived from the source: the two percentiles of a domain share one timeout of a second. The look at the I/O latency
+//! ends the timeout that the look at the total latency is about to ask for, so under steady traffic the total latency is
+//! judged after 500 samples only, never after a second.
+//!
+//! Departures: of the domains only reads and writes exist here. A software queue is a process (the kernel has one for each
+//! CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
+//! number is beyond the new end of its bitmap). The kernel compares an arriving piece with the last eight requests of its
+//! software queue, the queue here with all of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::clock::Clock;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::vocabulary::{Op, Time};
+
+/// The row of the table. It waits for completions only, so with nothing in flight it never refuses.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "kyber",
+    origin: Origin::BlkMq,
+    help: "holds latency targets by limiting how many reads and writes are in flight; for fast devices",
+    source: "Linux 6.12 block/kyber-iosched.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::IdlesWithTimer],
+    tunables: &[
+        Tunable {
+            name: "read_lat_nsec",
+            unit: "ns",
+            min: 0,
+            max: i64::MAX as u64,
+            evidence: Evidence::Confirmed,
+            help: "latency that reads shall not exceed",
+        },
+        Tunable {
+            name: "write_lat_nsec",
+            unit: "ns",
+            min: 0,
+            max: i64::MAX as u64,
+            evidence: Evidence::Confirmed,
+            help: "latency that writes shall not exceed",
+        },
+    ],
+    build,
+};
+
+const DOMAINS: usize = 2;
+const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
+const BATCH: [u32; DOMAINS] = [16, 8];
+const ASYNC_PERCENT: u64 = 75;
+const BUCKETS: usize = 8;
+/// Buckets of latencies within the target: a bucket is a quarter of it wide.
+const GOOD_BUCKETS: usize = 4;
+/// Samples that are enough for a percentile.
+const ENOUGH_SAMPLES: u64 = 500;
+
+/// Which latency a histogram is of.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// From the allocation of the request.
+    Total,
+    /// From its issue to the device.
+    Io,
+}
+
+/// Requests of one kind.
+#[derive(Debug)]
+struct Domain {
+    /// By process, then in order of arrival; what was inserted at the head has a negative number.
+    queued: BTreeMap<(u32, i64), u32>,
+    /// Taken out of the software queues; goes first, and is not merged any more.
+    flushed: VecDeque<u32>,
+    depth: u32,
+    in_use: u32,
+    target_ns: u64,
+    histograms: [[u64; BUCKETS]; 2],
+    /// The jiffy from which few samples are enough.
+    timeout: Option<u64>,
+    /// The percentile of the total latency of a good time.
+    remembered: Option<usize>,
+}
+
+impl Domain {
+    fn new(depth: u32, target_ns: u64) -> Domain {
+        Domain {
+            queued: BTreeMap::new(),
+            flushed: VecDeque::new(),
+            depth,
+            in_use: 0,
+            target_ns,
+            histograms: [[0; BUCKETS]; 2],
+            timeout: None,
+            remembered: None,
+        }
+    }
+
+    fn sample(&mut self, kind: Kind, latency_ns: u64) {
+        let width = (self.target_ns / 4).max(1);
+        let bucket = latency_ns.saturating_sub(1) / width;
+        self.histograms[kind as usize][bucket.min(BUCKETS as u64 - 1) as usize] += 1;
+    }
+
+    /// The bucket of a percentile, if there are samples enough; they are forgotten then.
+    fn percentile(&mut self, clock: Clock, now: u64, kind: Kind, percent: u64) -> Option<usize> {
+        let histogram = &mut self.histograms[kind as usize];
+        let samples: u64 = histogram.iter().sum();
+        if samples == 0 {
+            return None;
+        }
+        let timeout = *self.timeout.get_or_insert(now + clock.hz());
+        if samples < ENOUGH_SAMPLES && timeout > now {
+            return None;
+        }
+        self.timeout = None;
+        let mut left = (samples * percent).div_ceil(100);
+        let reached = |count: &u64| {
+            let reached = *count >= left;
+            left -= left.min(*count);
+            reached
+        };
+        let bucket = histogram[..BUCKETS - 1].iter().position(reached).unwrap_or(BUCKETS - 1);
+        *histogram = [0; BUCKETS];
+        Some(bucket)
+    }
+}
+
+/// What is known of a tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    request: BlockRequest,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In its software queue, under this number.
+    Queued(i64),
+    Flushed,
+    InFlight,
+}
+
+#[derive(Debug)]
+struct Kyber {
+    clock: Clock,
+    domains: [Domain; DOMAINS],
+    slots: Vec<Option<Slot>>,
+    current: usize,
+    batching: u32,
+    /// Numbers of the next requests at the tail and at the head.
+    numbers: [i64; 2],
+    /// The jiffy of the next look at the latencies.
+    timer: Option<u64>,
+    async_depth: u32,
+    len: usize,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Kyber {
+        clock: Clock::new(build.hz),
+        domains: [Domain::new(MAX_DEPTH[0], 2_000_000), Domain::new(MAX_DEPTH[1], 10_000_000)],
+        slots: vec![None; build.nr_tags as usize],
+        current: 0,
+        batching: 0,
+        numbers: [0, -1],
+        timer: None,
+        async_depth: ((u64::from(build.nr_tags) * ASYNC_PERCENT / 100) as u32).max(1),
+        len: 0,
+    })
+}
+
+fn domain(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+    }
+}
+
+fn tunable_domain(tunable: &str) -> usize {
+    match tunable {
+        "read_lat_nsec" => 0,
+        "write_lat_nsec" => 1,
+        _ => unreachable!("kyber has no tunable {tunable}"),
+    }
+}
+
+impl Kyber {
+    fn slot(&mut self, tag: u32) -> &mut Slot {
+        self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
+    }
+
+    /// The next request of the current domain, if there is one and a token for it. The software queues are emptied only when
+    /// there is a token: what waits in them can still merge.
+    fn serve_current(&mut self) -> Option<BlockRequest> {
+        let domain = &mut self.domains[self.current];
+        if domain.in_use >= domain.depth {
+            return None;
+        }
+        if domain.flushed.is_empty() {
+            domain.flushed = std::mem::take(&mut domain.queued).into_values().collect();
+            for tag in &domain.flushed {
+                let slot = self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
+                slot.place = Place::Flushed;
+            }
+        }
+        let tag = domain.flushed.pop_front()?;
+        domain.in_use += 1;
+        self.batching += 1;
+        self.len -= 1;
+        let slot = self.slot(tag);
+        slot.place = Place::InFlight;
+        Some(slot.request)
+    }
+
+    /// Takes a request that is held out of its queue.
+    fn remove(&mut self, tag: u32) {
+        let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
+        let domain = &mut self.domains[domain(slot.request.op)];
+        match slot.place {
+            Place::Queued(number) => {
+                domain.queued.remove(&(slot.request.process, number)).expect("the request is in its software queue");
+            }
+            Place::Flushed => domain.flushed.retain(|flushed| *flushed != tag),
+            Place::InFlight => unreachable!("a request that is in flight is not merged"),
+        }
+        self.len -= 1;
+    }
+
+    fn resize(&mut self, domain: usize, percentile: usize) {
+        let depth = &mut self.domains[domain].depth;
+        *depth = (*depth * (percentile as u32 + 1) / 4).clamp(1, MAX_DEPTH[domain]);
+    }
+}
+
+impl Elevator for Kyber {
+    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+        let tag = request.tag as usize;
+        if tag >= self.slots.len() {
+            self.slots.resize(tag + 1, None);
+        }
+        let domain = &mut self.domains[domain(request.op)];
+        // A request that comes back from the driver gives its token back.
+        if self.slots[tag].is_some() {
+            domain.in_use -= 1;
+        }
+        let [tail, head] = &mut self.numbers;
+        let number = match at {
+            InsertAt::Sorted => std::mem::replace(tail, *tail + 1),
+            InsertAt::Head => std::mem::replace(head, *head - 1),
+        };
+        domain.queued.insert((request.process, number), request.tag);
+        self.slots[tag] = Some(Slot { request, place: Place::Queued(number) });
+        self.len += 1;
+    }
+
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.batching < BATCH[self.current]
+            && let Some(request) = self.serve_current()
+        {
+            return Some(request);
+        }
+        self.batching = 0;
+        for _ in 0..DOMAINS {
+            self.current = (self.current + 1) % DOMAINS;
+            if let Some(request) = self.serve_current() {
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
+        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        let domain = &mut self.domains[domain(slot.request.op)];
+        domain.in_use -= 1;
+        domain.sample(Kind::Total, now - slot.request.allocated);
+        domain.sample(Kind::Io, now - done.issued);
+        let due = self.clock.jiffies(now) + (self.clock.hz() / 10).max(1);
+        self.timer = Some(self.timer.map_or(due, |timer| timer.min(due)));
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.timer.map(|jiffies| self.clock.at(jiffies))
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        let (clock, jiffies) = (self.clock, self.clock.jiffies(now));
+        if self.timer.is_none_or(|timer| timer > jiffies) {
+            return;
+        }
+        self.timer = None;
+        let mut bad = false;
+        for domain in &mut self.domains {
+            bad |= domain.percentile(clock, jiffies, Kind::Io, 90).is_some_and(|bucket| bucket >= GOOD_BUCKETS);
+        }
+        for at in 0..DOMAINS {
+            let domain = &mut self.domains[at];
+            let mut p99 = domain.percentile(clock, jiffies, Kind::Total, 99);
+            if bad {
+                p99 = p99.or(domain.remembered);
+                domain.remembered = None;
+            } else if p99.is_some() {
+                domain.remembered = p99;
+            }
+            if let Some(bucket) = p99.filter(|bucket| bad || *bucket >= GOOD_BUCKETS) {
+                self.resize(at, bucket);
+            }
+        }
+    }
+
+    fn depth_limit(&self, _op: Op, sync: bool) -> Option<u32> {
+        (!sync).then_some(self.async_depth)
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+        let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
+        request.process == piece.process && matches!(place, Some(Place::Queued(_)))
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.slot(before.tag).request = *after;
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        // In the kernel the older one grows; here the survivor takes the older one's place.
+        let places = [survivor, gone].map(|request| self.slot(request.tag).place);
+        self.remove(gone.tag);
+        if let [Place::Queued(own), Place::Queued(other)] = places
+            && survivor.process == gone.process
+            && other < own
+        {
+            let queued = &mut self.domains[domain(survivor.op)].queued;
+            queued.remove(&(survivor.process, own)).expect("the survivor is in its software queue");
+            queued.insert((survivor.process, other), survivor.tag);
+            self.slot(survivor.tag).place = Place::Queued(other);
+        }
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        self.domains[tunable_domain(tunable)].target_ns
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.domains[tunable_domain(tunable)].target_ns = value;
+    }
+}
+
+#[cfg(test)]
+#[path = "kyber_tests.rs"]
+mod tests;

@@ -1,0 +1,280 @@
+//! linus-2.4: one roughly sorted list in which each request may be passed so many times, as set by elvtune. Linux 2.4.
+//!
+//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. 2.4.18's rules are a switch. Parameters, as elvtune names them:
+//!
+//! | name | unit | 2.4.32 | 2.4.18 | meaning |
+//! |---|---|---|---|---|
+//! | `read_latency` | requests | 128 | 8192 | how often a read may be passed |
+//! | `write_latency` | requests | 256 | 16384 | how often a write may be passed |
+//! | `max_bomb_segments` | weighted writes | 4 | 6 | writes that stay ahead of a new read; 0: the rule is off |
+//! | `variant_2_4_18` | switch | 0 | 1 | which kernel's rules |
+//!
+//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count when it is made. The switch changes
+//! the rules only: whoever wants 2.4.18 sets all four. Its rules: every request that the scan comes by loses one from its
+//! count, whether it is passed or not; a used-up count (or one below the piece's sectors) allows merges only, and lets the
+//! scan go on; a new read goes ahead of writes even if it has passed a read.
+//!
+//! Cost: the scan over the list is what this scheduler is, so that time grows with the number of requests held. Not for 4096.
+//!
+//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256 counted passings of a write at
+//! most, and reads put near the head by `max_bomb_segments`, which no count sees: one for each older write ahead (127),
+//! and as many as the pool holds (128) while a used-up write hides the reads before it.
+//!
+//! Departures: requests of one device only. The source keeps the request that the drive works on at the head of the list and
+//! excludes it from the scan; here it has left the list, which comes to the same. The source joins two requests only
+//! if they are neighbours in the list; here the queue joins any two that touch, and the survivor keeps its place.
+
+use std::collections::VecDeque;
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
+use crate::vocabulary::{Op, Time};
+
+const INT_MAX: u64 = i32::MAX as u64;
+/// Sectors that make a write ahead of a new read count once more.
+const SECTORS_PER_WEIGHT: u32 = 64;
+
+const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help }
+}
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "linus-2.4",
+    origin: Origin::LegacyLinux,
+    help: "one sorted list, each request is passed a limited number of times; scans the list, so cost grows with its length",
+    source: "Linux 2.4.32 drivers/block/elevator.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 512 }],
+    tunables: &[
+        tunable("read_latency", "requests", INT_MAX, "how often a read made from now on may be passed"),
+        tunable("write_latency", "requests", INT_MAX, "how often a write made from now on may be passed"),
+        tunable(
+            "max_bomb_segments",
+            "writes",
+            INT_MAX,
+            "writes that stay ahead of a new read; 0: as many as there are",
+        ),
+        tunable("variant_2_4_18", "switch", 1, "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6"),
+    ],
+    build,
+};
+
+/// A request and how often it may still be passed.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    request: BlockRequest,
+    passes: i64,
+}
+
+/// What a scan of the list has found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// The request to join, by its position.
+    join: Option<(usize, Merge)>,
+    /// The position behind which a new request belongs; None: at the tail.
+    behind: Option<usize>,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+struct Linus {
+    list: VecDeque<Held>,
+    /// Where the piece that was searched for belongs, until anything else happens.
+    place: Option<(BlockRequest, Found)>,
+    latency: [i64; 2],
+    max_bomb_segments: u64,
+    variant_2_4_18: bool,
+}
+
+fn build(_build: &Build) -> Box<dyn Elevator> {
+    Box::new(Linus::new())
+}
+
+impl Linus {
+    fn new() -> Linus {
+        Linus { list: VecDeque::new(), place: None, latency: [128, 256], max_bomb_segments: 4, variant_2_4_18: false }
+    }
+
+    fn position(&self, request: &BlockRequest) -> usize {
+        self.list.iter().position(|held| held.request.tag == request.tag).expect("the request is held")
+    }
+
+    /// Whether a request at `sector` belongs right behind the one at `at`. Never behind the last one.
+    fn between(&self, sector: u64, at: usize) -> bool {
+        let Some(next) = self.list.get(at + 1).map(|next| next.request.sector) else { return false };
+        let this = self.list[at].request.sector;
+        // In ascending order strictly between; where the order wraps, above this one or below the next.
+        (this < sector && sector < next) || (next <= this && (sector > this || sector < next))
+    }
+
+    /// Scans from the tail for a request to join and for the place of a new one, and counts who is passed.
+    fn scan(&mut self, piece: &BlockRequest, max_sectors: Option<u32>) -> Found {
+        let mut found = Found { join: None, behind: None };
+        let mut passed_a_read = false;
+        if self.variant_2_4_18 {
+            self.scan_2_4_18(piece, max_sectors, &mut found);
+        } else {
+            passed_a_read = self.scan_2_4_32(piece, max_sectors, &mut found);
+            if let Some(place) = found.join.map(|(at, _)| at).or(found.behind) {
+                self.list.range_mut(place + 1..).for_each(|passed| passed.passes -= 1);
+            }
+        }
+        if piece.op == Op::Read && found.join.is_none() && !passed_a_read && self.max_bomb_segments > 0 {
+            self.promote(&mut found);
+        }
+        found
+    }
+
+    /// Returns whether a read was passed.
+    fn scan_2_4_32(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) -> bool {
+        let mut passed_a_read = false;
+        for at in (0..self.list.len()).rev() {
+            let used_up = self.list[at].passes <= 0;
+            if found.behind.is_none() && !used_up && self.between(piece.sector, at) {
+                found.behind = Some(at);
+            }
+            let held = &mut self.list[at];
+            passed_a_read |= held.request.op == Op::Read;
+            match joins(&held.request, piece, max_sectors) {
+                Some(Merge::Back) => found.join = Some((at, Merge::Back)),
+                Some(Merge::Front) if !used_up => {
+                    held.passes -= 1;
+                    found.join = Some((at, Merge::Front));
+                }
+                _ => {}
+            }
+            if used_up || found.join.is_some() {
+                break;
+            }
+        }
+        passed_a_read
+    }
+
+    fn scan_2_4_18(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) {
+        let mut merge_only = false;
+        for at in (0..self.list.len()).rev() {
+            merge_only |= self.list[at].passes <= 0;
+            self.list[at].passes -= 1;
+            if found.behind.is_none() && !merge_only && self.between(piece.sector, at) {
+                found.behind = Some(at);
+            }
+            let held = &self.list[at];
+            if fits(&held.request, piece, max_sectors.unwrap_or(u32::MAX)) {
+                merge_only |= held.passes < i64::from(piece.nr_sectors);
+            }
+            if let Some(how) = joins(&held.request, piece, max_sectors) {
+                found.join = Some((at, how));
+                break;
+            }
+        }
+    }
+
+    /// Puts a new read behind so many writes from the head, unless its sorted place comes first.
+    fn promote(&self, found: &mut Found) {
+        let mut ahead = 0;
+        for (at, held) in self.list.iter().enumerate() {
+            if found.behind == Some(at) {
+                return;
+            }
+            if held.request.op == Op::Write {
+                ahead += 1 + u64::from(held.request.nr_sectors / SECTORS_PER_WEIGHT);
+                if ahead >= self.max_bomb_segments {
+                    found.behind = Some(at);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Whether the two go the same way and are small enough together.
+fn fits(request: &BlockRequest, piece: &BlockRequest, max_sectors: u32) -> bool {
+    request.op == piece.op && request.nr_sectors.saturating_add(piece.nr_sectors) <= max_sectors
+}
+
+/// How `piece` joins `request`, if merges are wanted and it does.
+fn joins(request: &BlockRequest, piece: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
+    if !fits(request, piece, max_sectors?) {
+        return None;
+    }
+    if request.end() == piece.sector {
+        return Some(Merge::Back);
+    }
+    (piece.end() == request.sector).then_some(Merge::Front)
+}
+
+impl Elevator for Linus {
+    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+        let held = Held { request, passes: self.latency[usize::from(request.op == Op::Write)] };
+        if at == InsertAt::Head {
+            self.place = None;
+            self.list.push_front(held);
+            return;
+        }
+        // The queue has searched for this piece just before, unless it merges nothing at all.
+        let same = |searched: &BlockRequest| {
+            (searched.sector, searched.nr_sectors, searched.op) == (request.sector, request.nr_sectors, request.op)
+        };
+        let found = match self.place.take() {
+            Some((searched, found)) if same(&searched) => found,
+            _ => self.scan(&request, None),
+        };
+        self.list.insert(found.behind.map_or(self.list.len(), |at| at + 1), held);
+    }
+
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        self.place = None;
+        self.list.pop_front().map(|held| held.request)
+    }
+
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn search(&mut self, piece: &BlockRequest, max_sectors: u32) -> Search {
+        let found = self.scan(piece, Some(max_sectors));
+        self.place = found.join.is_none().then_some((*piece, found));
+        Search::Own(found.join.map(|(at, how)| (self.list[at].request.tag, how)))
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.place = None;
+        let at = self.position(before);
+        self.list[at].request = *after;
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        self.place = None;
+        let at = self.position(gone);
+        let gone = self.list.remove(at).expect("the position was just found");
+        let at = self.position(survivor);
+        self.list[at].passes = self.list[at].passes.min(gone.passes);
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "read_latency" => self.latency[0] as u64,
+            "write_latency" => self.latency[1] as u64,
+            "max_bomb_segments" => self.max_bomb_segments,
+            "variant_2_4_18" => u64::from(self.variant_2_4_18),
+            _ => unreachable!("linus-2.4 has no tunable {tunable}"),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "read_latency" => self.latency[0] = value as i64,
+            "write_latency" => self.latency[1] = value as i64,
+            "max_bomb_segments" => self.max_bomb_segments = value,
+            "variant_2_4_18" => self.variant_2_4_18 = value != 0,
+            _ => unreachable!("linus-2.4 has no tunable {tunable}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

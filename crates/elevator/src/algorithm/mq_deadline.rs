@@ -1,0 +1,429 @@
+//! mq-deadline: sorts by sector in batches, prefers reads, and lets no request wait much longer than its deadline; three
+//! priority classes served strictly, but for aging.
+//!
+//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 behind the switch `linux` are confirmed too.
+//! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms, writes_starved 2, fifo_batch
+//! 16, front_merges 1, async_depth = tags. Times are counted in jiffies, as the kernel does.
+//!
+//! What one would not expect: a batch goes on over gaps; after the highest sector it goes to the oldest request, not to the
+//! lowest sector; a lower class waits while a higher one has requests in flight only; `last_dir`, `batching` and `starved`
+//! are shared by the classes, so that a class that is only looked at for aging ends another one's batch.
+//!
+//! Departures: a call of dispatch that gives nothing leaves these shared variables as they were (in the kernel it may change
+//! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
+//! devices are not modelled.
+
+use crate::clock::Clock;
+use crate::fifo::Fifo;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::request::{BlockRequest, Finished, PrioClass};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::sorted::Sorted;
+use crate::vocabulary::{Op, Time};
+
+const INT_MAX: u64 = i32::MAX as u64;
+
+/// The row of the table. It is not work-conserving: a request of a lower class waits for those of a higher one that are in
+/// flight. With nothing in flight it never refuses, so it needs no timer.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "mq-deadline",
+    origin: Origin::BlkMq,
+    help: "sorts by sector in batches, prefers reads, bounds the wait of each request",
+    source: "Linux 6.12 block/mq-deadline.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::IdlesWithTimer],
+    tunables: &[
+        tunable("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
+        tunable("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
+        tunable("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long goes first"),
+        tunable("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
+        tunable("fifo_batch", "requests", 0, INT_MAX, "requests of one direction before it is decided again"),
+        tunable("front_merges", "switch", 0, 1, "1: requests grow at their start too; 0: only at their end"),
+        tunable("async_depth", "requests", 1, INT_MAX, "tags that all but synchronous reads may hold"),
+        tunable(
+            "linux",
+            "version",
+            601,
+            612,
+            "612: as Linux 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
+        ),
+    ],
+    build,
+};
+
+const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+
+fn direction(op: Op) -> usize {
+    match op {
+        Op::Read => READ,
+        Op::Write => WRITE,
+    }
+}
+
+/// Where a request of the elevator is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Head,
+    Sorted,
+    InFlight,
+}
+
+/// What is known of a tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    place: Place,
+    request: BlockRequest,
+    /// In jiffies.
+    expires: u64,
+}
+
+/// The requests of one class.
+#[derive(Debug)]
+struct Class {
+    sorted: [Sorted; 2],
+    fifo: [Fifo; 2],
+    /// First sector of what was dispatched last.
+    latest: [u64; 2],
+    /// 6.1: the request that goes on with the batch.
+    next: [Option<BlockRequest>; 2],
+    /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
+    head: Fifo,
+    /// Held or in flight.
+    pending: u64,
+}
+
+impl Class {
+    fn new() -> Class {
+        Class {
+            sorted: [Sorted::new(), Sorted::new()],
+            fifo: [Fifo::new(0), Fifo::new(0)],
+            latest: [0; 2],
+            next: [None; 2],
+            head: Fifo::new(0),
+            pending: 0,
+        }
+    }
+
+    fn remove_sorted(&mut self, request: &BlockRequest) {
+        let dir = direction(request.op);
+        if self.next[dir].is_some_and(|next| next.seq == request.seq) {
+            self.next[dir] = self.sorted[dir].successor(request).copied();
+        }
+        self.sorted[dir].remove(request);
+        self.fifo[dir].remove(request.tag);
+    }
+}
+
+/// What the classes share about the present batch.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    last_dir: usize,
+    batching: u64,
+    starved: u64,
+}
+
+#[derive(Debug)]
+struct MqDeadline {
+    clock: Clock,
+    classes: [Class; 3],
+    slots: Vec<Option<Slot>>,
+    batch: Batch,
+    len: usize,
+    expire_ms: [u64; 2],
+    aging_ms: u64,
+    writes_starved: u64,
+    fifo_batch: u64,
+    front_merges: u64,
+    async_depth: u64,
+    linux: u64,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(MqDeadline {
+        clock: Clock::new(build.hz),
+        classes: [Class::new(), Class::new(), Class::new()],
+        slots: vec![None; build.nr_tags as usize],
+        batch: Batch { last_dir: WRITE, batching: 0, starved: 0 },
+        len: 0,
+        expire_ms: [500, 5000],
+        aging_ms: 10_000,
+        writes_starved: 2,
+        fifo_batch: 16,
+        front_merges: 1,
+        async_depth: u64::from(build.nr_tags).max(1),
+        linux: 612,
+    })
+}
+
+fn class(request: &BlockRequest) -> usize {
+    match request.priority.class {
+        PrioClass::RealTime => 0,
+        PrioClass::BestEffort => 1,
+        PrioClass::Idle => 2,
+    }
+}
+
+impl MqDeadline {
+    fn is_61(&self) -> bool {
+        self.linux < 612
+    }
+
+    fn slot(&mut self, tag: u32) -> &mut Slot {
+        self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
+    }
+
+    fn held(&self, tag: u32) -> &Slot {
+        self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
+    }
+
+    /// Whose list a head insertion goes to.
+    fn head_class(&self, request: &BlockRequest) -> usize {
+        if self.is_61() { class(request) } else { 0 }
+    }
+
+    /// The request that goes on upwards in a direction of a class.
+    fn next(&self, class: usize, dir: usize) -> Option<BlockRequest> {
+        let class = &self.classes[class];
+        if self.is_61() { class.next[dir] } else { class.sorted[dir].at_or_after(class.latest[dir]).copied() }
+    }
+
+    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the arrival from the expiry.
+    fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
+        let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
+        latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
+    }
+
+    /// Chooses from a class and takes out what it chose; only requests that did not come after `latest`.
+    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
+        if self.is_61()
+            && let Some(tag) = self.classes[class].head.head()
+        {
+            let slot = *self.held(tag);
+            return (!self.came_after(&slot, latest)).then(|| self.take(class, slot));
+        }
+        let going_on = self.next(class, self.batch.last_dir).filter(|_| self.batch.batching < self.fifo_batch);
+        let request = match going_on {
+            Some(request) => request,
+            None => self.new_batch(now, class)?,
+        };
+        let slot = *self.held(request.tag);
+        if self.came_after(&slot, latest) {
+            return None;
+        }
+        self.batch.batching += 1;
+        Some(self.take(class, slot))
+    }
+
+    /// Decides the direction of a new batch, and where it starts.
+    fn new_batch(&mut self, now: u64, class: usize) -> Option<BlockRequest> {
+        let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
+        let dir = if reads && !(writes && self.writes_are_starved()) {
+            READ
+        } else if writes {
+            self.batch.starved = 0;
+            WRITE
+        } else {
+            return None;
+        };
+        let oldest = self.classes[class].fifo[dir].head().expect("the direction has requests");
+        let oldest = self.held(oldest);
+        let request = match self.next(class, dir) {
+            Some(next) if oldest.expires > now => next,
+            _ => oldest.request,
+        };
+        self.batch.last_dir = dir;
+        self.batch.batching = 0;
+        Some(request)
+    }
+
+    /// Counts a decision for reads while writes wait, and says whether there were enough of them.
+    fn writes_are_starved(&mut self) -> bool {
+        self.batch.starved += 1;
+        self.batch.starved > self.writes_starved
+    }
+
+    /// Hands a held request over to the driver.
+    fn take(&mut self, class: usize, slot: Slot) -> BlockRequest {
+        let request = slot.request;
+        if slot.place == Place::Head {
+            self.classes[class].head.remove(request.tag);
+        } else {
+            let dir = direction(request.op);
+            let class = &mut self.classes[class];
+            class.latest[dir] = request.sector;
+            class.next[dir] = class.sorted[dir].successor(&request).copied();
+            class.remove_sorted(&request);
+        }
+        self.slot(request.tag).place = Place::InFlight;
+        self.len -= 1;
+        request
+    }
+
+    fn try_dispatch(&mut self, now: u64) -> Option<BlockRequest> {
+        if !self.is_61()
+            && let Some(tag) = self.classes[0].head.head()
+        {
+            let slot = *self.held(tag);
+            return Some(self.take(0, slot));
+        }
+        if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
+            let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
+            for class in 1..3 {
+                if let Some(request) = self.choose(now, class, Some(latest)) {
+                    return Some(request);
+                }
+            }
+        }
+        for class in 0..3 {
+            let request = self.choose(now, class, None);
+            if request.is_some() || self.classes[class].pending > 0 {
+                return request;
+            }
+        }
+        None
+    }
+
+    /// Switching between the kernels' ways keeps what is held where both find it.
+    fn switch(&mut self, linux: u64) {
+        let heads: Vec<u32> = self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();
+        for tag in &heads {
+            let class = self.head_class(&self.held(*tag).request);
+            self.classes[class].head.remove(*tag);
+        }
+        self.linux = linux;
+        for tag in heads {
+            let class = self.head_class(&self.held(tag).request);
+            self.classes[class].head.push_back(tag);
+        }
+        for class in &mut self.classes {
+            for dir in [READ, WRITE] {
+                class.next[dir] = class.sorted[dir].at_or_after(class.latest[dir]).copied();
+            }
+        }
+    }
+}
+
+impl Elevator for MqDeadline {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        let (now, tag) = (self.clock.jiffies(now), request.tag as usize);
+        if tag >= self.slots.len() {
+            self.slots.resize(tag + 1, None);
+        }
+        let (class, dir) = (class(&request), direction(request.op));
+        // A request that comes back from the driver is pending already.
+        if self.slots[tag].is_none() {
+            self.classes[class].pending += 1;
+        }
+        let slot = match at {
+            InsertAt::Head => {
+                let list = self.head_class(&request);
+                self.classes[list].head.push_front(request.tag);
+                Slot { place: Place::Head, request, expires: now }
+            }
+            InsertAt::Sorted => {
+                self.classes[class].sorted[dir].insert(request);
+                self.classes[class].fifo[dir].push_back(request.tag);
+                Slot { place: Place::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
+            }
+        };
+        self.slots[tag] = Some(slot);
+        self.len += 1;
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        let batch = self.batch;
+        let request = self.try_dispatch(self.clock.jiffies(now));
+        if request.is_none() {
+            self.batch = batch;
+        }
+        request
+    }
+
+    fn complete(&mut self, _now: Time, done: &Finished) {
+        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
+        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        self.classes[class(&slot.request)].pending -= 1;
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
+        (op == Op::Write || !sync).then(|| u32::try_from(self.async_depth).unwrap_or(u32::MAX))
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+        request.priority == piece.priority && (how == Merge::Back || self.front_merges == 1)
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        let slot = self.slot(before.tag);
+        let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).place;
+        if place == Place::Sorted {
+            let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
+            class.sorted[dir].replace(before, *after);
+            if let Some(next) = class.next[dir].as_mut().filter(|next| next.seq == before.seq) {
+                *next = *after;
+            }
+        }
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let (old, young) = (*self.held(survivor.tag), *self.held(gone.tag));
+        let (class, dir) = (class(&young.request), direction(gone.op));
+        if old.place == Place::Sorted && young.place == Place::Sorted && young.expires < old.expires {
+            let fifo = &mut self.classes[class].fifo[dir];
+            fifo.remove(survivor.tag);
+            fifo.insert_before(survivor.tag, gone.tag);
+            self.slot(survivor.tag).expires = young.expires;
+        }
+        match young.place {
+            Place::Head => {
+                let list = self.head_class(gone);
+                self.classes[list].head.remove(gone.tag);
+            }
+            _ => self.classes[class].remove_sorted(&young.request),
+        }
+        self.slots[gone.tag as usize] = None;
+        self.classes[class].pending -= 1;
+        self.len -= 1;
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "read_expire" => self.expire_ms[READ],
+            "write_expire" => self.expire_ms[WRITE],
+            "prio_aging_expire" => self.aging_ms,
+            "writes_starved" => self.writes_starved,
+            "fifo_batch" => self.fifo_batch,
+            "front_merges" => self.front_merges,
+            "async_depth" => self.async_depth,
+            "linux" => self.linux,
+            _ => unreachable!("mq-deadline has no tunable {tunable}"),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "read_expire" => self.expire_ms[READ] = value,
+            "write_expire" => self.expire_ms[WRITE] = value,
+            "prio_aging_expire" => self.aging_ms = value,
+            "writes_starved" => self.writes_starved = value,
+            "fifo_batch" => self.fifo_batch = value,
+            "front_merges" => self.front_merges = value,
+            "async_depth" => self.async_depth = value,
+            "linux" => self.switch(value),
+            _ => unreachable!("mq-deadline has no tunable {tunable}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "mq_deadline_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! noop: a queue in order of arrival that joins what follows on. What Linux 2.6 offered before there was `none`.
+//!
+//! Source: Linux 2.6.20 block/noop-iosched.c; confirmed. Requests go to the dispatch list one at a time, when it is empty, so
+//! that its sorting never has anything to sort: order of arrival. Back merges by the queue's hash; no front merges; a piece
+//! may join a request of any process. Parameters: none. Timers: none.
+//!
+//! Departure: the source joins two requests only if they are neighbours in the list; here the queue joins any two that touch.
+
+use crate::fifo::Fifo;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::vocabulary::Time;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "noop",
+    origin: Origin::LegacyLinux,
+    help: "order of arrival with back merges: for devices that sort by themselves",
+    source: "Linux 2.6.20 block/noop-iosched.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    tunables: &[],
+    build,
+};
+
+/// Requests in order of arrival.
+#[derive(Debug)]
+struct Noop {
+    order: Fifo,
+    /// By tag; None where the tag is not held.
+    requests: Vec<Option<BlockRequest>>,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Noop { order: Fifo::new(build.nr_tags), requests: vec![None; build.nr_tags as usize] })
+}
+
+impl Noop {
+    fn hold(&mut self, request: BlockRequest) {
+        let at = request.tag as usize;
+        if at >= self.requests.len() {
+            self.requests.resize(at + 1, None);
+        }
+        self.requests[at] = Some(request);
+    }
+}
+
+impl Elevator for Noop {
+    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+        match at {
+            InsertAt::Sorted => self.order.push_back(request.tag),
+            InsertAt::Head => self.order.push_front(request.tag),
+        }
+        self.hold(request);
+    }
+
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        let tag = self.order.pop_front()?;
+        Some(self.requests[tag as usize].take().expect("a tag in the order has its request"))
+    }
+
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, how: Merge) -> bool {
+        how == Merge::Back
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        assert!(self.order.contains(before.tag), "the request that grows is held");
+        self.hold(*after);
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        if gone.seq < survivor.seq {
+            self.order.remove(survivor.tag);
+            self.order.insert_before(survivor.tag, gone.tag);
+        }
+        self.order.remove(gone.tag);
+        self.requests[gone.tag as usize] = None;
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        unreachable!("noop has no tunable {tunable}")
+    }
+
+    fn set(&mut self, tunable: &str, _value: u64) {
+        unreachable!("noop has no tunable {tunable}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::NoDisk;
+    use crate::testing::request;
+
+    fn drain(noop: &mut dyn Elevator) -> Vec<u32> {
+        std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).map(|request| request.tag).collect()
+    }
+
+    fn filled(sectors: &[u64]) -> Box<dyn Elevator> {
+        let mut noop = build(&Build::default());
+        for (tag, sector) in sectors.iter().enumerate() {
+            noop.insert(Time::ZERO, request(tag as u32, *sector), InsertAt::Sorted);
+        }
+        noop
+    }
+
+    #[test]
+    fn requests_leave_in_order_of_arrival_whatever_their_sectors() {
+        let mut noop = filled(&[900, 100, 500, 300]);
+        noop.insert(Time::ZERO, request(200, 700), InsertAt::Head);
+        assert_eq!(noop.len(), 5);
+        assert_eq!(drain(&mut *noop), [200, 0, 1, 2, 3]);
+        assert!(noop.is_empty());
+    }
+
+    #[test]
+    fn only_what_follows_on_joins_a_request_whoever_asks() {
+        let noop = filled(&[100]);
+        let other = BlockRequest { process: 7, ..request(1, 108) };
+        assert!(noop.allow_merge(&request(0, 100), &other, Merge::Back));
+        assert!(!noop.allow_merge(&request(0, 100), &request(1, 92), Merge::Front));
+    }
+
+    #[test]
+    fn a_grown_request_keeps_its_place_and_a_joined_one_takes_the_older_place() {
+        let mut noop = filled(&[900, 100, 500, 108]);
+        let grown = BlockRequest { nr_sectors: 16, ..request(2, 500) };
+        noop.merged(Time::ZERO, &request(2, 500), &grown);
+        // Tag 3 survives tag 1 and goes to its place.
+        noop.coalesced(Time::ZERO, &request(3, 108), &request(1, 100));
+        let order: Vec<_> = std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).collect();
+        assert_eq!(order, [request(0, 900), request(3, 108), grown]);
+    }
+}

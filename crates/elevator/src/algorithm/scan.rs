@@ -1,0 +1,43 @@
+//! scan: up and down over the whole disk.
+//!
+//! Source: textbooks. SCAN orders requests as LOOK does; it differs in going on to the last cylinder before it turns. That run is
+//! no I/O: an elevator orders requests and cannot send an arm anywhere, so in this laboratory SCAN costs what LOOK costs, and
+//! the test below adds the run to the edge by hand where it holds the order against the textbook's sum. Parameters:
+//! `direction` (switch, default 0: up first; our proposal). Departure: the run to the edge, as said.
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::scheduler::Elevator;
+use crate::sweep::{FIRST_DIRECTION, TwoWay};
+use crate::textbook::Textbook;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "scan",
+    origin: Origin::Literature,
+    help: "sweeps up and down; orders as look does, since the run to the last cylinder is no request",
+    source: "textbooks",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }],
+    tunables: &[FIRST_DIRECTION],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Textbook::boxed(build, TwoWay::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::textbook::vectors::{QUEUE, movement, order, with_edge};
+
+    #[test]
+    fn the_textbooks_queue_costs_331_cylinders_up_first_and_236_down_first_with_the_run_to_the_edge() {
+        let up = order(&ROW, 53, &[], &QUEUE);
+        assert_eq!(up, [65, 67, 98, 122, 124, 183, 37, 14]);
+        assert_eq!(movement(53, &with_edge(53, &up, true, &[199])), 331);
+        let down = order(&ROW, 53, &[("direction", 1)], &QUEUE);
+        assert_eq!(down, [37, 14, 65, 67, 98, 122, 124, 183]);
+        assert_eq!(movement(53, &with_edge(53, &down, false, &[0])), 236);
+    }
+}

@@ -1,0 +1,210 @@
+//! sptf: shortest positioning time first (also SATF), the scheduler that knows the angle.
+//!
+//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson and Wilkes 1991), recalled;
+//! DiskSim (disksim_ioqueue.c, SPTF_OPT) was read. The next request is the one whose first sector is under the head soonest:
+//! seek and settle or head switch, then rotation, asked of the disk at the moment of decision. Ties: the older. The best mean
+//! service time of all, and long waits for the unlucky. Parameters: none.
+//!
+//! Cost: linear in the requests held, by nature: each one's rotational wait changes with every decision, so no order survives to
+//! the next. Only a simulator (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
+//! positioning times are 0 and it is fcfs.
+
+use std::collections::BTreeMap;
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::scheduler::Elevator;
+use crate::textbook::{Held, Rule, Textbook, View};
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "sptf",
+    origin: Origin::Literature,
+    help: "shortest positioning time first: seek and rotation, asked of the disk; linear in the requests held",
+    source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving],
+    tunables: &[],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Textbook::boxed(build, Sptf::default())
+}
+
+/// Tags in order of arrival.
+#[derive(Debug, Default)]
+struct Sptf {
+    by_rank: BTreeMap<u64, u32>,
+}
+
+impl Rule for Sptf {
+    fn insert(&mut self, held: &Held) {
+        self.by_rank.insert(held.rank, held.request.tag);
+    }
+
+    fn remove(&mut self, held: &Held) {
+        self.by_rank.remove(&held.rank);
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> u32 {
+        let positioning = |tag: &&u32| view.disk.positioning_ns(view.now, &view.held(**tag).request);
+        // The first of several minima is the oldest.
+        *self.by_rank.values().min_by_key(positioning).expect("something is held")
+    }
+}
+
+/// A disk in a few lines, and a load on it; also for asptf.
+#[cfg(test)]
+pub(crate) mod bench {
+    use super::*;
+    use crate::request::BlockRequest;
+    use crate::scheduler::{Disk, InsertAt};
+    use crate::testing::request;
+    use crate::textbook::vectors::drive;
+    use crate::vocabulary::Time;
+
+    /// 200 cylinders of one track of 10 sectors, 10 ms a turn, 1 ms and 50 µs for each cylinder of a seek.
+    #[derive(Debug, Default)]
+    pub(crate) struct Drive {
+        cylinder: u64,
+    }
+
+    const SECTOR_NS: u64 = 1_000_000;
+
+    impl Disk for Drive {
+        fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
+            let distance = (request.sector / 10).abs_diff(self.cylinder);
+            let seek = if distance == 0 { 0 } else { 1_000_000 + 50_000 * distance };
+            let angle = (now.as_ns() + seek) % (10 * SECTOR_NS);
+            seek + (request.sector % 10 * SECTOR_NS + 10 * SECTOR_NS - angle) % (10 * SECTOR_NS)
+        }
+    }
+
+    impl Drive {
+        /// Serves a request; when it is done.
+        pub(crate) fn serve(&mut self, now: Time, request: &BlockRequest) -> Time {
+            let done = now + self.positioning_ns(now, request) + SECTOR_NS;
+            self.cylinder = request.sector / 10;
+            done
+        }
+    }
+
+    /// What a steady load of random requests of one sector got.
+    #[derive(Debug)]
+    pub(crate) struct Seen {
+        pub(crate) mean_service_ns: u64,
+        pub(crate) longest_wait_ns: u64,
+        /// Standard deviation of the time from arrival to the end of service.
+        pub(crate) response_sd_ns: u64,
+    }
+
+    /// 4000 requests, `held` waiting at any time.
+    pub(crate) fn steady(row: &ElevatorKind, set: &[(&str, u64)], held: u32) -> Seen {
+        let mut elevator = (row.build)(&drive(200));
+        set.iter().for_each(|(name, value)| elevator.set(name, *value));
+        let mut seed = 3_u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % 2000
+        };
+        let mut arrive = |elevator: &mut dyn Elevator, now, tag| {
+            let piece = BlockRequest { nr_sectors: 1, allocated: now, ..request(tag, random()) };
+            elevator.insert(now, piece, InsertAt::Sorted);
+        };
+        let (mut disk, mut now) = (Drive::default(), Time::ZERO);
+        let (mut longest_wait_ns, mut sum, mut squares) = (0, 0_u128, 0_u128);
+        (0..held).for_each(|tag| arrive(elevator.as_mut(), now, tag));
+        for _ in 0..4000 {
+            let next = elevator.dispatch(now, &disk).expect("the queue is full");
+            longest_wait_ns = longest_wait_ns.max(now - next.allocated);
+            now = disk.serve(now, &next);
+            let response = u128::from(now - next.allocated);
+            (sum, squares) = (sum + response, squares + response * response);
+            arrive(elevator.as_mut(), now, next.tag);
+        }
+        let variance = squares / 4000 - (sum / 4000) * (sum / 4000);
+        Seen { mean_service_ns: now.as_ns() / 4000, longest_wait_ns, response_sd_ns: variance.isqrt() as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bench::{Drive, steady};
+    use super::*;
+    use crate::algorithm::{asptf, c_look, c_scan, fcfs, fscan, look, scan, sstf, vscan_r};
+    use crate::request::BlockRequest;
+    use crate::scheduler::{Disk, InsertAt, NoDisk};
+    use crate::testing::request;
+    use crate::textbook::vectors::drive;
+    use crate::vocabulary::Time;
+
+    const OTHERS: [ElevatorKind; 9] =
+        [fcfs::ROW, sstf::ROW, scan::ROW, c_scan::ROW, look::ROW, c_look::ROW, fscan::ROW, vscan_r::ROW, asptf::ROW];
+
+    #[test]
+    fn the_soonest_under_the_head_goes_first_not_the_nearest() {
+        let mut elevator = (ROW.build)(&drive(200));
+        // From cylinder 0 at angle 0: sector 9 of the own cylinder comes in 9 ms, sector 3 of cylinder 20 after a seek of 2 ms.
+        for (tag, sector) in [(0, 9), (1, 203), (2, 201)] {
+            elevator.insert(Time::ZERO, BlockRequest { nr_sectors: 1, ..request(tag, sector) }, InsertAt::Sorted);
+        }
+        let mut disk = Drive::default();
+        assert_eq!(
+            [9, 203, 201].map(|sector| disk.positioning_ns(Time::ZERO, &request(0, sector))),
+            [9_000_000, 3_000_000, 11_000_000]
+        );
+        let mut now = Time::ZERO;
+        let mut tags = Vec::new();
+        while let Some(next) = elevator.dispatch(now, &disk) {
+            now = disk.serve(now, &next);
+            tags.push(next.tag);
+        }
+        assert_eq!(tags, [1, 0, 2], "from cylinder 20 at 4 ms: 9 in 5 ms, 201 in 7 ms");
+    }
+
+    #[test]
+    fn on_any_snapshot_nobody_finds_a_request_that_takes_less() {
+        let mut seed = 11_u64;
+        for round in 0..300 {
+            let mut elevators =
+                [&ROW].into_iter().chain(&OTHERS).map(|row| (row.build)(&drive(200))).collect::<Vec<_>>();
+            for tag in 0..20 {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let piece = BlockRequest { nr_sectors: 1, ..request(tag, (seed >> 33) % 2000) };
+                elevators.iter_mut().for_each(|elevator| elevator.insert(Time::ZERO, piece, InsertAt::Sorted));
+            }
+            let now = Time::from_ns(round * 123_457);
+            let times: Vec<u64> = elevators
+                .iter_mut()
+                .map(|elevator| {
+                    let next = elevator.dispatch(now, &Drive::default()).expect("work is there");
+                    Drive::default().positioning_ns(now, &next)
+                })
+                .collect();
+            assert!(times.iter().all(|time| times[0] <= *time), "round {round}: {times:?}");
+        }
+    }
+
+    #[test]
+    fn mean_service_time_under_a_steady_load_is_the_best_of_all() {
+        for held in [2, 8, 32] {
+            let ours = steady(&ROW, &[], held).mean_service_ns;
+            for row in &OTHERS {
+                let theirs = steady(row, &[], held).mean_service_ns;
+                // A short queue has no old requests: there asptf is sptf.
+                let better = ours < theirs || (row.name == "asptf" && ours == theirs);
+                assert!(better, "{} with {held} waiting: {ours} against {theirs}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn without_mechanics_it_is_first_come_first_served() {
+        let mut elevator = (ROW.build)(&drive(0));
+        [(3, 5), (1, 9), (2, 1)]
+            .into_iter()
+            .for_each(|(tag, sector)| elevator.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted));
+        let tags: Vec<u32> = (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
+        assert_eq!(tags, [3, 1, 2]);
+    }
+}

@@ -1,0 +1,143 @@
+//! Merging: a piece joins a request that it touches, and two requests that touch become one.
+//!
+//! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In this order: the one-hit
+//! cache, the hash of ends (back merge), the starts (front merge). Same direction, together no more than `max_sectors`, and
+//! the elevator agrees ([`Elevator::allow_merge`](crate::Elevator::allow_merge)). A request that has grown and now touches
+//! its neighbour is joined with it, once; the one at the lower sectors survives.
+//!
+//! Departures: of several requests that end (start) at the same sector all are tried, the youngest first; the kernel tries the
+//! first in its hash only. Front merges are found by a hash as well; the kernel's elevators look in their trees, which finds
+//! the same. Joining two requests asks the elevator too, as since Linux 4.9; the older kernel's elevators name the
+//! neighbour themselves and thereby exclude those of another class. Only requests that the elevator holds are joined: a request of its
+//! private dispatch list still counts as held, as it does in the kernel. Of several deadlines the earliest stands (our
+//! proposal); everything else is as the request's first piece had it.
+
+use super::tags::direction;
+use super::{Queue, Slot, State};
+use crate::request::BlockRequest;
+use crate::scheduler::{Merge, Search};
+use crate::vocabulary::Time;
+
+impl Queue {
+    /// Joins a piece to a request, if there is one that it fits. The tag of the request that holds it then.
+    pub(super) fn merge(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
+        let (tag, how) = match self.elevator.search(piece, self.limits.max_sectors) {
+            Search::Queue => self.search(piece)?,
+            Search::Own(found) => {
+                let (tag, how) = found?;
+                assert!(
+                    self.fits(tag, piece, how),
+                    "an elevator that searches itself finds what fits: {piece:?} {how:?} {tag}"
+                );
+                (tag, how)
+            }
+        };
+        match how {
+            Merge::Back => self.counters.back_merges += 1,
+            Merge::Front => self.counters.front_merges += 1,
+        }
+        let mut parts = self.slot(tag).parts;
+        self.pieces.append(&mut parts, part);
+        self.slot_mut(tag).parts = parts;
+        self.grow(now, tag, piece);
+        let tag = self.coalesce(now, tag, how);
+        self.last_merge = Some(tag);
+        Some(tag)
+    }
+
+    /// A request can be found by pieces from now on.
+    pub(super) fn remember(&mut self, request: &BlockRequest) {
+        if self.limits.merge {
+            self.starts.insert(direction(request.op), request.sector, request.tag);
+            self.ends.insert(direction(request.op), request.end(), request.tag);
+            self.last_merge = self.last_merge.or(Some(request.tag));
+        }
+    }
+
+    /// A held request leaves the elevator; nothing joins it any more.
+    pub(super) fn forget(&mut self, tag: u32) {
+        if self.limits.merge {
+            self.starts.remove(tag);
+            self.ends.remove(tag);
+            self.last_merge = self.last_merge.filter(|last| *last != tag);
+        }
+    }
+
+    fn search(&self, piece: &BlockRequest) -> Option<(u32, Merge)> {
+        let direction = direction(piece.op);
+        if let Some(tag) = self.last_merge {
+            let how = [Merge::Back, Merge::Front].into_iter().find(|how| self.joins(tag, piece, *how));
+            if let Some(how) = how {
+                return Some((tag, how));
+            }
+        }
+        let back = self.ends.at(direction, piece.sector).find(|tag| self.joins(*tag, piece, Merge::Back));
+        let front = || self.starts.at(direction, piece.end()).find(|tag| self.joins(*tag, piece, Merge::Front));
+        back.map(|tag| (tag, Merge::Back)).or_else(|| front().map(|tag| (tag, Merge::Front)))
+    }
+
+    fn joins(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
+        self.fits(tag, piece, how) && self.elevator.allow_merge(&self.slot(tag).request, piece, how)
+    }
+
+    /// Whether a request is held and could take the piece by position, direction and size.
+    fn fits(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
+        let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize) else { return false };
+        let touches = match how {
+            Merge::Back => request.end() == piece.sector,
+            Merge::Front => piece.end() == request.sector,
+        };
+        touches && request.op == piece.op && request.nr_sectors + piece.nr_sectors <= self.limits.max_sectors
+    }
+
+    /// A held request takes the sectors of a piece or of a neighbour that it touches.
+    fn grow(&mut self, now: Time, tag: u32, piece: &BlockRequest) {
+        let before = self.slot(tag).request;
+        let mut after = before;
+        after.nr_sectors += piece.nr_sectors;
+        after.deadline = before.deadline.into_iter().chain(piece.deadline).min();
+        if piece.sector < before.sector {
+            after.sector = piece.sector;
+            self.starts.remove(tag);
+            self.starts.insert(direction(after.op), after.sector, tag);
+        } else {
+            self.ends.remove(tag);
+            self.ends.insert(direction(after.op), after.end(), tag);
+        }
+        self.slot_mut(tag).request = after;
+        self.elevator.merged(now, &before, &after);
+    }
+
+    /// Joins a request that has grown with its neighbour on that side. The tag of what is left.
+    fn coalesce(&mut self, now: Time, grown: u32, how: Merge) -> u32 {
+        let request = self.slot(grown).request;
+        let direction = direction(request.op);
+        let pair = match how {
+            Merge::Back => self
+                .starts
+                .at(direction, request.end())
+                .find(|next| self.joins(grown, &self.slot(*next).request, Merge::Back))
+                .map(|next| (grown, next)),
+            Merge::Front => self
+                .ends
+                .at(direction, request.sector)
+                .find(|former| self.joins(*former, &request, Merge::Back))
+                .map(|former| (former, grown)),
+        };
+        let Some((survivor, gone)) = pair else { return grown };
+        let Slot { request: taken, parts, .. } = *self.slot(gone);
+        let survivors = *self.slot(survivor);
+        self.forget(gone);
+        self.slot_mut(gone).state = State::Free;
+        self.elevator.coalesced(now, &survivors.request, &taken);
+        self.slot_mut(survivor).parts = self.pieces.join(survivors.parts, parts);
+        self.grow(now, survivor, &taken);
+        self.tags.give(gone, taken.op, taken.sync);
+        self.counters.coalesced += 1;
+        survivor
+    }
+
+    fn slot_mut(&mut self, tag: u32) -> &mut Slot {
+        self.slots[tag as usize].as_mut().expect("the tag is in use")
+    }
+}

@@ -1,0 +1,348 @@
+//! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
+//!
+//! The only caller of an [`Elevator`]. Whoever drives it (the simulator's event loop, a law, a benchmark) hands pieces of I/O
+//! over, asks what the device shall get, and says what the device has finished.
+//!
+//! A piece joins a request that it touches (`merge.rs`), or becomes a request if it gets a tag (`tags.rs`), or waits for one:
+//! first come first served within its kind (direction and whether somebody waits), and among kinds by arrival as far as their
+//! limits allow. A piece that had to wait does not look for a merge again when its turn comes; 2.6.20's __make_request does
+//! not either (confirmed).
+//!
+//! Plugging (algorithms of 2.6.20's queue: hold back the first requests until four are there) is left out: whoever waits for
+//! I/O unplugs at once. Wrong use by an elevator or a caller is an assertion: it would falsify a measurement quietly.
+
+mod index;
+mod merge;
+mod pieces;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::collections::VecDeque;
+
+use crate::kind::{Build, ElevatorKind, Origin};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt};
+use crate::vocabulary::Time;
+use index::Index;
+use pieces::{List, Pieces};
+use tags::{CLASSES, Tags, class};
+pub use types::{Counters, Entry, Limits, Piece};
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The tag is not in use.
+    Free,
+    /// In the elevator; pieces can join.
+    Held,
+    /// In the elevator again, as it was dispatched; nothing joins.
+    Requeued,
+    /// The device has it.
+    InFlight,
+}
+
+/// What the queue knows of a tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    state: State,
+    request: BlockRequest,
+    issued: Time,
+    parts: List,
+}
+
+/// A piece, or a part of one, that waits for a tag.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    /// As it will be inserted, but for tag, number and time.
+    request: BlockRequest,
+    part: u32,
+}
+
+/// A queue with its elevator.
+#[derive(Debug)]
+pub struct Queue {
+    elevator: Box<dyn Elevator>,
+    limits: Limits,
+    counters: Counters,
+    tags: Tags,
+    /// By tag.
+    slots: Vec<Option<Slot>>,
+    pieces: Pieces,
+    /// Held requests by the sector that they start at, and by the sector after their last.
+    starts: Index,
+    ends: Index,
+    /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
+    last_merge: Option<u32>,
+    waiting: [VecDeque<Waiter>; CLASSES],
+    nr_waiting: usize,
+    in_flight: u32,
+    /// The latest time that was heard.
+    now: Time,
+}
+
+impl Queue {
+    /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are set from `limits`.
+    pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
+        assert!(limits.queue_depth >= 1 && limits.max_sectors >= 1, "a queue lets something through: {limits:?}");
+        let tags = Tags::new(limits.nr_requests, if kind.origin == Origin::LegacyLinux { 2 } else { 1 });
+        let build = Build { nr_tags: tags.announced(), queue_depth: limits.queue_depth, ..build.clone() };
+        Queue {
+            elevator: (kind.build)(&build),
+            limits,
+            counters: Counters::default(),
+            slots: vec![None; tags.end() as usize],
+            pieces: Pieces::new(),
+            starts: Index::new(tags.end()),
+            ends: Index::new(tags.end()),
+            last_merge: None,
+            waiting: Default::default(),
+            nr_waiting: 0,
+            in_flight: 0,
+            now: Time::ZERO,
+            tags,
+        }
+    }
+
+    /// Hands a piece over. What became of it (of its parts, if it was split) is told to `seen` in order, then what became of
+    /// others that could take a tag that a merge has freed.
+    pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut dyn FnMut(Entry)) {
+        assert!(piece.nr_sectors > 0, "a piece has a sector at least: {piece:?}");
+        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
+        self.tick(now);
+        let nr_parts = piece.nr_sectors.div_ceil(self.limits.max_sectors);
+        self.counters.submitted += 1;
+        self.counters.splits += u64::from(nr_parts - 1);
+        let first = self.pieces.first(piece.cookie, nr_parts);
+        let mut waited = false;
+        for nr in 0..nr_parts {
+            let part = if nr == 0 { first } else { self.pieces.further(first) };
+            let from = nr * self.limits.max_sectors;
+            let mut request = request_for(now, &piece);
+            request.sector += u64::from(from);
+            request.nr_sectors = (piece.nr_sectors - from).min(self.limits.max_sectors);
+            let entry = self.enter(now, request, part);
+            waited |= entry == Entry::Waiting;
+            seen(entry);
+        }
+        self.counters.waited += u64::from(waited);
+        self.admit(now, seen);
+        self.check();
+    }
+
+    /// The request that the device shall get now, if it has room for one and the elevator gives one.
+    pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        self.tick(now);
+        if self.in_flight == self.limits.queue_depth {
+            return None;
+        }
+        let request = self.elevator.dispatch(now, disk)?;
+        let slot = self.slots.get_mut(request.tag as usize).and_then(Option::as_mut);
+        let slot = slot.expect("an elevator dispatches tags that were inserted");
+        let state = slot.state;
+        assert!(matches!(state, State::Held | State::Requeued), "{request:?} is dispatched while it is {state:?}");
+        assert!(
+            (request.seq, request.sector, request.nr_sectors) == known(&slot.request),
+            "the elevator gives {request:?}, the queue knows it as {:?}",
+            slot.request
+        );
+        debug_assert_eq!(request, slot.request, "an elevator gives a request as it was inserted or merged");
+        (slot.state, slot.issued) = (State::InFlight, now);
+        if state == State::Held {
+            self.forget(request.tag);
+        }
+        self.in_flight += 1;
+        self.counters.dispatched += 1;
+        self.check();
+        Some(request)
+    }
+
+    /// Hears that the device has finished the request with this tag. The cookies of pieces that are done with it are appended to
+    /// `done`, in order of submission; what became of pieces that waited for a free request is told to `seen`.
+    pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>, seen: &mut dyn FnMut(Entry)) -> Finished {
+        self.tick(now);
+        let Slot { request, issued, parts, .. } = self.in_flight_slot(tag);
+        self.slots[tag as usize].as_mut().expect("the slot was just read").state = State::Free;
+        self.in_flight -= 1;
+        self.counters.completed += 1;
+        let finished = Finished { request, issued };
+        self.elevator.complete(now, &finished);
+        let before = done.len();
+        self.pieces.finish(parts, done);
+        self.counters.done += (done.len() - before) as u64;
+        self.tags.give(tag, request.op, request.sync);
+        self.admit(now, seen);
+        self.check();
+        finished
+    }
+
+    /// The device gives a request back unserved: it goes to the elevator again, before all others.
+    pub fn requeue(&mut self, now: Time, tag: u32) {
+        self.tick(now);
+        let request = self.in_flight_slot(tag).request;
+        self.slots[tag as usize].as_mut().expect("the slot was just read").state = State::Requeued;
+        self.in_flight -= 1;
+        self.counters.requeued += 1;
+        self.elevator.insert(now, request, InsertAt::Head);
+        self.check();
+    }
+
+    /// When [`Queue::on_timer`] is due.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.elevator.next_timer()
+    }
+
+    /// The elevator's timer is due. Ask for dispatches afterwards.
+    pub fn on_timer(&mut self, now: Time) {
+        self.tick(now);
+        self.elevator.on_timer(now);
+    }
+
+    /// A process has ended.
+    pub fn exited(&mut self, now: Time, process: u32) {
+        self.tick(now);
+        self.elevator.exited(now, process);
+    }
+
+    /// Requests that the device has.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Requests that the elevator holds.
+    pub fn held(&self) -> usize {
+        self.elevator.len()
+    }
+
+    /// Pieces (or parts) that wait for a free request.
+    pub fn waiting(&self) -> usize {
+        self.nr_waiting
+    }
+
+    /// Whether nothing is waiting, held or in flight.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.nr_waiting == 0 && self.held() == 0
+    }
+
+    /// What was counted since it was made.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Its bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The scheduler.
+    pub fn elevator(&self) -> &dyn Elevator {
+        self.elevator.as_ref()
+    }
+
+    /// The scheduler, to set tunables and promise flows something. A tunable that frees tags for a kind of request takes
+    /// effect with the next submission or completion.
+    pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
+        self.elevator.as_mut()
+    }
+
+    /// A piece or part comes in.
+    fn enter(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
+        if self.limits.merge
+            && let Some(tag) = self.merge(now, &request, part)
+        {
+            return Entry::Merged(self.slot(tag).request);
+        }
+        let (op, sync) = (request.op, request.sync);
+        let waiting = &self.waiting[class(op, sync)];
+        if waiting.is_empty() && self.has_room(&request)
+            || self.tags.has_spare(op) && self.elevator.may_exceed(request.process)
+        {
+            return Entry::Inserted(self.insert(now, request, part));
+        }
+        self.waiting[class(op, sync)].push_back(Waiter { request, part });
+        self.nr_waiting += 1;
+        Entry::Waiting
+    }
+
+    /// Lets those in that wait and now find room, in order of arrival.
+    fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
+        while self.nr_waiting > 0 {
+            let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
+            let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
+            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
+            let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
+            self.nr_waiting -= 1;
+            seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part)));
+        }
+    }
+
+    fn has_room(&self, request: &BlockRequest) -> bool {
+        let (op, sync) = (request.op, request.sync);
+        self.tags.has_room(op, sync, self.elevator.depth_limit(op, sync))
+    }
+
+    fn insert(&mut self, now: Time, request: BlockRequest, part: u32) -> BlockRequest {
+        let tag = self.tags.take(request.op, request.sync);
+        let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..request };
+        let parts = Pieces::list(part);
+        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts });
+        self.counters.inserted += 1;
+        self.remember(&request);
+        self.elevator.insert(now, request, InsertAt::Sorted);
+        request
+    }
+
+    fn slot(&self, tag: u32) -> &Slot {
+        self.slots[tag as usize].as_ref().expect("the tag is in use")
+    }
+
+    fn in_flight_slot(&self, tag: u32) -> Slot {
+        let slot = self.slots.get(tag as usize).copied().flatten();
+        slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag")
+    }
+
+    fn tick(&mut self, now: Time) {
+        assert!(now >= self.now, "time runs forward: {now:?} after {:?}", self.now);
+        self.now = now;
+    }
+
+    /// The laws of the counters.
+    fn check(&self) {
+        let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
+        debug_assert_eq!(
+            inserted + requeued,
+            dispatched + coalesced + self.elevator.len() as u64,
+            "what was inserted was dispatched, coalesced or is held: {:?}",
+            self.counters
+        );
+        debug_assert_eq!(
+            dispatched,
+            completed + requeued + u64::from(self.in_flight),
+            "what was dispatched was completed, given back or is in flight: {:?}",
+            self.counters
+        );
+    }
+}
+
+/// A piece as a request; tag and number come with its insertion.
+fn request_for(now: Time, piece: &Piece) -> BlockRequest {
+    BlockRequest {
+        tag: u32::MAX,
+        seq: u64::MAX,
+        process: piece.process,
+        op: piece.op,
+        sector: piece.sector,
+        nr_sectors: piece.nr_sectors,
+        sync: piece.sync,
+        meta: piece.meta,
+        priority: piece.priority,
+        allocated: now,
+        deadline: piece.deadline,
+    }
+}
+
+/// What of a request cannot change behind the queue's back.
+fn known(request: &BlockRequest) -> (u64, u64, u32) {
+    (request.seq, request.sector, request.nr_sectors)
+}

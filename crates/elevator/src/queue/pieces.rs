@@ -1,0 +1,163 @@
+//! The pieces behind requests: a slab of parts, linked for each request in order of submission.
+//!
+//! A piece that fits into one request is one part. A larger one is several; its first part stands for it and counts those
+//! that are not done. Nothing is allocated once the slab has grown to the largest number of parts that were ever there.
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    cookie: u64,
+    /// How many parts were submitted before it.
+    order: u64,
+    /// The part that stands for its piece; itself for the first.
+    piece: u32,
+    /// In the first part: how many are not done. Otherwise 0.
+    left: u32,
+    /// The next one of the same request, or the next free one.
+    next: u32,
+}
+
+/// The parts of one request, in order of submission.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    head: u32,
+    tail: u32,
+}
+
+/// All parts.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    parts: Vec<Part>,
+    free: u32,
+    submitted: u64,
+}
+
+impl Pieces {
+    pub(super) fn new() -> Pieces {
+        Pieces { parts: Vec::new(), free: NONE, submitted: 0 }
+    }
+
+    /// The first part of a piece of `nr_parts`.
+    pub(super) fn first(&mut self, cookie: u64, nr_parts: u32) -> u32 {
+        let at = self.put(Part { cookie, order: 0, piece: 0, left: nr_parts, next: NONE });
+        self.parts[at as usize].piece = at;
+        at
+    }
+
+    /// A further part of the piece that `first` stands for.
+    pub(super) fn further(&mut self, first: u32) -> u32 {
+        self.put(Part { cookie: 0, order: 0, piece: first, left: 0, next: NONE })
+    }
+
+    /// How many parts were submitted before this one.
+    pub(super) fn order(&self, part: u32) -> u64 {
+        self.parts[part as usize].order
+    }
+
+    /// A list of one part.
+    pub(super) fn list(part: u32) -> List {
+        List { head: part, tail: part }
+    }
+
+    /// Appends the part that was submitted last.
+    pub(super) fn append(&mut self, list: &mut List, part: u32) {
+        debug_assert!(self.order(list.tail) < self.order(part), "parts join a request in order of submission");
+        self.parts[list.tail as usize].next = part;
+        list.tail = part;
+    }
+
+    /// Joins the lists of two requests.
+    pub(super) fn join(&mut self, a: List, b: List) -> List {
+        let (mut a, mut b) = (a.head, b.head);
+        let mut joined = List { head: NONE, tail: NONE };
+        while a != NONE || b != NONE {
+            let from_a = b == NONE || (a != NONE && self.order(a) < self.order(b));
+            let from = if from_a { &mut a } else { &mut b };
+            let part = *from;
+            *from = self.parts[part as usize].next;
+            match joined.tail {
+                NONE => joined.head = part,
+                tail => self.parts[tail as usize].next = part,
+            }
+            joined.tail = part;
+        }
+        joined
+    }
+
+    /// A request is done: its parts are. Appends the cookies of the pieces that have no other part left.
+    pub(super) fn finish(&mut self, list: List, done: &mut Vec<u64>) {
+        let mut at = list.head;
+        while at != NONE {
+            let Part { piece, next, .. } = self.parts[at as usize];
+            let first = &mut self.parts[piece as usize];
+            first.left -= 1;
+            let (left, cookie) = (first.left, first.cookie);
+            if at != piece {
+                self.release(at);
+            }
+            if left == 0 {
+                done.push(cookie);
+                self.release(piece);
+            }
+            at = next;
+        }
+    }
+
+    fn put(&mut self, part: Part) -> u32 {
+        let part = Part { order: self.submitted, ..part };
+        self.submitted += 1;
+        match self.free {
+            NONE => {
+                self.parts.push(part);
+                self.parts.len() as u32 - 1
+            }
+            at => {
+                self.free = self.parts[at as usize].next;
+                self.parts[at as usize] = part;
+                at
+            }
+        }
+    }
+
+    fn release(&mut self, at: u32) {
+        self.parts[at as usize].next = self.free;
+        self.free = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_done_with_its_last_part_and_its_place_is_used_again() {
+        let mut pieces = Pieces::new();
+        let mut done = Vec::new();
+        let first = pieces.first(7, 3);
+        let others = [pieces.further(first), pieces.further(first)];
+        pieces.finish(Pieces::list(first), &mut done);
+        pieces.finish(Pieces::list(others[1]), &mut done);
+        assert!(done.is_empty());
+        pieces.finish(Pieces::list(others[0]), &mut done);
+        assert_eq!(done, [7]);
+        for cookie in 0..100 {
+            let one = pieces.first(cookie, 1);
+            pieces.finish(Pieces::list(one), &mut done);
+        }
+        assert_eq!((pieces.parts.len(), done.len()), (3, 101));
+    }
+
+    #[test]
+    fn joined_requests_give_back_cookies_in_order_of_submission() {
+        let mut pieces = Pieces::new();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|cookie| pieces.first(cookie, 1));
+        let (mut one, mut two) = (Pieces::list(a), Pieces::list(b));
+        pieces.append(&mut two, c);
+        pieces.append(&mut one, d);
+        let joined = pieces.join(two, one);
+        let mut done = Vec::new();
+        pieces.finish(joined, &mut done);
+        assert_eq!(done, [0, 1, 2, 3]);
+    }
+}

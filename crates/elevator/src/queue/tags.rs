@@ -1,0 +1,147 @@
+//! Tags: who may have a request, and which number it gets.
+//!
+//! Legacy Linux (2.6.20 block/ll_rw_blk.c; confirmed) has a pool of nr_requests in each direction; blk-mq one pool of tags. In
+//! both, the elevator can bound a kind of request further ([`crate::Elevator::depth_limit`]; blk-mq's limit_depth), and a
+//! process that is waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests at most: that is how
+//! far 2.6.20 lets anybody go. blk-mq has no such exception; an anticipating elevator of the literature needs it too, so it
+//! stands for all (our proposal).
+//!
+//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more requests within 20 ms) is
+//! left out. blk-mq bounds a limited kind by the tags of everybody (a shallow part of the bitmap); here by its own.
+//!
+//! Two free lists, so that numbers stay dense: a spare tag, at or above what was announced to the elevator, is handed out only
+//! when all others are in use.
+
+use crate::vocabulary::Op;
+
+/// The kinds of request that are counted apart: direction and whether somebody waits.
+pub(super) const CLASSES: usize = 4;
+
+/// The number of a kind.
+pub(super) fn class(op: Op, sync: bool) -> usize {
+    direction(op) * 2 + usize::from(sync)
+}
+
+/// The number of a direction.
+pub(super) fn direction(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+    }
+}
+
+/// The tags of a queue.
+#[derive(Debug)]
+pub(super) struct Tags {
+    /// Free tags below `announced`; the last is the next one.
+    free: Vec<u32>,
+    /// Free tags from `announced` up.
+    spare: Vec<u32>,
+    announced: u32,
+    nr_requests: u32,
+    /// How far an awaited process may exceed a pool.
+    excess: u32,
+    /// 1 or 2.
+    pools: usize,
+    used_of_pool: [u32; 2],
+    used_of_class: [u32; CLASSES],
+}
+
+impl Tags {
+    /// `pools` pools of `nr_requests`.
+    pub(super) fn new(nr_requests: u32, pools: u32) -> Tags {
+        assert!(nr_requests >= 1, "a queue has room for one request at least");
+        let announced = nr_requests * pools;
+        let excess = (nr_requests / 2).max(1);
+        let all = announced + excess * pools;
+        Tags {
+            free: (0..announced).rev().collect(),
+            spare: (announced..all).rev().collect(),
+            announced,
+            nr_requests,
+            excess,
+            pools: pools as usize,
+            used_of_pool: [0; 2],
+            used_of_class: [0; CLASSES],
+        }
+    }
+
+    /// All tags are below this number.
+    pub(super) fn end(&self) -> u32 {
+        self.announced + self.excess * self.pools as u32
+    }
+
+    /// The tags that are announced to the elevator.
+    pub(super) fn announced(&self) -> u32 {
+        self.announced
+    }
+
+    /// Whether a request of this kind could have a tag, if its kind may hold `limit`. One is always allowed: a limit of 0 would
+    /// be a wait without end.
+    pub(super) fn has_room(&self, op: Op, sync: bool, limit: Option<u32>) -> bool {
+        self.used_of_pool[self.pool(op)] < self.nr_requests
+            && limit.is_none_or(|limit| self.used_of_class[class(op, sync)] < limit.max(1))
+    }
+
+    /// Whether a request of a process that is waited for could have one.
+    pub(super) fn has_spare(&self, op: Op) -> bool {
+        self.used_of_pool[self.pool(op)] < self.nr_requests + self.excess
+    }
+
+    /// Takes a tag; [`Tags::has_room`] or [`Tags::has_spare`] said that there is one.
+    pub(super) fn take(&mut self, op: Op, sync: bool) -> u32 {
+        let tag = self.free.pop().or_else(|| self.spare.pop()).expect("the pools hold as many tags as they count");
+        let pool = self.pool(op);
+        self.used_of_pool[pool] += 1;
+        self.used_of_class[class(op, sync)] += 1;
+        tag
+    }
+
+    /// Gives a tag back that was taken for this kind.
+    pub(super) fn give(&mut self, tag: u32, op: Op, sync: bool) {
+        let pool = self.pool(op);
+        self.used_of_pool[pool] -= 1;
+        self.used_of_class[class(op, sync)] -= 1;
+        if tag < self.announced { self.free.push(tag) } else { self.spare.push(tag) }
+    }
+
+    fn pool(&self, op: Op) -> usize {
+        if self.pools == 2 { direction(op) } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legacy_pools_are_apart_and_blk_mq_has_one() {
+        let (mut legacy, mut mq) = (Tags::new(2, 2), Tags::new(2, 1));
+        for tags in [&mut legacy, &mut mq] {
+            (0..2).for_each(|tag| assert_eq!(tags.take(Op::Read, true), tag));
+            assert!(!tags.has_room(Op::Read, false, None));
+        }
+        assert!(legacy.has_room(Op::Write, false, None) && !mq.has_room(Op::Write, false, None));
+    }
+
+    #[test]
+    fn excess_is_half_the_pool_and_uses_high_numbers_only_when_the_others_are_gone() {
+        let mut tags = Tags::new(2, 2);
+        (0..3).for_each(|_| assert!(tags.has_spare(Op::Read) && tags.take(Op::Read, true) < tags.announced()));
+        assert!(!tags.has_spare(Op::Read) && tags.has_spare(Op::Write));
+        let writes: Vec<u32> = (0..3).map(|_| tags.take(Op::Write, false)).collect();
+        assert_eq!((writes, tags.end()), (vec![3, 4, 5], 6));
+        tags.give(5, Op::Write, false);
+        tags.give(1, Op::Read, true);
+        assert_eq!(tags.take(Op::Read, true), 1, "the dense number first");
+    }
+
+    #[test]
+    fn a_limit_bounds_its_own_kind_and_never_below_one() {
+        let mut tags = Tags::new(8, 1);
+        assert!(tags.has_room(Op::Write, false, Some(0)));
+        tags.take(Op::Write, false);
+        assert!(!tags.has_room(Op::Write, false, Some(0)) && !tags.has_room(Op::Write, false, Some(1)));
+        assert!(tags.has_room(Op::Write, true, Some(1)));
+    }
+}

@@ -1,0 +1,291 @@
+//! The queue around small elevators of its own.
+
+use super::*;
+use crate::algorithm::none;
+use crate::scheduler::{Merge, NoDisk, Search};
+use crate::vocabulary::Op;
+use crate::{Evidence, Priority};
+
+fn piece(cookie: u64, op: Op, sector: u64, nr_sectors: u32) -> Piece {
+    let sync = op == Op::Read;
+    Piece {
+        cookie,
+        process: 0,
+        op,
+        sector,
+        nr_sectors,
+        sync,
+        meta: false,
+        priority: Priority::default(),
+        deadline: None,
+    }
+}
+
+fn limits(nr_requests: u32, queue_depth: u32) -> Limits {
+    Limits { nr_requests, queue_depth, max_sectors: 64, merge: true }
+}
+
+/// A queue with what it told.
+struct Bed {
+    queue: Queue,
+    seen: Vec<Entry>,
+    done: Vec<u64>,
+}
+
+impl Bed {
+    fn new(kind: &ElevatorKind, limits: Limits) -> Bed {
+        Bed { queue: Queue::new(kind, &Build::default(), limits), seen: Vec::new(), done: Vec::new() }
+    }
+
+    fn submit(&mut self, piece: Piece) {
+        self.queue.submit(Time::ZERO, piece, &mut |entry| self.seen.push(entry));
+    }
+
+    fn reads(&mut self, sectors: &[(u64, u32)]) {
+        for (cookie, (sector, nr)) in sectors.iter().enumerate() {
+            self.submit(piece(cookie as u64, Op::Read, *sector, *nr));
+        }
+    }
+
+    fn dispatch(&mut self) -> Option<BlockRequest> {
+        self.queue.dispatch(Time::ZERO, &NoDisk)
+    }
+
+    fn complete(&mut self, tag: u32) -> Vec<u64> {
+        self.queue.complete(Time::ZERO, tag, &mut self.done, &mut |entry| self.seen.push(entry));
+        std::mem::take(&mut self.done)
+    }
+
+    /// Sends and finishes everything, one at a time: (sector, sectors, cookies).
+    fn drain(&mut self) -> Vec<(u64, u32, Vec<u64>)> {
+        let mut all = Vec::new();
+        while let Some(request) = self.dispatch() {
+            let cookies = self.complete(request.tag);
+            all.push((request.sector, request.nr_sectors, cookies));
+        }
+        assert!(self.queue.is_idle());
+        all
+    }
+
+    fn waited(&self) -> usize {
+        self.seen.iter().filter(|entry| **entry == Entry::Waiting).count()
+    }
+}
+
+#[test]
+fn a_piece_joins_behind_and_before_and_closes_the_gap_between_two() {
+    let mut bed = Bed::new(&none::ROW, limits(8, 1));
+    bed.reads(&[(100, 8), (116, 8), (92, 8), (108, 8), (300, 8)]);
+    let Counters { back_merges, front_merges, coalesced, inserted, .. } = *bed.queue.counters();
+    assert_eq!((back_merges, front_merges, coalesced, inserted), (1, 1, 1, 3));
+    assert_eq!(bed.drain(), [(92, 32, vec![0, 1, 2, 3]), (300, 8, vec![4])]);
+}
+
+#[test]
+fn a_front_merge_that_reaches_the_former_neighbour_leaves_the_one_at_the_lower_sectors() {
+    let mut bed = Bed::new(&none::ROW, Limits { max_sectors: 20, ..limits(8, 1) });
+    // 104 cannot join 92..104 at its end (12 + 12 > 20), and takes the place before 116.
+    bed.reads(&[(116, 2), (92, 12), (104, 12)]);
+    assert_eq!(bed.queue.counters().front_merges, 1);
+    assert_eq!(bed.drain().iter().map(|(sector, nr, _)| (*sector, *nr)).collect::<Vec<_>>(), [(104, 14), (92, 12)]);
+    let mut bed = Bed::new(&none::ROW, limits(8, 1));
+    bed.reads(&[(116, 2), (92, 8), (0, 1), (100, 16)]);
+    assert_eq!(bed.drain(), [(92, 26, vec![0, 1, 3]), (0, 1, vec![2])]);
+}
+
+#[test]
+fn the_other_direction_a_full_request_and_one_on_its_way_are_not_joined() {
+    let mut bed = Bed::new(&none::ROW, limits(8, 4));
+    bed.reads(&[(100, 60)]);
+    bed.submit(piece(1, Op::Write, 160, 4));
+    bed.submit(piece(2, Op::Read, 160, 5));
+    assert_eq!(bed.queue.counters().inserted, 3);
+    let first = bed.dispatch().unwrap();
+    bed.submit(piece(3, Op::Read, 98, 2));
+    assert_eq!((bed.queue.counters().inserted, first.end()), (4, 160));
+    assert_eq!(bed.complete(first.tag), [0]);
+    assert_eq!(bed.drain().len(), 3);
+}
+
+#[test]
+fn nothing_is_merged_where_merging_is_off() {
+    let mut bed = Bed::new(&none::ROW, Limits { merge: false, ..limits(8, 1) });
+    bed.reads(&[(0, 8), (8, 8), (16, 8)]);
+    assert_eq!(bed.drain().len(), 3);
+}
+
+#[test]
+fn a_large_piece_is_done_when_all_its_parts_are() {
+    let mut bed = Bed::new(&none::ROW, limits(8, 4));
+    bed.submit(piece(9, Op::Write, 1000, 150));
+    assert_eq!((bed.queue.counters().splits, bed.queue.held()), (2, 3));
+    let parts: Vec<_> = std::iter::from_fn(|| bed.dispatch()).collect();
+    assert_eq!(
+        parts.iter().map(|part| (part.sector, part.nr_sectors)).collect::<Vec<_>>(),
+        [(1000, 64), (1064, 64), (1128, 22)]
+    );
+    assert_eq!([2, 0, 1].map(|at: usize| bed.complete(parts[at].tag)), [vec![], vec![], vec![9]]);
+    assert_eq!(bed.queue.counters().done, 1);
+}
+
+#[test]
+fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
+    let mut bed = Bed::new(&none::ROW, limits(2, 2));
+    bed.reads(&[(0, 1), (100, 1), (200, 1), (300, 1)]);
+    bed.submit(piece(4, Op::Write, 400, 1));
+    assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.counters().waited), (3, 3, 3));
+    let tag = bed.dispatch().unwrap().tag;
+    assert_eq!(bed.complete(tag), [0]);
+    assert!(matches!(bed.seen.last(), Some(Entry::Inserted(request)) if request.sector == 200 && request.tag == tag));
+    assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [100, 200, 300, 400]);
+}
+
+#[test]
+fn a_tag_that_coalescing_frees_goes_to_whoever_waits() {
+    let mut bed = Bed::new(&none::ROW, limits(2, 1));
+    bed.reads(&[(0, 8), (16, 8), (100, 8), (8, 8)]);
+    assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.held()), (1, 0, 2));
+    assert!(
+        matches!(bed.seen[..], [.., Entry::Merged(all), Entry::Inserted(last)] if all.nr_sectors == 24 && last.sector == 100)
+    );
+    bed.drain();
+}
+
+#[test]
+fn legacy_schedulers_have_a_pool_for_each_direction() {
+    let legacy = ElevatorKind { origin: Origin::LegacyLinux, ..none::ROW };
+    let mut bed = Bed::new(&legacy, limits(1, 1));
+    bed.reads(&[(0, 1), (100, 1)]);
+    bed.submit(piece(2, Op::Write, 200, 1));
+    assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 1));
+    bed.drain();
+}
+
+#[test]
+fn a_requeued_request_goes_first_and_is_done_once() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 2));
+    bed.reads(&[(0, 8), (100, 8)]);
+    let first = bed.dispatch().unwrap();
+    bed.queue.requeue(Time::ZERO, first.tag);
+    bed.submit(piece(2, Op::Read, 8, 8));
+    assert_eq!(bed.queue.counters().inserted, 3, "nothing joins what the device has seen");
+    assert_eq!(bed.drain(), [(0, 8, vec![0]), (100, 8, vec![1]), (8, 8, vec![2])]);
+    let Counters { dispatched, requeued, completed, .. } = *bed.queue.counters();
+    assert_eq!((dispatched, requeued, completed), (4, 1, 3));
+}
+
+/// `none` with a limit, an exception, or a search of its own.
+#[derive(Debug)]
+struct Special {
+    inner: Box<dyn Elevator>,
+    found: Option<(u32, Merge)>,
+}
+
+impl Elevator for Special {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        self.inner.insert(now, request, at);
+    }
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        self.inner.dispatch(now, disk)
+    }
+    fn complete(&mut self, now: Time, done: &Finished) {
+        self.inner.complete(now, done);
+    }
+    fn len(&self) -> usize {
+        self.inner.len()
+    }
+    fn depth_limit(&self, op: Op, _sync: bool) -> Option<u32> {
+        (op == Op::Write).then_some(1)
+    }
+    fn may_exceed(&self, process: u32) -> bool {
+        process == 7
+    }
+    fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
+        Search::Own(self.found)
+    }
+    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.inner.merged(now, before, after);
+    }
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        self.inner.coalesced(now, survivor, gone);
+    }
+    fn get(&self, tunable: &str) -> u64 {
+        self.inner.get(tunable)
+    }
+    fn set(&mut self, tunable: &str, value: u64) {
+        // The laws of real rows have no tunable here: tests say what the search shall find.
+        self.found = (tunable == "found").then_some((value as u32, Merge::Back));
+    }
+}
+
+const SPECIAL: ElevatorKind = ElevatorKind {
+    name: "special",
+    evidence: Evidence::Proposed,
+    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None }),
+    ..none::ROW
+};
+
+#[test]
+fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_pool() {
+    let mut bed = Bed::new(&SPECIAL, limits(2, 1));
+    bed.submit(piece(0, Op::Write, 0, 1));
+    bed.submit(piece(1, Op::Write, 100, 1));
+    bed.submit(piece(2, Op::Read, 200, 1));
+    assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 1));
+    for cookie in 3..5 {
+        bed.submit(Piece { process: 7, ..piece(cookie, Op::Read, cookie * 100, 1) });
+    }
+    assert_eq!((bed.queue.held(), bed.queue.waiting()), (3, 2), "half of two more, then it waits as well");
+    assert!(matches!(bed.seen[3], Entry::Inserted(request) if request.tag == 2));
+    // While the excess lasts the pool counts as full.
+    let first = bed.dispatch().unwrap();
+    bed.complete(first.tag);
+    assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 2));
+    assert_eq!(bed.drain().len(), 4);
+}
+
+#[test]
+fn an_elevator_that_searches_itself_decides_alone() {
+    let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+    bed.reads(&[(0, 8), (8, 8)]);
+    assert_eq!(bed.queue.counters().inserted, 2, "it found nothing");
+    bed.queue.elevator_mut().set("found", 1);
+    bed.submit(piece(2, Op::Read, 16, 8));
+    assert_eq!(bed.drain(), [(0, 8, vec![0]), (8, 16, vec![1, 2])]);
+}
+
+#[test]
+#[should_panic(expected = "finds what fits")]
+fn an_elevator_that_finds_what_does_not_touch_is_stopped() {
+    let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+    bed.reads(&[(0, 8)]);
+    bed.queue.elevator_mut().set("found", 0);
+    bed.submit(piece(1, Op::Read, 9, 8));
+}
+
+#[test]
+#[should_panic(expected = "the device has a request with this tag")]
+fn a_tag_that_is_not_in_flight_cannot_complete() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 1));
+    bed.reads(&[(0, 8)]);
+    bed.complete(0);
+}
+
+#[test]
+#[should_panic(expected = "time runs forward")]
+fn time_does_not_run_backwards() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 1));
+    bed.queue.on_timer(Time::from_ns(5));
+    bed.reads(&[(0, 8)]);
+}
+
+#[test]
+fn in_the_steady_state_slots_and_parts_are_used_again() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 1));
+    for round in 0..1000 {
+        bed.reads(&[(round * 1000, 8), (round * 1000 + 8, 8), (round * 1000 + 500, 100)]);
+        assert_eq!(bed.drain().len(), 3);
+    }
+    assert_eq!(bed.queue.slots.len(), 6);
+    assert_eq!(bed.queue.counters().done, 3000);
+}

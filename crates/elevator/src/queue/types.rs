@@ -1,0 +1,93 @@
+//! What goes into a queue and what is known of it: pieces, bounds, counters.
+
+use crate::kind::{ElevatorKind, Origin};
+use crate::request::{BlockRequest, Priority};
+use crate::vocabulary::Op;
+
+/// A piece of I/O that is handed to the block layer (the kernel's bio).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The caller's name for it; comes back when it is done.
+    pub cookie: u64,
+    /// The process (I/O context) that asks; dense, from 0.
+    pub process: u32,
+    /// Direction.
+    pub op: Op,
+    /// First sector, absolute.
+    pub sector: u64,
+    /// Length in sectors, never 0; may exceed what one request can hold.
+    pub nr_sectors: u32,
+    /// Whether somebody waits for it.
+    pub sync: bool,
+    /// Metadata of a file system.
+    pub meta: bool,
+    /// The process's I/O priority.
+    pub priority: Priority,
+    /// When its result is worthless; None: never.
+    pub deadline: Option<crate::Time>,
+}
+
+/// The bounds of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests that can exist at once: per direction for legacy Linux, in all for blk-mq. The rest waits outside.
+    pub nr_requests: u32,
+    /// Requests that the device takes at once.
+    pub queue_depth: u32,
+    /// Sectors of the largest request; larger pieces are split, merges stop there.
+    pub max_sectors: u32,
+    /// Whether pieces are merged at all.
+    pub merge: bool,
+}
+
+impl Limits {
+    /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128 requests in each direction;
+    /// blk-mq twice the depth, at most 256, with a scheduler, and the depth without. 512 KiB a request.
+    pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
+        let nr_requests = match kind.origin {
+            Origin::LegacyLinux => 128,
+            Origin::BlkMq if kind.name == "none" => queue_depth,
+            Origin::BlkMq | Origin::Literature => 2 * queue_depth.min(128),
+        };
+        Limits { nr_requests, queue_depth, max_sectors: 1024, merge: true }
+    }
+}
+
+/// What a queue has counted since it was made. At any time
+/// inserted + requeued = dispatched + coalesced + held, and dispatched = completed + requeued + in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Pieces handed over.
+    pub submitted: u64,
+    /// Parts that pieces were split into beyond the first.
+    pub splits: u64,
+    /// Requests inserted into the elevator.
+    pub inserted: u64,
+    /// Pieces (or parts) that joined a request at its end.
+    pub back_merges: u64,
+    /// Pieces (or parts) that joined a request at its start.
+    pub front_merges: u64,
+    /// Requests that were taken into a neighbour.
+    pub coalesced: u64,
+    /// Requests that the elevator gave to the device.
+    pub dispatched: u64,
+    /// Requests that the device gave back unserved and that went to the elevator again.
+    pub requeued: u64,
+    /// Requests that the device has finished.
+    pub completed: u64,
+    /// Pieces of which every part is done.
+    pub done: u64,
+    /// Pieces of which a part had to wait for a free request.
+    pub waited: u64,
+}
+
+/// What became of a piece when it was handed over; for traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// It became a request of its own.
+    Inserted(BlockRequest),
+    /// It joined this request, shown as it is now.
+    Merged(BlockRequest),
+    /// All requests are in use; it waits.
+    Waiting,
+}

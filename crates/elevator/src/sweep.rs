@@ -1,0 +1,173 @@
+//! Requests along the arm's way, and the two ways to sweep over them: up and down, or one way only.
+//!
+//! Problem: find the nearest request ahead of the arm, at any queue length, with the textbook's tie-break. Approach: one tree
+//! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
+//! textbooks; that requests at one position go in order of arrival is our proposal.
+
+use std::collections::BTreeMap;
+
+use crate::kind::{Evidence, Tunable};
+use crate::textbook::{Held, Rule, View};
+
+/// Where the arm is going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Direction {
+    /// To higher cylinders.
+    #[default]
+    Up,
+    /// To lower cylinders.
+    Down,
+}
+
+impl Direction {
+    pub(crate) fn reversed(self) -> Direction {
+        match self {
+            Direction::Up => Direction::Down,
+            Direction::Down => Direction::Up,
+        }
+    }
+
+    pub(crate) fn of_switch(value: u64) -> Direction {
+        if value == 0 { Direction::Up } else { Direction::Down }
+    }
+
+    pub(crate) fn switch(self) -> u64 {
+        u64::from(self == Direction::Down)
+    }
+}
+
+/// The tunable of schedulers that turn.
+pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
+    name: "direction",
+    unit: "switch",
+    min: 0,
+    max: 1,
+    evidence: Evidence::Proposed,
+    help: "where the arm goes from now on, until it turns by itself: 0 up, 1 down",
+};
+
+/// The tunable of schedulers that sweep one way.
+pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
+    help: "the way of every sweep: 0 up, from the lowest request; 1 down, from the highest",
+    ..FIRST_DIRECTION
+};
+
+/// Tags by position, then order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    tree: BTreeMap<(u64, u64), u32>,
+}
+
+/// A request's position and tag.
+pub(crate) type Place = (u64, u32);
+
+impl Places {
+    pub(crate) fn insert(&mut self, held: &Held) {
+        let before = self.tree.insert((held.position, held.rank), held.request.tag);
+        assert!(before.is_none(), "of two requests one arrived first: {held:?}");
+    }
+
+    pub(crate) fn remove(&mut self, held: &Held) {
+        let tag = self.tree.remove(&(held.position, held.rank));
+        assert_eq!(tag, Some(held.request.tag), "the request is where it was put");
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tree.is_empty()
+    }
+
+    /// The nearest at `from` or beyond it in this direction; the oldest of those at one position.
+    pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Place> {
+        match direction {
+            Direction::Up => self.tree.range((from, 0)..).next().map(|((position, _), tag)| (*position, *tag)),
+            Direction::Down => {
+                // The last key of the range is the youngest there; the oldest is the first key of the same position.
+                let ((position, _), _) = self.tree.range(..=(from, u64::MAX)).next_back()?;
+                self.ahead(*position, Direction::Up)
+            }
+        }
+    }
+
+    /// The nearest strictly behind `from`, seen in this direction.
+    pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Place> {
+        match direction {
+            Direction::Up => self.ahead(from.checked_sub(1)?, Direction::Down),
+            Direction::Down => self.ahead(from.checked_add(1)?, Direction::Up),
+        }
+    }
+
+    /// The first that a sweep from the very edge would meet.
+    pub(crate) fn first_of_sweep(&self, direction: Direction) -> Option<Place> {
+        match direction {
+            Direction::Up => self.ahead(0, direction),
+            Direction::Down => self.ahead(u64::MAX, direction),
+        }
+    }
+}
+
+/// Up and down: on in the direction while something lies ahead, else it turns.
+#[derive(Debug, Default)]
+pub(crate) struct TwoWay {
+    pub(crate) places: Places,
+    direction: Direction,
+    /// What the tunable was set to; the arm has turned since.
+    first: Direction,
+}
+
+impl Rule for TwoWay {
+    fn insert(&mut self, held: &Held) {
+        self.places.insert(held);
+    }
+
+    fn remove(&mut self, held: &Held) {
+        self.places.remove(held);
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> u32 {
+        let (_, tag) = self.places.ahead(view.arm.start, self.direction).unwrap_or_else(|| {
+            self.direction = self.direction.reversed();
+            self.places.ahead(view.arm.start, self.direction).expect("what is not ahead is behind")
+        });
+        tag
+    }
+
+    fn get(&self, _tunable: &str) -> u64 {
+        self.first.switch()
+    }
+
+    fn set(&mut self, _tunable: &str, value: u64) {
+        self.first = Direction::of_switch(value);
+        self.direction = self.first;
+    }
+}
+
+/// One way: on while something lies ahead, else from the other end again.
+#[derive(Debug, Default)]
+pub(crate) struct OneWay {
+    places: Places,
+    direction: Direction,
+}
+
+impl Rule for OneWay {
+    fn insert(&mut self, held: &Held) {
+        self.places.insert(held);
+    }
+
+    fn remove(&mut self, held: &Held) {
+        self.places.remove(held);
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> u32 {
+        let ahead = self.places.ahead(view.arm.start, self.direction);
+        let (_, tag) = ahead.or_else(|| self.places.first_of_sweep(self.direction)).expect("something is held");
+        tag
+    }
+
+    fn get(&self, _tunable: &str) -> u64 {
+        self.direction.switch()
+    }
+
+    fn set(&mut self, _tunable: &str, value: u64) {
+        self.direction = Direction::of_switch(value);
+    }
+}

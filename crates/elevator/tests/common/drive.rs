@@ -1,0 +1,366 @@
+//! Drives an elevator through virtual time, in its queue or bare, and writes down what happens. It does not judge, but it
+//! stops when nothing sensible can follow.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use elevator::{
+    Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished, InsertAt, Op, Piece,
+    Queue, Time,
+};
+
+use super::input::{Input, Setting, Step};
+
+/// An elevator with its defaults that idles longer than this will never end.
+const ENDLESS_NS: u64 = 2_000_000_000;
+/// So many timers without a dispatch will go on for ever.
+const ENDLESS_TIMERS: u32 = 20_000;
+
+/// Nothing was given although requests are held and the device has room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    pub at: Time,
+    pub held: usize,
+    pub in_flight: usize,
+    pub timer: Option<Time>,
+}
+
+/// Why a drive ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Requests are held, nothing is in flight, nothing will come, there is no timer.
+    Stuck(String),
+    /// It idles with a timer, again and again.
+    Endless(String),
+    /// A request was dispatched that is not held, or not as it was inserted.
+    Wrong(String),
+    /// The queue or the elevator panicked.
+    Panic(String),
+}
+
+/// What happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Log {
+    pub inserted: Vec<(Time, BlockRequest)>,
+    pub dispatched: Vec<(Time, BlockRequest)>,
+    pub completed: Vec<(Time, BlockRequest)>,
+    pub done: Vec<u64>,
+    pub merged: u64,
+    pub refusals: Vec<Refusal>,
+    /// Moments at which the second of two requests for a dispatch was answered otherwise.
+    pub asked_again: Vec<Time>,
+    /// (time, len of the elevator, what it should be)
+    pub lengths: Vec<(Time, usize, usize)>,
+    pub anticipations: Vec<Anticipation>,
+    pub counters: Counters,
+    /// Held when everything was over.
+    pub left: usize,
+    pub trouble: Option<Trouble>,
+}
+
+/// An arm that stays where the last request ended.
+#[derive(Debug, Default)]
+pub struct Arm(Cell<u64>);
+
+impl Arm {
+    pub fn moved(&self, request: &BlockRequest) {
+        self.0.set(request.end());
+    }
+}
+
+impl Disk for Arm {
+    fn positioning_ns(&self, _now: Time, request: &BlockRequest) -> u64 {
+        self.0.get().abs_diff(request.sector) * 10
+    }
+}
+
+/// Drives the elevator in its queue. `requeue`: every so many dispatched requests are given back once.
+pub fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
+    let mut log = Log::default();
+    let mut queue = Queue::new(kind, &input.build(), input.limits());
+    input.set(kind, queue.elevator_mut());
+    drive(&mut InQueue { queue, requeue, cookies: 0 }, input, &mut log);
+    log
+}
+
+/// Drives the bare elevator, without merges. Arrivals wait while `nr_requests` are there.
+pub fn directly(kind: &ElevatorKind, input: &Input) -> Log {
+    let mut log = Log::default();
+    drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
+    log
+}
+
+/// What is driven.
+trait Driven {
+    fn step(&mut self, now: Time, step: &Step, log: &mut Log);
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble>;
+    /// Whether it was given back instead.
+    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool;
+    fn may_step(&self) -> bool;
+    fn elevator(&mut self) -> &mut dyn Elevator;
+    fn len_expected(&self) -> usize;
+    fn counters(&self) -> Counters;
+    fn waiting(&self) -> usize;
+}
+
+fn drive(driven: &mut dyn Driven, input: &Input, log: &mut Log) {
+    let ended = super::caught(|| run(driven, input, log));
+    let trouble = match ended {
+        Ok(Ok(())) => None,
+        Ok(Err(trouble)) => Some(trouble),
+        Err(panic) => Some(Trouble::Panic(panic)),
+    };
+    log.trouble = trouble;
+    log.counters = driven.counters();
+}
+
+struct InFlight {
+    due: Time,
+    issued: Time,
+    nr: usize,
+    request: BlockRequest,
+}
+
+fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trouble> {
+    let arm = Arm::default();
+    let defaults = input.settings.iter().all(|setting| *setting == Setting::Default);
+    let (mut now, mut next, mut timers, mut quiet_since) = (Time::ZERO, 0, 0u32, Time::ZERO);
+    let mut arrival = input.steps.first().map(|step| Time::from_ns(step.gap_ns));
+    let mut in_flight: Vec<InFlight> = Vec::new();
+    loop {
+        while in_flight.len() < input.queue_depth as usize {
+            let mut given = driven.dispatch(now, &arm)?;
+            log.lengths.push((now, driven.elevator().len(), driven.len_expected()));
+            if given.is_none() && driven.elevator().len() > 0 {
+                let timer = driven.elevator().next_timer();
+                log.refusals.push(Refusal { at: now, held: driven.len_expected(), in_flight: in_flight.len(), timer });
+                given = driven.dispatch(now, &arm)?;
+                log.asked_again.extend(given.map(|_| now));
+            }
+            let Some(request) = given else { break };
+            arm.moved(&request);
+            let nr = log.dispatched.len();
+            log.dispatched.push((now, request));
+            in_flight.push(InFlight { due: now + input.service(nr), issued: now, nr, request });
+            (timers, quiet_since) = (0, now);
+        }
+        log.anticipations.extend(driven.elevator().anticipation());
+        let step_at = arrival.filter(|_| driven.may_step()).map(|at| at.max(now));
+        let done_at = in_flight.iter().map(|one| one.due).min();
+        let held = driven.elevator().len();
+        if step_at.is_none() && done_at.is_none() && held == 0 {
+            log.left = driven.len_expected() + driven.waiting();
+            return Ok(());
+        }
+        let timer_at = driven.elevator().next_timer().map(|at| at.max(now));
+        let Some(at) = [step_at, done_at, timer_at].into_iter().flatten().min() else {
+            return Err(Trouble::Stuck(format!(
+                "at {now:?} {held} are held, nothing is in flight, and there is no timer"
+            )));
+        };
+        now = at;
+        if done_at == Some(at) {
+            // The last issued of those that are due: devices finish in any order.
+            let which = in_flight.iter().rposition(|one| one.due == at).expect("one is due");
+            let InFlight { issued, nr, request, .. } = in_flight.swap_remove(which);
+            if !driven.complete(now, &request, issued, nr, log) {
+                log.completed.push((now, request));
+            }
+            (timers, quiet_since) = (0, now);
+        } else if step_at == Some(at) {
+            driven.step(now, &input.steps[next], log);
+            next += 1;
+            arrival = input.steps.get(next).map(|step| now + step.gap_ns);
+            (timers, quiet_since) = (0, now);
+        } else {
+            driven.elevator().on_timer(now);
+            timers += 1;
+            if held > 0 && in_flight.is_empty() && defaults && now - quiet_since > ENDLESS_NS || timers > ENDLESS_TIMERS
+            {
+                return Err(Trouble::Endless(format!(
+                    "since {quiet_since:?} it idles, {timers} timers long, and holds {held}"
+                )));
+            }
+        }
+    }
+}
+
+struct InQueue {
+    queue: Queue,
+    requeue: Option<usize>,
+    cookies: u64,
+}
+
+impl Driven for InQueue {
+    fn step(&mut self, now: Time, step: &Step, log: &mut Log) {
+        if step.exit {
+            return self.queue.exited(now, step.process);
+        }
+        let piece = Piece {
+            cookie: self.cookies,
+            process: step.process,
+            op: step.op,
+            sector: step.sector,
+            nr_sectors: step.nr_sectors,
+            sync: step.sync,
+            meta: step.meta,
+            priority: step.priority,
+            deadline: None,
+        };
+        self.cookies += 1;
+        self.queue.submit(now, piece, &mut |entry| saw(now, entry, log));
+    }
+
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble> {
+        Ok(self.queue.dispatch(now, arm))
+    }
+
+    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool {
+        if self.requeue.is_some_and(|every| nr % every == every - 1) {
+            self.queue.requeue(now, request.tag);
+            return true;
+        }
+        let mut done = Vec::new();
+        let finished = self.queue.complete(now, request.tag, &mut done, &mut |entry| saw(now, entry, log));
+        assert_eq!(finished, Finished { request: *request, issued }, "what is finished is what was dispatched");
+        log.done.extend(done);
+        false
+    }
+
+    fn may_step(&self) -> bool {
+        true
+    }
+
+    fn elevator(&mut self) -> &mut dyn Elevator {
+        self.queue.elevator_mut()
+    }
+
+    fn len_expected(&self) -> usize {
+        let Counters { inserted, requeued, dispatched, coalesced, .. } = *self.queue.counters();
+        (inserted + requeued).saturating_sub(dispatched + coalesced) as usize
+    }
+
+    fn counters(&self) -> Counters {
+        *self.queue.counters()
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+}
+
+fn saw(now: Time, entry: Entry, log: &mut Log) {
+    match entry {
+        Entry::Inserted(request) => log.inserted.push((now, request)),
+        Entry::Merged(_) => log.merged += 1,
+        Entry::Waiting => {}
+    }
+}
+
+/// An elevator without a queue: the driver keeps the tags.
+pub struct Bare {
+    pub elevator: Box<dyn Elevator>,
+    held: BTreeMap<u32, BlockRequest>,
+    free: Vec<u32>,
+    counters: Counters,
+}
+
+impl Bare {
+    pub fn new(kind: &ElevatorKind, build: &Build, input: &Input) -> Bare {
+        let mut elevator = (kind.build)(build);
+        input.set(kind, elevator.as_mut());
+        let free = (0..build.nr_tags).rev().collect();
+        Bare { elevator, held: BTreeMap::new(), free, counters: Counters::default() }
+    }
+
+    pub fn insert(&mut self, now: Time, step: &Step) -> BlockRequest {
+        let request = BlockRequest {
+            tag: self.free.pop().expect("the driver looked for a tag"),
+            seq: self.counters.inserted,
+            process: step.process,
+            op: step.op,
+            sector: step.sector,
+            nr_sectors: step.nr_sectors,
+            sync: step.sync,
+            meta: step.meta,
+            priority: step.priority,
+            allocated: now,
+            deadline: None,
+        };
+        self.counters.inserted += 1;
+        self.held.insert(request.tag, request);
+        self.elevator.insert(now, request, InsertAt::Sorted);
+        request
+    }
+
+    pub fn take(&mut self, now: Time, disk: &dyn Disk) -> Result<Option<BlockRequest>, Trouble> {
+        let Some(request) = self.elevator.dispatch(now, disk) else { return Ok(None) };
+        let known = self.held.remove(&request.tag);
+        if known != Some(request) {
+            return Err(Trouble::Wrong(format!("{request:?} is dispatched; held is {known:?}")));
+        }
+        self.counters.dispatched += 1;
+        Ok(Some(request))
+    }
+
+    pub fn finish(&mut self, now: Time, request: BlockRequest, issued: Time) {
+        self.elevator.complete(now, &Finished { request, issued });
+        self.counters.completed += 1;
+        self.free.push(request.tag);
+    }
+
+    pub fn held(&self) -> &BTreeMap<u32, BlockRequest> {
+        &self.held
+    }
+}
+
+impl Driven for Bare {
+    fn step(&mut self, now: Time, step: &Step, log: &mut Log) {
+        if step.exit {
+            return self.elevator.exited(now, step.process);
+        }
+        log.inserted.push((now, self.insert(now, step)));
+    }
+
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble> {
+        self.take(now, arm)
+    }
+
+    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, _nr: usize, _log: &mut Log) -> bool {
+        self.finish(now, *request, issued);
+        false
+    }
+
+    fn may_step(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    fn elevator(&mut self) -> &mut dyn Elevator {
+        self.elevator.as_mut()
+    }
+
+    fn len_expected(&self) -> usize {
+        self.held.len()
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn waiting(&self) -> usize {
+        0
+    }
+}
+
+/// The pieces of an input with the cookies that the queue's driver gives them.
+pub fn pieces(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
+    (0..).zip(input.steps.iter().filter(|step| !step.exit))
+}
+
+/// Sectors by direction.
+pub fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
+    of.fold([0, 0], |mut sums, (op, nr)| {
+        sums[usize::from(op == Op::Write)] += u64::from(nr);
+        sums
+    })
+}

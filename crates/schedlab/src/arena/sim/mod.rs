@@ -1,0 +1,303 @@
+//! The sim arena: the laboratory's own schedulers on a modelled device, in virtual time.
+//!
+//! Nothing of the machine is read or changed. A trial is a function of (arm, workload, device, seed), so trials that will be
+//! wanted soon are simulated on all processors beforehand and handed out in the conductor's order: the record is the same,
+//! byte for byte, with one processor or with sixty. All arms of a block get the same seed, which makes blocks of independent seeds.
+
+mod figures;
+mod setting;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::record::{Environment, Observation, VoidReason};
+use sim::{DeviceModel, SimError, Trial};
+
+pub(crate) use setting::{ATTRIBUTES, Setting};
+
+use super::host::workload_of;
+use super::{Arena, TrialOrder, Upcoming};
+use crate::failure::usage;
+use crate::signals::Stop;
+use crate::trace_file::{Format, TraceFile};
+
+/// What a plan's `device` means in the simulator.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    /// As in the plan.
+    word: String,
+    /// The text of the file, where it names one, and the changes after it.
+    own: Option<(String, Vec<(String, String)>)>,
+}
+
+impl Model {
+    /// Reads the file that the word names, if it names one; whether the device can be made is tried at once.
+    pub(crate) fn read(word: &str) -> Result<Model> {
+        let (name, changes) = word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
+        let own = if name.ends_with(".toml") || name.contains('/') {
+            let text = std::fs::read_to_string(name)
+                .map_err(|e| usage(format!("cannot read the description of a device, {name}: {e}")))?;
+            let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
+                let (key, value) = change.split_once('=').ok_or_else(|| {
+                    usage(format!(
+                        "--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"
+                    ))
+                })?;
+                Ok((key.to_owned(), value.to_owned()))
+            });
+            Some((text, changes.collect::<Result<Vec<_>>>()?))
+        } else {
+            None
+        };
+        let model = Model { word: word.to_owned(), own };
+        model.make(0)?;
+        Ok(model)
+    }
+
+    /// A new device.
+    pub(crate) fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
+        match &self.own {
+            None => sim::device::device(&self.word, seed).map_err(|e| usage(e.to_string())),
+            Some((text, changes)) => {
+                let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+                sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{}: {e}", self.word)))
+            }
+        }
+    }
+
+    /// How long a trial on such a device should be, in milliseconds of virtual time.
+    pub(crate) fn trial_ms(&self) -> Result<u64> {
+        Ok(if self.make(0)?.geometry().cylinders > 0 { 60_000 } else { 1_000 })
+    }
+}
+
+/// What tells one simulated trial from another within an experiment.
+type Key = (String, String, u64);
+
+/// The simulator.
+#[derive(Debug)]
+pub(crate) struct SimArena<'a> {
+    model: Model,
+    settings: BTreeMap<String, Setting>,
+    /// The arm that was applied last.
+    arm: String,
+    /// Trials that were simulated and not asked for yet.
+    ready: BTreeMap<Key, Observation>,
+    elapsed: Duration,
+    stop: &'a Stop,
+    flag: Arc<AtomicBool>,
+    traces: Option<TraceFile>,
+    /// Workload and arm of trials that were traced.
+    traced: Vec<(String, String)>,
+}
+
+/// One trial to simulate.
+#[derive(Debug)]
+struct Wanted<'w> {
+    key: Key,
+    setting: Setting,
+    workload: &'w WorkloadSpec,
+    duration: Duration,
+    warmup: Duration,
+    /// Where its events go.
+    trace: Option<std::path::PathBuf>,
+}
+
+impl<'a> SimArena<'a> {
+    /// Checks that the plan can be simulated.
+    pub(crate) fn open(plan: &Plan, stop: &'a Stop) -> Result<SimArena<'a>> {
+        let model = Model::read(&plan.device)?;
+        let mut settings = BTreeMap::new();
+        for arm in &plan.arms {
+            settings.insert(arm.name.clone(), Setting::of(arm)?);
+        }
+        let device = model.make(0)?;
+        for spec in &plan.workloads {
+            let (kind, params) = workload_of(spec)?;
+            let bytes = device.sectors() * elevator::SECTOR_BYTES;
+            kind.extents(&params, bytes, 512)
+                .map_err(|e| usage(format!("workload {} on {}: {e}", spec.name, plan.device)))?;
+        }
+        Ok(SimArena {
+            model,
+            settings,
+            arm: String::new(),
+            ready: BTreeMap::new(),
+            elapsed: Duration::ZERO,
+            stop,
+            flag: stop.flag(),
+            traces: None,
+            traced: Vec::new(),
+        })
+    }
+
+    /// From now on the first trial of each workload and arm is traced into `dir`.
+    pub(crate) fn trace(&mut self, format: Format, dir: &Path) -> Result<()> {
+        self.traces = Some(TraceFile::new(format, dir)?);
+        Ok(())
+    }
+
+    /// Where the events of this trial are to be written: the first one of each workload and arm is.
+    fn trace_of(&mut self, workload: &str, arm: &str) -> Option<std::path::PathBuf> {
+        let traces = self.traces.as_ref()?;
+        let named = (workload.to_owned(), arm.to_owned());
+        if self.traced.contains(&named) {
+            return None;
+        }
+        let path = traces.path(workload, arm);
+        self.traced.push(named);
+        Some(path)
+    }
+
+    /// Simulates all of them, on all processors.
+    fn simulate(&mut self, wanted: &[Wanted<'_>]) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(Key, Result<Observation>)>> = Mutex::new(Vec::new());
+        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(wanted.len());
+        let this = &*self;
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while let Some(one) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let observation = this.one(one);
+                        found.lock().unwrap_or_else(PoisonError::into_inner).push((one.key.clone(), observation));
+                    }
+                });
+            }
+        });
+        for (key, observation) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.ready.insert(key, observation?);
+        }
+        Ok(())
+    }
+
+    fn one(&self, wanted: &Wanted<'_>) -> Result<Observation> {
+        let (kind, params) = workload_of(wanted.workload)?;
+        let seed = wanted.key.2;
+        let setting = &wanted.setting;
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        let trial = Trial {
+            elevator: setting.kind,
+            tunables: setting.tunables.clone(),
+            hz: setting.hz,
+            nr_requests: setting.nr_requests,
+            queue_depth: setting.queue_depth,
+            device: self.model.make(seed)?,
+            workload: kind,
+            params,
+            seed,
+            warmup_ns: ns(wanted.warmup),
+            duration_ns: ns(wanted.duration),
+            turnaround_ns: setting.turnaround_ns,
+        };
+        let stop = || self.flag.load(Ordering::Relaxed);
+        let outcome = match &wanted.trace {
+            None => sim::run(trial, &mut sim::Unobserved, &stop),
+            Some(path) => {
+                let traces = self.traces.as_ref().expect("a trace is only wanted where there is a place for it");
+                let mut writer = traces.writer(path)?;
+                let outcome = sim::run(trial, &mut writer, &stop);
+                writer.finish()?;
+                outcome
+            }
+        };
+        match outcome {
+            Ok(outcome) => Ok(figures::observation(&outcome)),
+            Err(SimError::Interrupted) => {
+                let by = self.stop.signal().unwrap_or("a signal").to_owned();
+                Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() })
+            }
+            Err(error) => Err(usage(format!("workload {} on {}: {error}", wanted.workload.name, self.model.word))),
+        }
+    }
+}
+
+impl Arena for SimArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = Environment::new();
+        let mut put = |section: &str, name: &str, value: String| {
+            facts.entry(section.to_owned()).or_default().insert(name.to_owned(), value);
+        };
+        put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
+        put("kernel", "release", format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION")));
+        let device = self.model.make(0)?;
+        put("device", "identity", self.model.word.clone());
+        put("device", "size_bytes", (device.sectors() * elevator::SECTOR_BYTES).to_string());
+        put("device", "queue_depth", device.queue_depth().to_string());
+        if let Some((text, _)) = &self.model.own {
+            put("device", "description", text.clone());
+        }
+        for (arm, setting) in &self.settings {
+            put("arms", arm, setting.describe(device.as_ref()));
+        }
+        Ok(facts)
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        self.arm.clone_from(&arm.name);
+        Ok(Vec::new())
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        let key = (self.arm.clone(), order.workload.name.clone(), order.seed);
+        if !self.ready.contains_key(&key) {
+            let wanted = Wanted {
+                key: key.clone(),
+                setting: self.settings[&self.arm].clone(),
+                workload: order.workload,
+                duration: order.duration,
+                warmup: order.warmup,
+                trace: self.trace_of(&order.workload.name, &self.arm.clone()),
+            };
+            self.simulate(&[wanted])?;
+        }
+        let observation = self.ready.remove(&key).expect("it was just simulated");
+        self.elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
+        Ok(observation)
+    }
+
+    fn one_seed_a_block(&self) -> bool {
+        true
+    }
+
+    fn preconditions(&self) -> bool {
+        false
+    }
+
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+        // Two trials for each processor, so that a long one does not leave the others idle; no more, since an arm may be decided.
+        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let blocks = (2 * workers).div_ceil(upcoming.arms.len().max(1)).max(1);
+        let mut wanted = Vec::new();
+        for seed in upcoming.seeds.iter().take(blocks) {
+            for arm in &upcoming.arms {
+                let key = (arm.name.clone(), upcoming.workload.name.clone(), *seed);
+                if !self.ready.contains_key(&key) {
+                    let trace = self.trace_of(&upcoming.workload.name, &arm.name);
+                    let setting = self.settings[&arm.name].clone();
+                    let (workload, duration, warmup) = (upcoming.workload, upcoming.duration, upcoming.warmup);
+                    wanted.push(Wanted { key, setting, workload, duration, warmup, trace });
+                }
+            }
+        }
+        // What is ready for the next block is ready: nothing is simulated beyond it until that is used up.
+        let first = upcoming.seeds.first().copied();
+        if wanted.iter().any(|one| Some(one.key.2) == first) { self.simulate(&wanted) } else { Ok(()) }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}

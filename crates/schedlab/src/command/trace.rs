@@ -1,0 +1,169 @@
+//! `schedlab trace`: a trace of a simulated trial read back, with the figures that follow from its events alone.
+//!
+//! The simulator counts while it runs; these figures are computed from the events, so that one can be held against the other.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use anyhow::Result;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use elevator::{Op, SECTOR_BYTES, Time};
+use serde_json::json;
+use sim::{Event, EventKind};
+use workload::OpTotals;
+
+use crate::cli::TraceArgs;
+use crate::failure::REACHED;
+use crate::{out, trace_file};
+
+/// Prints what a trace says, or converts it.
+pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
+    if let Some(to) = &args.to {
+        trace_file::convert(&args.file, to)?;
+    }
+    let mut seen = Seen::default();
+    trace_file::read(&args.file, &mut |event| seen.event(event))?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&seen.to_json())?)?
+    } else {
+        seen.print()?
+    }
+    Ok(REACHED)
+}
+
+/// What the events add up to.
+#[derive(Debug, Default)]
+struct Seen {
+    counts: BTreeMap<EventKind, u64>,
+    first: Option<Time>,
+    last: Time,
+    /// Pieces handed over and not done: by process, direction and first sector, in order.
+    open: BTreeMap<(Option<u32>, Option<Op>, u64), VecDeque<Time>>,
+    /// Requests that the device has, by tag.
+    inside: BTreeMap<Option<u32>, Time>,
+    busy_since: Option<Time>,
+    busy_ns: u64,
+    reads: OpTotals,
+    writes: OpTotals,
+    /// From the device's getting a request to its finishing it.
+    service: OpTotals,
+}
+
+impl Seen {
+    fn event(&mut self, event: &Event) {
+        *self.counts.entry(event.kind).or_default() += 1;
+        self.first.get_or_insert(event.at);
+        self.last = event.at;
+        let piece = (event.process, event.op, event.sector);
+        let bytes = u64::from(event.nr_sectors) * SECTOR_BYTES;
+        match event.kind {
+            EventKind::Submit => self.open.entry(piece).or_default().push_back(event.at),
+            EventKind::Done => {
+                let waiting = self.open.get_mut(&piece).and_then(VecDeque::pop_front);
+                if let Some(submitted) = waiting {
+                    let totals = if event.op == Some(Op::Write) { &mut self.writes } else { &mut self.reads };
+                    totals.record(bytes, event.at - submitted);
+                }
+                if self.open.get(&piece).is_some_and(VecDeque::is_empty) {
+                    self.open.remove(&piece);
+                }
+            }
+            EventKind::Issue | EventKind::Flush => {
+                if self.inside.is_empty() {
+                    self.busy_since = Some(event.at);
+                }
+                self.inside.insert(event.tag, event.at);
+            }
+            EventKind::Complete | EventKind::Flushed => {
+                if let Some(issued) = self.inside.remove(&event.tag)
+                    && event.kind == EventKind::Complete
+                {
+                    self.service.record(bytes, event.at - issued);
+                }
+                if self.inside.is_empty() {
+                    self.busy_ns += self.busy_since.take().map_or(0, |since| event.at - since);
+                }
+            }
+            EventKind::Merge | EventKind::Insert | EventKind::Wait | EventKind::Timer | EventKind::Exit => {}
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.first.map_or(0.0, |first| (self.last - first) as f64 / 1e9)
+    }
+
+    /// Name, value and unit of every figure that there is.
+    fn figures(&self) -> Vec<(String, f64, &'static str)> {
+        let seconds = self.seconds();
+        let mut figures = vec![("time".to_owned(), seconds, "s")];
+        for (name, totals) in [("read", &self.reads), ("write", &self.writes), ("device", &self.service)] {
+            if totals.count == 0 {
+                continue;
+            }
+            let mut put = |what: &str, value: f64, unit| figures.push((format!("{name} {what}"), value, unit));
+            put("requests", totals.count as f64, "");
+            put("rate", totals.count as f64 / seconds, "IO/s");
+            put("throughput", totals.bytes as f64 / seconds / 1e6, "MB/s");
+            put("time mean", totals.mean_ns().unwrap_or(0.0) / 1e3, "µs");
+            put("time p99", totals.latency.value_at_quantile(0.99) as f64 / 1e3, "µs");
+            put("time longest", totals.latency.max() as f64 / 1e3, "µs");
+        }
+        if seconds > 0.0 {
+            figures.push(("device busy".to_owned(), 100.0 * self.busy_ns as f64 / 1e9 / seconds, "%"));
+        }
+        figures
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let events: serde_json::Map<String, serde_json::Value> =
+            self.counts.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count))).collect();
+        let figures: Vec<_> = self
+            .figures()
+            .into_iter()
+            .map(|(name, value, unit)| json!({"name": name, "value": value, "unit": unit}))
+            .collect();
+        json!({"events": events, "figures": figures})
+    }
+
+    fn print(&self) -> Result<()> {
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(["EVENT", "HOW MANY"]);
+        for (kind, count) in &self.counts {
+            table.add_row([kind.name().to_owned(), count.to_string()]);
+        }
+        out::line(table)?;
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(["FIGURE", "VALUE", ""]);
+        for (name, value, unit) in self.figures() {
+            table.add_row([name, format!("{value:.3}"), unit.to_owned()]);
+        }
+        out::line(format_args!("\n{table}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_follow_from_the_events() {
+        let mut seen = Seen::default();
+        let mut tell = |at: u64, kind, tag: Option<u32>, sector| {
+            let event =
+                Event { at: Time::from_ns(at), kind, process: Some(0), tag, op: Some(Op::Read), sector, nr_sectors: 8 };
+            seen.event(&event);
+        };
+        tell(0, EventKind::Submit, None, 0);
+        tell(0, EventKind::Submit, None, 80);
+        tell(1_000, EventKind::Issue, Some(0), 0);
+        tell(3_000, EventKind::Complete, Some(0), 0);
+        tell(3_000, EventKind::Done, None, 0);
+        tell(4_000, EventKind::Issue, Some(1), 80);
+        tell(10_000, EventKind::Complete, Some(1), 80);
+        tell(10_000, EventKind::Done, None, 80);
+        let figure = |name: &str| seen.figures().into_iter().find(|(known, ..)| known == name).unwrap().1;
+        assert_eq!((figure("read requests"), figure("read time mean"), figure("device time mean")), (2.0, 6.5, 4.0));
+        assert!((figure("device busy") - 80.0).abs() < 1e-9);
+        assert!((figure("read throughput") - 8192.0 / 10.0).abs() < 1e-9);
+    }
+}

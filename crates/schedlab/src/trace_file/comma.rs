@@ -1,0 +1,71 @@
+//! Traces as comma-separated text.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+
+use anyhow::{Context, Result, anyhow};
+use sim::Event;
+
+use super::{COLUMNS, kind_of, op_name, op_of, time_of};
+
+pub(super) struct Writer {
+    csv: csv::Writer<BufWriter<File>>,
+}
+
+impl Writer {
+    pub(super) fn new(file: File) -> Result<Writer> {
+        let mut csv = csv::Writer::from_writer(BufWriter::new(file));
+        csv.write_record(COLUMNS)?;
+        Ok(Writer { csv })
+    }
+
+    pub(super) fn push(&mut self, event: &Event) -> Result<()> {
+        let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+        self.csv.write_record([
+            &event.at.as_ns().to_string(),
+            event.kind.name(),
+            &number(event.process),
+            &number(event.tag),
+            op_name(event.op),
+            &event.sector.to_string(),
+            &event.nr_sectors.to_string(),
+        ])?;
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.csv.flush()?;
+        self.csv.into_inner().map_err(|error| error.into_error())?.flush()?;
+        Ok(())
+    }
+}
+
+pub(super) fn read(file: File, each: &mut dyn FnMut(&Event)) -> Result<()> {
+    let mut csv = csv::Reader::from_reader(BufReader::new(file));
+    let head: Vec<String> = csv.headers()?.iter().map(str::to_owned).collect();
+    if head != COLUMNS {
+        return Err(anyhow!("its columns are {}; a trace has {}", head.join(", "), COLUMNS.join(", ")));
+    }
+    for row in csv.records() {
+        let row = row?;
+        let line = row.position().map_or(0, csv::Position::line);
+        each(&event(&row).with_context(|| format!("line {line}"))?);
+    }
+    Ok(())
+}
+
+fn event(row: &csv::StringRecord) -> Result<Event> {
+    fn number<T: std::str::FromStr>(row: &csv::StringRecord, column: usize) -> Result<T> {
+        row[column].parse().map_err(|_| anyhow!("{}: {:?} is no whole number", COLUMNS[column], &row[column]))
+    }
+    let optional = |column: usize| if row[column].is_empty() { Ok(None) } else { number(row, column).map(Some) };
+    Ok(Event {
+        at: time_of(number(row, 0)?)?,
+        kind: kind_of(&row[1])?,
+        process: optional(2)?,
+        tag: optional(3)?,
+        op: op_of(&row[4])?,
+        sector: number(row, 5)?,
+        nr_sectors: number(row, 6)?,
+    })
+}

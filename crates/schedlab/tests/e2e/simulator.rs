@@ -1,0 +1,166 @@
+//! The sim arena through the built binary: repeatable bit for bit, honest about slips, traces that say what was reported.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Lab, Ran};
+
+const SCHEDULERS: &str = "noop,deadline,cfq,anticipatory,antic-95,wpcas";
+
+fn study(lab: &Lab, out: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(lab.path(out).join("study.json")).unwrap()).unwrap()
+}
+
+fn compare(lab: &Lab, out: &str, more: &str) -> Ran {
+    lab.run(&format!("compare --arena sim --quiet --out {} {more}", lab.path(out).display()))
+}
+
+#[test]
+fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
+    let lab = Lab::new();
+    let words = format!(
+        "--device hp97560 --schedulers {SCHEDULERS} --workload iozone --clients 40 --blocks 3 --trial-time 5s --json"
+    );
+    let first = compare(&lab, "a", &words).expect_status(0);
+    let second = compare(&lab, "b", &words).expect_status(0);
+    assert_eq!(first.stdout, second.stdout);
+    for file in ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"] {
+        let read = |out: &str| fs::read(lab.path(out).join(file)).unwrap();
+        assert!(read("a") == read("b"), "{file} differs");
+    }
+    let other = compare(&lab, "c", &format!("{words} --seed 2")).expect_status(0);
+    assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
+    // One processor or all: the record is the same.
+    let mut alone = std::process::Command::new("taskset");
+    alone.args(["-c", "0", env!("CARGO_BIN_EXE_schedlab"), "compare", "--arena", "sim", "--quiet", "--out"]);
+    alone.arg(lab.path("alone")).args(words.split_whitespace());
+    let alone = Ran::from(alone.output().unwrap()).expect_status(0);
+    assert_eq!(first.stdout, alone.stdout);
+    let study = study(&lab, "a");
+    assert_eq!(study["arena"], "sim");
+    let measured =
+        |metric: &str| study["summaries"].as_array().unwrap().iter().filter(|row| row["metric"] == metric).count();
+    assert_eq!(measured("throughput_mb_per_s"), 6);
+    assert_eq!(measured("fairness_jain"), 6);
+    assert!(measured("anticipations") >= 3, "the schedulers that anticipate report it");
+}
+
+#[test]
+fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
+    let lab = Lab::new();
+    let words = "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --blocks";
+    compare(&lab, "whole", &format!("{words} 6")).expect_status(0);
+    compare(&lab, "cut", &format!("{words} 2")).expect_status(0);
+    compare(&lab, "cut", &format!("{words} 6 --resume")).expect_status(0);
+    let trials = |out: &str| -> Vec<Value> {
+        let text = fs::read_to_string(lab.path(out).join("record.jsonl")).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["kind"] == "trial").collect()
+    };
+    assert_eq!(trials("whole").len(), 12);
+    assert_eq!(trials("whole"), trials("cut"));
+}
+
+#[test]
+fn nothing_of_the_machine_is_needed_or_changed() {
+    let lab = Lab::new();
+    compare(&lab, "a", "--device hp97560 --schedulers a=none,b=none --workload mixed --blocks 2 --trial-time 1s")
+        .expect_status(0);
+    assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
+    let study = study(&lab, "a");
+    let judgement = &study["judgements"][0];
+    assert_eq!(judgement["ratio"], 1.0, "an A/A comparison of common random numbers is exactly equal");
+}
+
+#[test]
+fn slips_are_named_with_the_nearest_right_word_or_the_range() {
+    let lab = Lab::new();
+    let refused = |words: &str, says: &[&str]| {
+        compare(&lab, "x", words).expect_status(2).says(says);
+    };
+    refused("--device hp97650 --schedulers noop,cfq", &["hp97650", "hp97560"]);
+    refused("--device hp97560:queue_deph=3 --schedulers noop,cfq", &["queue_deph", "queue_depth"]);
+    refused("--device hp97560 --schedulers noop,anticipatry", &["anticipatry", "anticipatory"]);
+    refused("--device hp97560 --schedulers noop,deadline:fifo_bach=3", &["fifo_bach", "fifo_batch"]);
+    refused("--device hp97560 --schedulers noop,wpcas:gamma_percent=500", &["gamma_percent", "500", "to 100"]);
+    refused("--device hp97560 --schedulers noop,cfq --workload randread:file_size=1T", &["1T", "smaller file_size"]);
+    refused("--device nowhere.toml --schedulers noop,cfq", &["nowhere.toml"]);
+    refused(
+        "--device hp97560 --schedulers noop,cfq --workload randread:primary=anticipations",
+        &["anticipations", "describes"],
+    );
+    refused("--device hp97560 --schedulers noop,cfq --destroy-data sda", &["--destroy-data"]);
+    lab.run("compare --device loop:16M --schedulers none,bfq --trace csv")
+        .expect_status(2)
+        .says(&["--trace", "blktrace"]);
+    assert!(!lab.path("x").exists(), "what is refused leaves nothing behind");
+}
+
+#[test]
+fn a_device_of_ones_own_is_a_file() {
+    let lab = Lab::new();
+    let listed = lab.run("list devices --json").expect_status(0).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let hp = listed.as_array().unwrap().iter().find(|row| row["name"] == "hp97560").unwrap();
+    let own = lab.path("own.toml");
+    fs::write(&own, hp["description"].as_str().unwrap()).unwrap();
+    let words = "--schedulers noop,deadline --workload randread --blocks 2 --trial-time 2s";
+    compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
+    compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
+    assert_eq!(study(&lab, "own")["judgements"], study(&lab, "row")["judgements"]);
+    fs::write(&own, "model = \"hdd\"\ncylinder = 12\n").unwrap();
+    compare(&lab, "bad", &format!("--device {} {words}", own.display()))
+        .expect_status(2)
+        .says(&["own.toml", "cylinder"]);
+}
+
+#[test]
+fn a_trace_says_what_was_reported_in_both_formats() {
+    let lab = Lab::new();
+    let words = "--device hp97560 --schedulers deadline,wpcas --workload seqread:clients=3 --blocks 1 --trial-time 5s --warmup 0s";
+    let mut seen = Vec::new();
+    for format in ["csv", "parquet"] {
+        compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
+        let file = lab.path(format).join(format!("traces/seqread-wpcas.{format}"));
+        let told = lab.run(&format!("trace {} --json", file.display())).expect_status(0).stdout;
+        seen.push(serde_json::from_str::<Value>(&told).unwrap());
+    }
+    assert_eq!(seen[0], seen[1]);
+    let reported = &study(&lab, "csv")["summaries"];
+    let of = |metric: &str| {
+        let row = reported.as_array().unwrap().iter().find(|row| row["metric"] == metric && row["arm"] == "wpcas");
+        row.unwrap()["mean"].as_f64().unwrap()
+    };
+    let figures = seen[0]["figures"].as_array().unwrap();
+    let figure = |name: &str| figures.iter().find(|row| row["name"] == name).unwrap()["value"].as_f64().unwrap();
+    // The trace goes on until the last request is done, a little longer than the window.
+    assert!((figure("read rate") / of("iops") - 1.0).abs() < 0.03, "{} {}", figure("read rate"), of("iops"));
+    assert!((figure("read time mean") / of("latency_mean_us") - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn the_list_of_schedulers_tells_source_parameters_and_evidence_of_each() {
+    let lab = Lab::new();
+    let listed = lab.run("list schedulers --json").expect_status(0).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let names = "none noop linus-2.4 deadline anticipatory antic-95 wpcas cfq mq-deadline kyber bfq fcfs sstf scan c-scan look c-look \
+                 fscan vscan-r sptf asptf";
+    for name in names.split_whitespace() {
+        let row = listed.as_array().unwrap().iter().find(|row| row["name"] == name);
+        let row = row.unwrap_or_else(|| panic!("{name} is listed"));
+        assert!(["C", "C2", "D", "R", "P"].contains(&row["evidence"].as_str().unwrap()), "{name}");
+        assert!(!row["source"].as_str().unwrap().is_empty(), "{name}");
+        for parameter in row["parameters"].as_array().unwrap() {
+            let of = |key: &str| parameter[key].as_u64().unwrap();
+            assert!(of("min") <= of("default") && of("default") <= of("max"), "{name}: {parameter}");
+            assert!(
+                !parameter["help"].as_str().unwrap().is_empty() && !parameter["evidence"].as_str().unwrap().is_empty()
+            );
+        }
+    }
+    let table = lab.run("list schedulers").expect_status(0).stdout;
+    assert!(table.contains("wpcas") && table.contains("turnaround_us"), "{table}");
+    let devices = lab.run("list devices").expect_status(0).stdout;
+    assert!(devices.contains("hp97560") && devices.contains("nvme"), "{devices}");
+}

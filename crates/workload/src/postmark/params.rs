@@ -1,0 +1,211 @@
+//! The parameters of `postmark`, with PostMark's defaults [C], and what must hold of them.
+
+use crate::params::{BOOL_FORM, COUNT_FORM, Param, Params, put, size32};
+use crate::unit::{SIZE_FORM, parse_bool, show_size};
+
+/// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a second.
+const MAX_NUMBER: u32 = 1 << 20;
+const MAX_TRANSACTIONS: u32 = 1 << 22;
+const MAX_SIZE: u32 = 64 << 20;
+const MAX_SUBDIRECTORIES: u32 = 1 << 16;
+
+/// What `postmark` accepts.
+pub(crate) const ACCEPTS: &[&str] = &[
+    "clients",
+    "number",
+    "transactions",
+    "size_min",
+    "size_max",
+    "subdirectories",
+    "read_block",
+    "write_block",
+    "bias_read",
+    "bias_create",
+    "metadata",
+    "seed",
+    "block_size",
+    "file_size",
+    "direct",
+];
+
+/// The parameters that only `postmark` has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostmarkParams {
+    /// Files at the start; the table has twice as many slots.
+    pub number: u32,
+    /// Transactions of a run.
+    pub transactions: u32,
+    /// Bytes of the smallest file; at least 1.
+    pub size_min: u32,
+    /// Bytes of the largest file.
+    pub size_max: u32,
+    /// Directories that files are spread over; 0 and 1: all in one.
+    pub subdirectories: u32,
+    /// Bytes of a read.
+    pub read_block: u32,
+    /// Bytes of a write.
+    pub write_block: u32,
+    /// Of ten first halves of a transaction, how many read; the others append. None: neither.
+    pub bias_read: Option<u8>,
+    /// Of ten second halves of a transaction, how many create; the others delete. None: neither.
+    pub bias_create: Option<u8>,
+    /// Whether each create, append and delete writes a block of metadata.
+    pub metadata: bool,
+    /// The seed of every run; None: the trial's.
+    pub seed: Option<u32>,
+}
+
+impl Default for PostmarkParams {
+    /// PostMark's own.
+    fn default() -> PostmarkParams {
+        PostmarkParams {
+            number: 500,
+            transactions: 500,
+            size_min: 500,
+            size_max: 10_000,
+            subdirectories: 0,
+            read_block: 512,
+            write_block: 512,
+            bias_read: Some(5),
+            bias_create: Some(5),
+            metadata: true,
+            seed: Some(42),
+        }
+    }
+}
+
+impl PostmarkParams {
+    /// Bytes of the largest read and the largest write: whole blocks of the file system, at least one.
+    pub(crate) fn requests(&self, block: u32) -> (u32, u32) {
+        let whole = |size: u32| size.div_ceil(block.max(1)).max(1).saturating_mul(block);
+        (whole(self.read_block), whole(self.write_block))
+    }
+}
+
+const BIAS_FORM: &str = "a whole number from 0 to 10, or off";
+
+fn bias(text: &str) -> Option<Option<u8>> {
+    match text.trim() {
+        "off" => Some(None),
+        text => text.parse().ok().filter(|bias| *bias <= 10).map(Some),
+    }
+}
+
+fn show_bias(bias: Option<u8>) -> String {
+    bias.map_or("off".into(), |bias| bias.to_string())
+}
+
+pub(crate) const NUMBER: Param = Param {
+    name: "number",
+    form: COUNT_FORM,
+    help: "files that are created first",
+    get: |p| p.postmark.number.to_string(),
+    set: |p, text| put(&mut p.postmark.number, text.trim().parse().ok()),
+};
+
+pub(crate) const TRANSACTIONS: Param = Param {
+    name: "transactions",
+    form: COUNT_FORM,
+    help: "transactions of a run",
+    get: |p| p.postmark.transactions.to_string(),
+    set: |p, text| put(&mut p.postmark.transactions, text.trim().parse().ok()),
+};
+
+pub(crate) const SIZE_MIN: Param = Param {
+    name: "size_min",
+    form: SIZE_FORM,
+    help: "bytes of the smallest file",
+    get: |p| show_size(p.postmark.size_min.into()),
+    set: |p, text| put(&mut p.postmark.size_min, size32(text)),
+};
+
+pub(crate) const SIZE_MAX: Param = Param {
+    name: "size_max",
+    form: SIZE_FORM,
+    help: "bytes of the largest file",
+    get: |p| show_size(p.postmark.size_max.into()),
+    set: |p, text| put(&mut p.postmark.size_max, size32(text)),
+};
+
+pub(crate) const SUBDIRECTORIES: Param = Param {
+    name: "subdirectories",
+    form: COUNT_FORM,
+    help: "directories that files are spread over (0: one)",
+    get: |p| p.postmark.subdirectories.to_string(),
+    set: |p, text| put(&mut p.postmark.subdirectories, text.trim().parse().ok()),
+};
+
+pub(crate) const READ_BLOCK: Param = Param {
+    name: "read_block",
+    form: SIZE_FORM,
+    help: "bytes of a read of a file, rounded up to block_size",
+    get: |p| show_size(p.postmark.read_block.into()),
+    set: |p, text| put(&mut p.postmark.read_block, size32(text)),
+};
+
+pub(crate) const WRITE_BLOCK: Param = Param {
+    name: "write_block",
+    form: SIZE_FORM,
+    help: "bytes of a write to a file, rounded up to block_size",
+    get: |p| show_size(p.postmark.write_block.into()),
+    set: |p, text| put(&mut p.postmark.write_block, size32(text)),
+};
+
+pub(crate) const BIAS_READ: Param = Param {
+    name: "bias_read",
+    form: BIAS_FORM,
+    help: "of ten transactions, how many read a file; the others append to one (off: neither)",
+    get: |p| show_bias(p.postmark.bias_read),
+    set: |p, text| put(&mut p.postmark.bias_read, bias(text)),
+};
+
+pub(crate) const BIAS_CREATE: Param = Param {
+    name: "bias_create",
+    form: BIAS_FORM,
+    help: "of ten transactions, how many create a file; the others delete one (off: neither)",
+    get: |p| show_bias(p.postmark.bias_create),
+    set: |p, text| put(&mut p.postmark.bias_create, bias(text)),
+};
+
+pub(crate) const METADATA: Param = Param {
+    name: "metadata",
+    form: BOOL_FORM,
+    help: "whether each create, append and delete writes a block of metadata",
+    get: |p| p.postmark.metadata.to_string(),
+    set: |p, text| put(&mut p.postmark.metadata, parse_bool(text.trim())),
+};
+
+pub(crate) const SEED: Param = Param {
+    name: "seed",
+    form: "trial, or a whole number",
+    help: "seed of each run (trial: the trial's own)",
+    get: |p| p.postmark.seed.map_or("trial".into(), |seed| seed.to_string()),
+    set: |p, text| put(&mut p.postmark.seed, seed(text.trim())),
+};
+
+fn seed(text: &str) -> Option<Option<u32>> {
+    if text == "trial" { Some(None) } else { text.parse().ok().map(Some) }
+}
+
+/// What must hold whatever the target.
+pub(crate) fn possible(params: &Params) -> Result<(), String> {
+    let setup = &params.postmark;
+    if !(1..=MAX_NUMBER).contains(&setup.number) {
+        return Err(format!("number = {}: 1 to {MAX_NUMBER} are possible", setup.number));
+    }
+    if setup.transactions > MAX_TRANSACTIONS {
+        return Err(format!("transactions = {}: at most {MAX_TRANSACTIONS} are possible", setup.transactions));
+    }
+    if !(1..=MAX_SIZE).contains(&setup.size_max) || !(1..=setup.size_max).contains(&setup.size_min) {
+        let (min, max) = (show_size(setup.size_min.into()), show_size(setup.size_max.into()));
+        let most = show_size(MAX_SIZE.into());
+        return Err(format!("size_min = {min}, size_max = {max}: 1 ≤ size_min ≤ size_max ≤ {most} is needed"));
+    }
+    if setup.subdirectories > MAX_SUBDIRECTORIES {
+        return Err(format!("subdirectories = {}: at most {MAX_SUBDIRECTORIES} are possible", setup.subdirectories));
+    }
+    if setup.bias_read.is_none() && setup.bias_create.is_none() && setup.transactions > 0 {
+        return Err("bias_read and bias_create are both off: no transaction would do anything".into());
+    }
+    Ok(())
+}
