@@ -64,7 +64,7 @@ fn a_client_keeps_as_many_open_as_its_depth_and_looks_once_for_what_has_come() {
 
 #[test]
 fn an_open_loop_submits_at_its_own_times_whatever_the_device_does() {
-    let steps = (0..50).flat_map(|at| [read(at * 8), Step::Think(300 * US)]);
+    let steps = (0..50).flat_map(|at| [read(at * 100), Step::Think(300 * US)]);
     let (outcome, events) = script(Trial { nr_requests: Some(64), ..trial("randread", &[]) }, 64, steps);
     assert_eq!(times(&events, EventKind::Submit), (0..50).map(|at| at * 300).collect::<Vec<u64>>());
     assert_eq!(outcome.measured.reads.count, 50);
