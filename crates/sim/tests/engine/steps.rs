@@ -135,6 +135,8 @@ fn a_buffered_write_is_a_copy_and_its_flush_belongs_to_the_window() {
     assert_eq!(seen.writes.latency_sum_ns, seen.writes.count * 1012, "a call and 4 KiB at 8 bytes a nanosecond");
     assert_eq!(outcome.device.bytes, seen.issued.written_bytes, "all of it is on the device at the end");
     assert!(outcome.window_ns > 100 * MS);
+    let last: Vec<EventKind> = events.iter().rev().map(|event| event.kind).take(3).collect();
+    assert_eq!(last, [EventKind::Exit, EventKind::Flushed, EventKind::Flush]);
     assert_eq!(outcome.window_ns, events.last().unwrap().at.as_ns(), "the window ends with the flush");
     assert_eq!(outcome.busy_ns + outcome.idle_ns, outcome.window_ns);
     let issues = events.iter().filter(|event| event.kind == EventKind::Submit && event.op == Some(Op::Write)).count();
@@ -153,6 +155,22 @@ fn a_client_with_too_much_under_way_is_throttled() {
         most = most.max(dirty);
     }
     assert_eq!((most, dirty), (1024, 0));
+}
+
+#[test]
+fn a_sync_of_buffered_writes_waits_for_the_write_back() {
+    let (outcome, events) =
+        observed(trial("seqwrite", &[("block_size", "4k"), ("direct", "false"), ("sync_every", "4")]));
+    let mut dirty = 0;
+    for event in &events {
+        match event.kind {
+            EventKind::Submit => dirty += 1,
+            EventKind::Complete => dirty -= event.nr_sectors / 8,
+            EventKind::Flush => assert_eq!(dirty, 0, "at {event:?}"),
+            _ => {}
+        }
+    }
+    assert!(outcome.measured.syncs > 10, "{} syncs", outcome.measured.syncs);
 }
 
 #[test]
