@@ -1,1 +1,154 @@
-fn main() {}
+//! What a scheduler costs: nanoseconds of insertion, dispatch and completion of one request, through the queue, while 64 and
+//! while 4096 others are held.
+//!
+//! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds of all rows alternate, so
+//! that a machine that slows down slows all of them down; the median stands. A cost that grows with the logarithm of the
+//! number held doubles from 64 to 4096; rows that look at every request by nature say so (`Promise::LinearTime`).
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use elevator::{
+    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority, Promise, Queue,
+    SeekCurve, Time,
+};
+
+const HELD: [u32; 2] = [64, 4096];
+const ROUNDS: usize = 7;
+const PER_ROUND: u32 = 20_000;
+/// Sectors of the disk.
+const DISK: u64 = 1 << 22;
+/// What the kernel's documentation says of one request, in nanoseconds (Documentation/block/bfq-iosched.rst).
+const DOCUMENTED_NS: [(&str, u64); 2] = [("mq-deadline", 700), ("bfq", 1900)];
+
+/// Positions cost what their distance is.
+struct Arm(u64);
+
+impl Disk for Arm {
+    fn positioning_ns(&self, _now: Time, request: &BlockRequest) -> u64 {
+        self.0.abs_diff(request.sector) * 10
+    }
+}
+
+/// A queue that always holds the same number.
+struct Bed {
+    queue: Queue,
+    now: Time,
+    arm: Arm,
+    random: u64,
+    done: Vec<u64>,
+}
+
+impl Bed {
+    fn new(kind: &ElevatorKind, held: u32) -> Bed {
+        let seek =
+            SeekCurve { knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000, first: vec![] };
+        let geometry = Geometry { cylinders: DISK / 1368 + 1, sectors_per_cylinder: 1368, seek };
+        let limits = Limits { nr_requests: held + 64, queue_depth: 1, max_sectors: 1024, merge: true };
+        let queue = Queue::new(kind, &Build { geometry, ..Build::default() }, limits);
+        let mut bed = Bed { queue, now: Time::ZERO, arm: Arm(0), random: 88_172_645_463_325_252, done: Vec::new() };
+        (0..held).for_each(|nr| bed.submit(nr % 40));
+        bed
+    }
+
+    fn next(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    fn submit(&mut self, process: u32) {
+        let random = self.next();
+        let op = if random % 10 < 7 { Op::Read } else { Op::Write };
+        let piece = Piece {
+            cookie: random,
+            process,
+            op,
+            // Apart, so that there are next to no merges: they would make it cheaper.
+            sector: (random >> 16) % (DISK / 32) * 32,
+            nr_sectors: 8,
+            sync: true,
+            meta: false,
+            priority: Priority::default(),
+            deadline: None,
+        };
+        self.queue.submit(self.now, piece, &mut |entry| {
+            black_box(entry);
+        });
+    }
+
+    /// One request through, and another of the same process in its place.
+    fn one(&mut self) {
+        let mut waits = 0;
+        let request = loop {
+            if let Some(request) = self.queue.dispatch(self.now, &self.arm) {
+                break request;
+            }
+            let timer = self.queue.next_timer().expect("who refuses with nothing in flight has a timer");
+            self.now = self.now.max(timer);
+            self.queue.on_timer(self.now);
+            waits += 1;
+            assert!(waits < 1000, "it idles without end");
+        };
+        self.arm = Arm(request.end());
+        self.now = self.now + 100_000;
+        self.done.clear();
+        self.queue.complete(self.now, request.tag, &mut self.done, &mut |entry| {
+            black_box(entry);
+        });
+        self.submit(request.process);
+    }
+
+    fn round_ns(&mut self) -> f64 {
+        let start = Instant::now();
+        (0..PER_ROUND).for_each(|_| self.one());
+        start.elapsed().as_nanos() as f64 / f64::from(PER_ROUND)
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |kind: &&ElevatorKind| {
+        kind.name == "none" || words.is_empty() || words.iter().any(|word| kind.name.contains(word.as_str()))
+    };
+    let rows: Vec<&ElevatorKind> = ELEVATORS.iter().filter(wanted).collect();
+    let mut beds: Vec<[Bed; 2]> = rows.iter().map(|kind| HELD.map(|held| Bed::new(kind, held))).collect();
+    let mut seen = vec![[[0.0; ROUNDS]; 2]; rows.len()];
+    for round in 0..=ROUNDS {
+        for (beds, seen) in beds.iter_mut().zip(&mut seen) {
+            for (bed, seen) in beds.iter_mut().zip(seen) {
+                let ns = bed.round_ns();
+                // The first round warms up.
+                if let Some(at) = round.checked_sub(1) {
+                    seen[at] = ns;
+                }
+            }
+        }
+    }
+    let medians: Vec<[f64; 2]> = seen.iter().map(|seen| seen.map(median)).collect();
+    let none = rows.iter().position(|kind| kind.name == "none").map(|at| medians[at]);
+    println!("ns for insertion + dispatch + completion of one request, through the queue; median of {ROUNDS} rounds");
+    println!(
+        "{:<16} {:>9} {:>9} {:>9} {:>9} {:>11}  remark",
+        "scheduler", "64 held", "4096 held", "4096/64", "to none", "documented"
+    );
+    for (kind, [few, many]) in rows.iter().zip(&medians) {
+        let growth = many / few;
+        let linear = kind.promises(Promise::LinearTime);
+        let remark = match (linear, growth > 4.0) {
+            (true, _) => "linear by nature",
+            (false, true) => "GROWS FASTER THAN THE LOGARITHM",
+            (false, false) => "",
+        };
+        let to_none = none.map_or(String::new(), |none| format!("{:.1}", few / none[0]));
+        let documented = DOCUMENTED_NS.iter().find(|(name, _)| *name == kind.name);
+        let documented = documented.map_or(String::new(), |(_, ns)| format!("{ns} ns"));
+        println!("{:<16} {few:>9.0} {many:>9.0} {growth:>9.1} {to_none:>9} {documented:>11}  {remark}", kind.name);
+    }
+}
+
+fn median(mut values: [f64; ROUNDS]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[ROUNDS / 2]
+}

@@ -27,7 +27,11 @@ impl Clock {
 
     /// Whole ticks until `now`.
     pub fn jiffies(self, now: Time) -> u64 {
-        (u128::from(now.as_ns()) * u128::from(self.hz) / SECOND_NS) as u64
+        match now.as_ns().checked_mul(self.hz()) {
+            // A division by a constant in 64 bits is ten times as fast, and schedulers ask at every step.
+            Some(product) => product / SECOND_NS as u64,
+            None => (u128::from(now.as_ns()) * u128::from(self.hz) / SECOND_NS) as u64,
+        }
     }
 
     /// The moment of a tick: the first nanosecond at which [`Clock::jiffies`] gives it.
@@ -60,6 +64,15 @@ mod tests {
                 assert_eq!(clock.jiffies(at), tick);
                 assert_eq!(clock.jiffies(Time::from_ns(at.as_ns() - 1)), tick - 1);
             }
+        }
+    }
+
+    #[test]
+    fn ticks_are_right_to_the_end_of_time() {
+        // The first tick whose product does not fit 64 bits, and the last one.
+        let clock = Clock::new(1000);
+        for ns in [u64::MAX / 1000, u64::MAX / 1000 + 1, u64::MAX] {
+            assert_eq!(clock.jiffies(Time::from_ns(ns)), ns / 1_000_000);
         }
     }
 

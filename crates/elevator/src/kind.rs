@@ -104,14 +104,17 @@ pub enum Promise {
         turns: u32,
     },
     /// No request waits longer than this many dispatches of others that arrived after it, with the default tunables and a
-    /// device that takes one request at a time.
+    /// device that takes one request at a time; among requests of one priority.
     PassedAtMost {
         /// That many later arrivals go first at most.
         requests: u64,
     },
     /// A synchronous request is dispatched within this time of its insertion while the device takes at most 20 ms for a
-    /// request and at most 64 requests are held, with the default tunables.
+    /// request and at most 64 requests are held, with the default tunables; among requests of one priority.
     WaitsAtMostMs(u64),
+    /// Not a promise but a warning: a decision looks at every held request by nature of the algorithm, so that its cost grows
+    /// with their number. All others grow at most logarithmically.
+    LinearTime,
 }
 
 /// What a scheduler is made for and with.

@@ -22,6 +22,7 @@ mod request;
 mod scheduler;
 mod sorted;
 mod sweep;
+mod starts;
 mod table;
 #[cfg(test)]
 mod testing;

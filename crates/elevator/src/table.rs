@@ -12,12 +12,12 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::none::ROW,
     algorithm::mq_deadline::ROW,
     algorithm::kyber::ROW,
-    //BFQ
+    algorithm::bfq::ROW,
     // Linux before blk-mq.
     algorithm::linus_24::ROW,
     algorithm::noop::ROW,
     algorithm::deadline::ROW,
-    //CFQ
+    algorithm::cfq::ROW,
     // The anticipatory family.
     algorithm::anticipatory::ROW,
     algorithm::antic_95::ROW,

@@ -29,7 +29,7 @@ use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
@@ -59,10 +59,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 /// One data direction.
 #[derive(Debug)]
 struct Direction {
-    sorted: Sorted,
+    sorted: Starts,
     fifo: Fifo,
-    /// Where the sweep goes on; at most one direction has one.
-    next: Option<BlockRequest>,
+    /// The tag where the sweep goes on; at most one direction has one.
+    next: Option<u32>,
     /// Age at which requests expire, in jiffies.
     expire: u64,
 }
@@ -95,7 +95,7 @@ impl Deadline {
     fn new(build: &Build) -> Deadline {
         let clock = Clock::new(build.hz);
         let direction =
-            |expire| Direction { sorted: Sorted::new(), fifo: Fifo::new(build.nr_tags), next: None, expire };
+            |expire| Direction { sorted: Starts::default(), fifo: Fifo::new(build.nr_tags), next: None, expire };
         Deadline {
             clock,
             reads: direction(clock.hz() / 2),
@@ -126,12 +126,16 @@ impl Deadline {
         }
     }
 
+    fn held(&self, tag: u32) -> (BlockRequest, u64) {
+        self.held[tag as usize].expect("trees and FIFOs hold the same requests")
+    }
+
     /// Adds to the tree. One that starts at the same sector goes to the device at once.
     fn add(&mut self, request: BlockRequest, expiry: u64) {
-        if let Some(alias) = self.direction(request.op).sorted.starting_at(request.sector).copied() {
+        if let Some(alias) = self.direction(request.op).sorted.at(request.sector) {
             self.send(alias);
         }
-        self.direction(request.op).sorted.insert(request);
+        self.direction(request.op).sorted.insert(request.sector, request.tag);
         let at = request.tag as usize;
         if at >= self.held.len() {
             self.held.resize(at + 1, None);
@@ -142,20 +146,21 @@ impl Deadline {
     /// Takes out of tree and FIFO; the sweep goes on behind it.
     fn remove(&mut self, request: &BlockRequest) {
         let direction = self.direction(request.op);
-        if direction.next.is_some_and(|next| next.tag == request.tag) {
-            direction.next = direction.sorted.successor(request).copied();
+        if direction.next == Some(request.tag) {
+            direction.next = direction.sorted.above(request.sector);
         }
-        direction.sorted.remove(request);
+        direction.sorted.remove(request.sector);
         direction.fifo.remove(request.tag);
         self.held[request.tag as usize] = None;
     }
 
     /// Moves to the dispatch list; the sweep of its direction goes on behind it, that of the other is forgotten.
-    fn send(&mut self, request: BlockRequest) {
+    fn send(&mut self, tag: u32) {
+        let (request, _) = self.held(tag);
         (self.reads.next, self.writes.next) = (None, None);
-        let next = self.direction(request.op).sorted.successor(&request).copied();
+        let direction = self.direction(request.op);
+        direction.next = direction.sorted.above(request.sector);
         self.remove(&request);
-        self.direction(request.op).next = next;
         self.last_sector = request.end();
         self.list.add_tail(request);
     }
@@ -163,7 +168,7 @@ impl Deadline {
     /// Decides what goes to the device next, and moves it to the dispatch list.
     fn decide(&mut self, now: Time) -> Option<()> {
         if let Some(next) = self.writes.next.or(self.reads.next) {
-            if next.sector != self.last_sector {
+            if self.held(next).0.sector != self.last_sector {
                 self.batching = self.batching.saturating_add(self.fifo_batch);
             }
             if self.batching < self.fifo_batch {
@@ -174,24 +179,22 @@ impl Deadline {
         }
         let op = self.turn()?;
         let now = self.clock.jiffies(now);
-        let direction = match op {
-            Op::Read => &self.reads,
-            Op::Write => &self.writes,
-        };
+        let direction = self.direction(op);
+        let (next, lowest) = (direction.next, direction.sorted.first());
         let oldest = direction.fifo.head().expect("the direction that has its turn holds a request");
-        let (oldest, expiry) = self.held[oldest as usize].expect("tree and FIFO hold the same");
-        let request = if now > expiry {
+        let expired = now > self.held(oldest).1;
+        let tag = if expired {
             oldest
-        } else if let Some(next) = direction.next {
+        } else if let Some(next) = next {
             // The batch goes on counting: its sweep is not contiguous, and is decided anew for each request.
             self.batching = self.batching.saturating_add(1);
             self.send(next);
             return Some(());
         } else {
-            *direction.sorted.first().expect("tree and FIFO hold the same")
+            lowest.expect("trees and FIFOs hold the same requests")
         };
         self.batching = 1;
-        self.send(request);
+        self.send(tag);
         Some(())
     }
 
@@ -247,12 +250,9 @@ impl Elevator for Deadline {
             self.list.replace(after);
             return;
         }
-        let (_, expiry) = self.held[before.tag as usize].expect("a request that grows is held");
-        let direction = self.direction(before.op);
-        direction.sorted.remove(before);
-        if let Some(next) = direction.next.as_mut().filter(|next| next.tag == before.tag) {
-            *next = *after;
-        }
+        // It stays the next one, if it was, wherever it starts now.
+        let (_, expiry) = self.held(before.tag);
+        self.direction(before.op).sorted.remove(before.sector);
         self.add(*after, expiry);
     }
 
@@ -261,7 +261,7 @@ impl Elevator for Deadline {
             self.list.remove(gone.tag);
             return;
         }
-        let young = self.held[gone.tag as usize].expect("what is joined is held").1;
+        let (_, young) = self.held(gone.tag);
         if let Some((_, old)) = self.held[survivor.tag as usize].as_mut().filter(|(_, old)| young < *old) {
             *old = young;
             let fifo = &mut self.direction(gone.op).fifo;

@@ -96,7 +96,7 @@ fn a_latency_at_the_edge_of_a_bucket_belongs_to_the_lower_one() {
 fn a_percentile_needs_500_samples_or_a_second_and_the_look_at_the_io_latency_ends_that_second_for_both() {
     let clock = Clock::new(1000);
     let mut domain = Domain::new(1, 4000);
-    let mut look = |domain: &mut Domain, ms| {
+    let look = |domain: &mut Domain, ms| {
         for kind in [Kind::Total, Kind::Io] {
             (0..10).for_each(|_| domain.sample(kind, 5000));
         }

@@ -33,7 +33,7 @@ use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
 /// Sectors that make a write ahead of a new read count once more.
-const SECTORS_PER_WEIGHT: u32 = 64;
+const SECTORS_PER_WEIGHT: u64 = 64;
 
 const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
     Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help }
@@ -61,11 +61,48 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// A request and how often it may still be passed.
+/// What a scan must know of a request; small, because all of them are read for each that comes.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    request: BlockRequest,
+    sector: u64,
+    end: u64,
+    /// How often it may still be passed.
     passes: i64,
+    tag: u32,
+    op: Op,
+}
+
+impl Held {
+    fn new(request: &BlockRequest, passes: i64) -> Held {
+        Held { sector: request.sector, end: request.end(), passes, tag: request.tag, op: request.op }
+    }
+
+    fn nr_sectors(&self) -> u64 {
+        self.end - self.sector
+    }
+
+    /// Whether `piece` goes the same way and the two are small enough together.
+    fn fits(&self, piece: &BlockRequest, max_sectors: u32) -> bool {
+        self.op == piece.op && self.nr_sectors() + u64::from(piece.nr_sectors) <= u64::from(max_sectors)
+    }
+
+    /// How `piece` joins it, if merges are wanted and it does.
+    fn joins(&self, piece: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
+        let how = match piece.sector == self.end {
+            true => Merge::Back,
+            false if piece.end() == self.sector => Merge::Front,
+            false => return None,
+        };
+        self.fits(piece, max_sectors?).then_some(how)
+    }
+
+    /// Whether a request at `sector` belongs right behind this one. Never behind the last one.
+    fn precedes(&self, sector: u64, next: Option<u64>) -> bool {
+        let Some(next) = next else { return false };
+        let this = self.sector;
+        // In ascending order strictly between; where the order wraps, above this one or below the next.
+        (this < sector && sector < next) || (next <= this && (sector > this || sector < next))
+    }
 }
 
 /// What a scan of the list has found.
@@ -81,6 +118,8 @@ struct Found {
 #[derive(Debug)]
 struct Linus {
     list: VecDeque<Held>,
+    /// By tag; None where the tag is not held.
+    requests: Vec<Option<BlockRequest>>,
     /// Where the piece that was searched for belongs, until anything else happens.
     place: Option<(BlockRequest, Found)>,
     latency: [i64; 2],
@@ -88,25 +127,32 @@ struct Linus {
     variant_2_4_18: bool,
 }
 
-fn build(_build: &Build) -> Box<dyn Elevator> {
-    Box::new(Linus::new())
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Linus { requests: vec![None; build.nr_tags as usize], ..Linus::new() })
 }
 
 impl Linus {
     fn new() -> Linus {
-        Linus { list: VecDeque::new(), place: None, latency: [128, 256], max_bomb_segments: 4, variant_2_4_18: false }
+        Linus {
+            list: VecDeque::new(),
+            requests: Vec::new(),
+            place: None,
+            latency: [128, 256],
+            max_bomb_segments: 4,
+            variant_2_4_18: false,
+        }
     }
 
     fn position(&self, request: &BlockRequest) -> usize {
-        self.list.iter().position(|held| held.request.tag == request.tag).expect("the request is held")
+        self.list.iter().position(|held| held.tag == request.tag).expect("the request is held")
     }
 
-    /// Whether a request at `sector` belongs right behind the one at `at`. Never behind the last one.
-    fn between(&self, sector: u64, at: usize) -> bool {
-        let Some(next) = self.list.get(at + 1).map(|next| next.request.sector) else { return false };
-        let this = self.list[at].request.sector;
-        // In ascending order strictly between; where the order wraps, above this one or below the next.
-        (this < sector && sector < next) || (next <= this && (sector > this || sector < next))
+    fn hold(&mut self, request: BlockRequest) {
+        let at = request.tag as usize;
+        if at >= self.requests.len() {
+            self.requests.resize(at + 1, None);
+        }
+        self.requests[at] = Some(request);
     }
 
     /// Scans from the tail for a request to join and for the place of a new one, and counts who is passed.
@@ -129,15 +175,15 @@ impl Linus {
 
     /// Returns whether a read was passed.
     fn scan_2_4_32(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) -> bool {
-        let mut passed_a_read = false;
-        for at in (0..self.list.len()).rev() {
-            let used_up = self.list[at].passes <= 0;
-            if found.behind.is_none() && !used_up && self.between(piece.sector, at) {
+        let (mut passed_a_read, mut next) = (false, None);
+        for (at, held) in self.list.iter_mut().enumerate().rev() {
+            let used_up = held.passes <= 0;
+            if found.behind.is_none() && !used_up && held.precedes(piece.sector, next) {
                 found.behind = Some(at);
             }
-            let held = &mut self.list[at];
-            passed_a_read |= held.request.op == Op::Read;
-            match joins(&held.request, piece, max_sectors) {
+            next = Some(held.sector);
+            passed_a_read |= held.op == Op::Read;
+            match held.joins(piece, max_sectors) {
                 Some(Merge::Back) => found.join = Some((at, Merge::Back)),
                 Some(Merge::Front) if !used_up => {
                     held.passes -= 1;
@@ -153,18 +199,18 @@ impl Linus {
     }
 
     fn scan_2_4_18(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) {
-        let mut merge_only = false;
-        for at in (0..self.list.len()).rev() {
-            merge_only |= self.list[at].passes <= 0;
-            self.list[at].passes -= 1;
-            if found.behind.is_none() && !merge_only && self.between(piece.sector, at) {
+        let (mut merge_only, mut next) = (false, None);
+        for (at, held) in self.list.iter_mut().enumerate().rev() {
+            merge_only |= held.passes <= 0;
+            held.passes -= 1;
+            if found.behind.is_none() && !merge_only && held.precedes(piece.sector, next) {
                 found.behind = Some(at);
             }
-            let held = &self.list[at];
-            if fits(&held.request, piece, max_sectors.unwrap_or(u32::MAX)) {
+            next = Some(held.sector);
+            if held.fits(piece, max_sectors.unwrap_or(u32::MAX)) {
                 merge_only |= held.passes < i64::from(piece.nr_sectors);
             }
-            if let Some(how) = joins(&held.request, piece, max_sectors) {
+            if let Some(how) = held.joins(piece, max_sectors) {
                 found.join = Some((at, how));
                 break;
             }
@@ -178,8 +224,8 @@ impl Linus {
             if found.behind == Some(at) {
                 return;
             }
-            if held.request.op == Op::Write {
-                ahead += 1 + u64::from(held.request.nr_sectors / SECTORS_PER_WEIGHT);
+            if held.op == Op::Write {
+                ahead += 1 + held.nr_sectors() / SECTORS_PER_WEIGHT;
                 if ahead >= self.max_bomb_segments {
                     found.behind = Some(at);
                     return;
@@ -189,25 +235,10 @@ impl Linus {
     }
 }
 
-/// Whether the two go the same way and are small enough together.
-fn fits(request: &BlockRequest, piece: &BlockRequest, max_sectors: u32) -> bool {
-    request.op == piece.op && request.nr_sectors.saturating_add(piece.nr_sectors) <= max_sectors
-}
-
-/// How `piece` joins `request`, if merges are wanted and it does.
-fn joins(request: &BlockRequest, piece: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
-    if !fits(request, piece, max_sectors?) {
-        return None;
-    }
-    if request.end() == piece.sector {
-        return Some(Merge::Back);
-    }
-    (piece.end() == request.sector).then_some(Merge::Front)
-}
-
 impl Elevator for Linus {
     fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
-        let held = Held { request, passes: self.latency[usize::from(request.op == Op::Write)] };
+        let held = Held::new(&request, self.latency[usize::from(request.op == Op::Write)]);
+        self.hold(request);
         if at == InsertAt::Head {
             self.place = None;
             self.list.push_front(held);
@@ -226,7 +257,8 @@ impl Elevator for Linus {
 
     fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
         self.place = None;
-        self.list.pop_front().map(|held| held.request)
+        let head = self.list.pop_front()?;
+        Some(self.requests[head.tag as usize].take().expect("what is in the list is held"))
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
@@ -238,13 +270,14 @@ impl Elevator for Linus {
     fn search(&mut self, piece: &BlockRequest, max_sectors: u32) -> Search {
         let found = self.scan(piece, Some(max_sectors));
         self.place = found.join.is_none().then_some((*piece, found));
-        Search::Own(found.join.map(|(at, how)| (self.list[at].request.tag, how)))
+        Search::Own(found.join.map(|(at, how)| (self.list[at].tag, how)))
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.place = None;
         let at = self.position(before);
-        self.list[at].request = *after;
+        self.list[at] = Held::new(after, self.list[at].passes);
+        self.hold(*after);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -253,6 +286,7 @@ impl Elevator for Linus {
         let gone = self.list.remove(at).expect("the position was just found");
         let at = self.position(survivor);
         self.list[at].passes = self.list[at].passes.min(gone.passes);
+        self.requests[gone.tag as usize] = None;
     }
 
     fn get(&self, tunable: &str) -> u64 {

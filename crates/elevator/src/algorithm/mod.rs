@@ -1,6 +1,7 @@
 //! One file for each scheduler. Each holds its row of the table; `table.rs` lists the rows.
 
 // Linux today.
+pub(crate) mod bfq;
 #[cfg(test)]
 mod blk_mq_testing;
 pub(crate) mod kyber;
@@ -8,6 +9,7 @@ pub(crate) mod mq_deadline;
 pub(crate) mod none;
 
 // Linux before blk-mq.
+pub(crate) mod cfq;
 pub(crate) mod deadline;
 pub(crate) mod linus_24;
 pub(crate) mod noop;
@@ -17,7 +19,7 @@ pub(crate) mod antic_95;
 pub(crate) mod anticipatory;
 pub(crate) mod wpcas;
 
-// The literature; `shared` pieces stand beside their users.
+// The literature.
 pub(crate) mod asptf;
 pub(crate) mod c_look;
 pub(crate) mod c_scan;

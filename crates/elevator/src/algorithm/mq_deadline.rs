@@ -13,12 +13,14 @@
 //! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use crate::clock::Clock;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
-use crate::sorted::Sorted;
 use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
@@ -73,6 +75,13 @@ enum Place {
     InFlight,
 }
 
+/// First sector and number of a request.
+type Key = (u64, u64);
+
+fn key(request: &BlockRequest) -> Key {
+    (request.sector, request.seq)
+}
+
 /// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -85,12 +94,13 @@ struct Slot {
 /// The requests of one class.
 #[derive(Debug)]
 struct Class {
-    sorted: [Sorted; 2],
+    /// Tags by first sector, of equal ones the older first. Tags only: nodes with whole requests in them cost twice the time.
+    sorted: [BTreeMap<Key, u32>; 2],
     fifo: [Fifo; 2],
     /// First sector of what was dispatched last.
     latest: [u64; 2],
     /// 6.1: the request that goes on with the batch.
-    next: [Option<BlockRequest>; 2],
+    next: [Option<u32>; 2],
     /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
     head: Fifo,
     /// Held or in flight.
@@ -100,7 +110,7 @@ struct Class {
 impl Class {
     fn new() -> Class {
         Class {
-            sorted: [Sorted::new(), Sorted::new()],
+            sorted: [BTreeMap::new(), BTreeMap::new()],
             fifo: [Fifo::new(0), Fifo::new(0)],
             latest: [0; 2],
             next: [None; 2],
@@ -109,12 +119,22 @@ impl Class {
         }
     }
 
+    fn successor(&self, request: &BlockRequest) -> Option<u32> {
+        let above = (Bound::Excluded(key(request)), Bound::Unbounded);
+        self.sorted[direction(request.op)].range(above).next().map(|(_, tag)| *tag)
+    }
+
+    /// The first one at or above where the last one started.
+    fn going_up(&self, dir: usize) -> Option<u32> {
+        self.sorted[dir].range((self.latest[dir], 0)..).next().map(|(_, tag)| *tag)
+    }
+
     fn remove_sorted(&mut self, request: &BlockRequest) {
         let dir = direction(request.op);
-        if self.next[dir].is_some_and(|next| next.seq == request.seq) {
-            self.next[dir] = self.sorted[dir].successor(request).copied();
+        if self.next[dir] == Some(request.tag) {
+            self.next[dir] = self.successor(request);
         }
-        self.sorted[dir].remove(request);
+        self.sorted[dir].remove(&key(request)).expect("the request is in the tree");
         self.fifo[dir].remove(request.tag);
     }
 }
@@ -187,9 +207,9 @@ impl MqDeadline {
     }
 
     /// The request that goes on upwards in a direction of a class.
-    fn next(&self, class: usize, dir: usize) -> Option<BlockRequest> {
+    fn next(&self, class: usize, dir: usize) -> Option<u32> {
         let class = &self.classes[class];
-        if self.is_61() { class.next[dir] } else { class.sorted[dir].at_or_after(class.latest[dir]).copied() }
+        if self.is_61() { class.next[dir] } else { class.going_up(dir) }
     }
 
     /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the arrival from the expiry.
@@ -206,12 +226,12 @@ impl MqDeadline {
             let slot = *self.held(tag);
             return (!self.came_after(&slot, latest)).then(|| self.take(class, slot));
         }
-        let going_on = self.next(class, self.batch.last_dir).filter(|_| self.batch.batching < self.fifo_batch);
-        let request = match going_on {
-            Some(request) => request,
+        let goes_on = self.batch.batching < self.fifo_batch;
+        let tag = match goes_on.then(|| self.next(class, self.batch.last_dir)).flatten() {
+            Some(tag) => tag,
             None => self.new_batch(now, class)?,
         };
-        let slot = *self.held(request.tag);
+        let slot = *self.held(tag);
         if self.came_after(&slot, latest) {
             return None;
         }
@@ -220,7 +240,7 @@ impl MqDeadline {
     }
 
     /// Decides the direction of a new batch, and where it starts.
-    fn new_batch(&mut self, now: u64, class: usize) -> Option<BlockRequest> {
+    fn new_batch(&mut self, now: u64, class: usize) -> Option<u32> {
         let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
         let dir = if reads && !(writes && self.writes_are_starved()) {
             READ
@@ -231,14 +251,11 @@ impl MqDeadline {
             return None;
         };
         let oldest = self.classes[class].fifo[dir].head().expect("the direction has requests");
-        let oldest = self.held(oldest);
-        let request = match self.next(class, dir) {
-            Some(next) if oldest.expires > now => next,
-            _ => oldest.request,
-        };
+        let expired = self.held(oldest).expires <= now;
+        let next = self.next(class, dir).filter(|_| !expired);
         self.batch.last_dir = dir;
         self.batch.batching = 0;
-        Some(request)
+        Some(next.unwrap_or(oldest))
     }
 
     /// Counts a decision for reads while writes wait, and says whether there were enough of them.
@@ -253,10 +270,12 @@ impl MqDeadline {
         if slot.place == Place::Head {
             self.classes[class].head.remove(request.tag);
         } else {
-            let dir = direction(request.op);
+            let (dir, is_61) = (direction(request.op), self.is_61());
             let class = &mut self.classes[class];
             class.latest[dir] = request.sector;
-            class.next[dir] = class.sorted[dir].successor(&request).copied();
+            if is_61 {
+                class.next[dir] = class.successor(&request);
+            }
             class.remove_sorted(&request);
         }
         self.slot(request.tag).place = Place::InFlight;
@@ -302,7 +321,7 @@ impl MqDeadline {
         }
         for class in &mut self.classes {
             for dir in [READ, WRITE] {
-                class.next[dir] = class.sorted[dir].at_or_after(class.latest[dir]).copied();
+                class.next[dir] = class.going_up(dir).filter(|_| linux < 612);
             }
         }
     }
@@ -326,7 +345,7 @@ impl Elevator for MqDeadline {
                 Slot { place: Place::Head, request, expires: now }
             }
             InsertAt::Sorted => {
-                self.classes[class].sorted[dir].insert(request);
+                self.classes[class].sorted[dir].insert(key(&request), request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
                 Slot { place: Place::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
             }
@@ -367,9 +386,9 @@ impl Elevator for MqDeadline {
         let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).place;
         if place == Place::Sorted {
             let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
-            class.sorted[dir].replace(before, *after);
-            if let Some(next) = class.next[dir].as_mut().filter(|next| next.seq == before.seq) {
-                *next = *after;
+            if key(before) != key(after) {
+                class.sorted[dir].remove(&key(before)).expect("the request is in the tree");
+                class.sorted[dir].insert(key(after), after.tag);
             }
         }
     }

@@ -10,6 +10,9 @@ const HELD: usize = 64;
 /// Nanoseconds of the device for each request.
 const SERVICE_NS: u64 = 20_000_000;
 
+/// Dispatches and timers after which the law gives up.
+const PATIENCE: u32 = 100_000;
+
 /// How the victim fared until it was dispatched or a bound was passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fate {
@@ -32,7 +35,7 @@ pub fn torment(kind: &ElevatorKind, input: &Input, sync: bool, enough: impl Fn(&
     let first = Step { sync: sync || input.steps[0].sync, process: 4, ..plain(&input.steps[0]) };
     let victim = bed.insert(now, &first);
     let mut fate = Fate { passed_by: 0, waited_ns: 0 };
-    loop {
+    for _ in 0..PATIENCE {
         while bed.held().len() <= crowd {
             bed.insert(now, &tempting(input, &mut nr, at));
         }
@@ -64,6 +67,7 @@ pub fn torment(kind: &ElevatorKind, input: &Input, sync: bool, enough: impl Fn(&
             }
         }
     }
+    Err(format!("it neither dispatches the victim nor breaks the bound: {fate:?}"))
 }
 
 /// The next one of the crowd, close to the arm: where the last one ended, a little further, or where the input has it.

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use elevator::{
     Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished, InsertAt, Op, Piece,
@@ -104,7 +105,7 @@ trait Driven {
 }
 
 fn drive(driven: &mut dyn Driven, input: &Input, log: &mut Log) {
-    let ended = super::caught(|| run(driven, input, log));
+    let ended = caught(|| run(driven, input, log));
     let trouble = match ended {
         Ok(Ok(())) => None,
         Ok(Err(trouble)) => Some(trouble),
@@ -131,7 +132,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trou
         while in_flight.len() < input.queue_depth as usize {
             let mut given = driven.dispatch(now, &arm)?;
             log.lengths.push((now, driven.elevator().len(), driven.len_expected()));
-            if given.is_none() && driven.elevator().len() > 0 {
+            if given.is_none() && !driven.elevator().is_empty() {
                 let timer = driven.elevator().next_timer();
                 log.refusals.push(Refusal { at: now, held: driven.len_expected(), in_flight: in_flight.len(), timer });
                 given = driven.dispatch(now, &arm)?;
@@ -362,5 +363,13 @@ pub fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     of.fold([0, 0], |mut sums, (op, nr)| {
         sums[usize::from(op == Op::Write)] += u64::from(nr);
         sums
+    })
+}
+
+/// The value, or the words of the panic.
+pub fn caught<T>(what: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(what)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default()
     })
 }

@@ -1,7 +1,6 @@
 //! What the laws are tried with: who asks for what and when, how long the device takes, and how the elevator is set.
 
-use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, PrioClass, Priority, SeekCurve};
-use proptest::prelude::*;
+use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve};
 
 /// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
@@ -101,76 +100,8 @@ pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
     Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek }
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    // Pauses around the idling times of schedulers, bursts, and long silence.
-    let gap = prop_oneof![4 => Just(0u64), 4 => 0..200_000u64, 3 => 0..12_000_000u64, 1 => 0..300_000_000u64];
-    // Few places close together make merges and equal sectors, many make seeks.
-    let sector = prop_oneof![3 => (0..24u64).prop_map(|at| 5000 + 8 * at), 2 => 0..DISK - 4096, 1 => (0..8u64).prop_map(|at| at * 100_000)];
-    let nr_sectors = prop_oneof![6 => Just(8u32), 2 => 1..64u32, 1 => 1..1500u32];
-    let class =
-        prop_oneof![1 => Just(PrioClass::RealTime), 6 => Just(PrioClass::BestEffort), 1 => Just(PrioClass::Idle)];
-    let priority = prop_oneof![3 => Just(Priority::default()), 1 => (class, 0..8u8).prop_map(|(class, level)| Priority { class, level })];
-    let kind =
-        (prop::bool::weighted(0.35), prop::bool::weighted(0.6), prop::bool::weighted(0.1), prop::bool::weighted(0.02));
-    (gap, 0..5u32, sector, nr_sectors, priority, kind).prop_map(
-        |(gap_ns, process, sector, nr_sectors, priority, (write, sync, meta, exit))| Step {
-            gap_ns,
-            process,
-            op: if write { Op::Write } else { Op::Read },
-            sector,
-            nr_sectors,
-            sync: sync || !write,
-            meta,
-            priority,
-            exit,
-        },
-    )
-}
-
-fn setting() -> impl Strategy<Value = Setting> {
-    prop_oneof![
-        3 => Just(Setting::Default),
-        2 => Just(Setting::Min),
-        2 => Just(Setting::Max),
-        3 => any::<u16>().prop_map(Setting::Between)
-    ]
-}
-
-/// Any input.
-pub fn inputs() -> impl Strategy<Value = Input> {
-    let steps = prop_oneof![1 => prop::collection::vec(step(), 1..6), 3 => prop::collection::vec(step(), 6..120)];
-    let service = prop_oneof![3 => 1_000..20_000_000u64, 1 => 1..200_000u64];
-    let service_ns = prop::collection::vec(service, 1..6);
-    let queue = (
-        prop_oneof![2 => Just(1u32), 1 => 2..=64u32],
-        prop_oneof![2 => 1..20u32, 1 => Just(128u32)],
-        prop_oneof![3 => Just(1024u32), 1 => 1..64u32],
-        prop::bool::weighted(0.8),
-    );
-    let host = (prop::sample::select(vec![100u32, 250, 300, 1000]), prop::bool::weighted(0.8));
-    let settings = prop_oneof![
-        2 => Just(vec![Setting::Default]),
-        1 => Just(vec![Setting::Min]),
-        1 => Just(vec![Setting::Max]),
-        2 => prop::collection::vec(setting(), 1..12)
-    ];
-    (steps, service_ns, queue, host, settings).prop_map(
-        |(steps, service_ns, (queue_depth, nr_requests, max_sectors, merge), (hz, rotational), settings)| Input {
-            steps: living(steps),
-            service_ns,
-            queue_depth,
-            nr_requests,
-            max_sectors,
-            merge,
-            hz,
-            rotational,
-            settings,
-        },
-    )
-}
-
 /// A process that has ended does not ask again: others come in its place.
-fn living(mut steps: Vec<Step>) -> Vec<Step> {
+pub fn living(mut steps: Vec<Step>) -> Vec<Step> {
     let mut ended = [0; 5];
     for step in &mut steps {
         let place = step.process as usize;

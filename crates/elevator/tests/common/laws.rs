@@ -121,7 +121,8 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
         }
     }
     for _ in 0..20 {
-        ensure!(bed.elevator.is_empty() && bed.elevator.len() == 0, "it says that it holds {}", bed.elevator.len());
+        let len = bed.elevator.len();
+        ensure!(bed.elevator.is_empty() && len == 0, "it says that it holds {len}");
         let more = bed.take(now, &Arm::default()).map_err(|trouble| format!("{trouble:?}"))?;
         ensure!(more.is_none(), "it gives {more:?} out of nothing");
         now = bed.elevator.next_timer().unwrap_or(now).max(now + 50_000_000);

@@ -9,22 +9,16 @@ pub mod drive;
 pub mod input;
 pub mod laws;
 pub mod samples;
+pub mod strategy;
 
-pub use input::{Input, inputs};
+pub use drive::caught;
+pub use input::Input;
 pub use laws::{LAWS, Law};
+pub use strategy::inputs;
 
 use elevator::ElevatorKind;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Judges a row by a law; a panic breaks it.
 pub fn judge(law: &Law, kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     caught(|| (law.check)(kind, input)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
-}
-
-/// The value, or the words of the panic.
-pub fn caught<T>(what: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(what)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default()
-    })
 }

@@ -2,7 +2,19 @@
 
 use elevator::{BlockRequest, Disk, Geometry, Op, Time};
 
+mod description;
+mod error;
+#[cfg(test)]
+mod figures;
+mod flash;
+mod hdd;
+#[cfg(test)]
+mod laws;
 mod null;
+mod random;
+
+use description::Description;
+pub use error::{DeviceError, Place};
 
 /// What a device is told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +90,11 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
 
     /// What it has done since it was made.
     fn stats(&self) -> DeviceStats;
+
+    /// How long a trial should be where nobody has said: long enough for some thousand requests.
+    fn trial_ms(&self) -> u64 {
+        1000
+    }
 }
 
 /// A row of [`DEVICES`].
@@ -95,51 +112,149 @@ pub struct DeviceKind {
     pub toml: &'static str,
 }
 
-/// Every device that comes with the laboratory.
-pub static DEVICES: &[DeviceKind] = &[DeviceKind {
-    name: "null",
-    help: "completes everything at once: the cost of the queue alone",
-    source: "none needed",
-    evidence: elevator::Evidence::Proposed,
-    toml: "model = \"null\"\n",
-}];
-
-/// Why there is no such device.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// No row has this name.
-    #[error("no device model is called {name}")]
-    Unknown {
-        /// The name as written.
-        name: String,
-    },
+/// A row whose description is a file of its own.
+macro_rules! preset {
+    ($name:literal, $help:literal, $evidence:ident, $source:literal) => {
+        DeviceKind {
+            name: $name,
+            help: $help,
+            source: $source,
+            evidence: elevator::Evidence::$evidence,
+            toml: include_str!(concat!("presets/", $name, ".toml")),
+        }
+    };
 }
 
+/// Every device that comes with the laboratory.
+pub static DEVICES: &[DeviceKind] = &[
+    preset!(
+        "hp97560",
+        "HP 97560, 1.3 GB of 1991: the disk of the classic studies",
+        Confirmed,
+        "Ruemler & Wilkes, IEEE Computer 27(3), 1994, by three agreeing encodings"
+    ),
+    preset!("c2247a", "HP C2247A, 1 GB, 5400 rpm, zoned", Confirmed, "DiskSim parameter files"),
+    preset!(
+        "c2490a",
+        "HP C2490A, 2.1 GB, 6400 rpm, zoned",
+        Derived,
+        "DiskSim parameter files; curve fitted to the measured seeks"
+    ),
+    preset!(
+        "c3323a",
+        "HP C3323A, 1 GB, 5400 rpm, zoned",
+        Derived,
+        "DiskSim parameter files; curve fitted to the measured seeks"
+    ),
+    preset!("c2200a-like", "a disk like the HP C2200A, 0.3 GB; not its confirmed figures", Recalled, "recalled"),
+    preset!(
+        "barracuda7200",
+        "Seagate Barracuda ST32171W, 2 GB, 7200 rpm: a usual disk of Linux 2.6's childhood",
+        Derived,
+        "DiskSim validation set; curve fitted to the measured seeks"
+    ),
+    preset!(
+        "atlas3",
+        "Quantum Atlas III, 9 GB, 7200 rpm",
+        Derived,
+        "DiskSim validation set; curve fitted to the measured seeks"
+    ),
+    preset!(
+        "cheetah9lp",
+        "Seagate Cheetah 9LP, 9 GB, 10,000 rpm",
+        Derived,
+        "DiskSim validation set; curve fitted to the measured seeks"
+    ),
+    preset!(
+        "cheetah4lp",
+        "Seagate Cheetah 4LP, 4.5 GB, 10,000 rpm",
+        Derived,
+        "DiskSim validation set; curve fitted to the measured seeks"
+    ),
+    preset!(
+        "atlas10k",
+        "Quantum Atlas 10K, 9 GB, 10,000 rpm",
+        Derived,
+        "DiskSim validation set; curve fitted to the measured seeks"
+    ),
+    preset!("maxtor300g", "Maxtor of 300 GB, 10,000 rpm", Proposed, "DiskSim example; zones and overheads simplified"),
+    preset!(
+        "wd4tb7200",
+        "WD 4 TB, 7200 rpm, NCQ: a disk of today",
+        Proposed,
+        "DiskSim (WD), marked experimental there; skews and queue ours"
+    ),
+    preset!("sata-ssd", "an SSD at SATA: 4 channels, NCQ 32", Proposed, "MQSim's flash; link and overhead ours"),
+    preset!(
+        "nvme",
+        "an NVMe SSD: 8 channels, 64 dies, MLC",
+        Proposed,
+        "MQSim defaults; a simple two-stage model in place of its own"
+    ),
+    preset!(
+        "970pro-like",
+        "an NVMe SSD like NVMeVirt's Samsung 970 PRO",
+        Derived,
+        "NVMeVirt's ssd configuration; same simple model"
+    ),
+    preset!("femu", "FEMU's black-box SSD", Recalled, "FEMU; latencies confirmed, shape recalled"),
+    preset!(
+        "null",
+        "completes after a given time: the cost of the queue alone, or a server with a known law",
+        Proposed,
+        "none needed"
+    ),
+];
+
 /// Makes the device that a specification names: `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description changed
-/// (`hp97560:queue_depth=8`). `seed` is the trial's; a device draws from its own named stream.
+/// (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). `seed` is the trial's; a device draws from its own named stream.
 ///
 /// # Errors
 /// [`DeviceError`] names what is wrong and what would be right.
-pub fn device(specification: &str, _seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
-    match specification {
-        "null" => Ok(Box::new(null::Null::new(1, 1 << 31))),
-        name => Err(DeviceError::Unknown { name: name.to_owned() }),
+pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
+    let mut parts = specification.split(':');
+    let name = parts.next().unwrap_or_default();
+    let row =
+        DEVICES.iter().find(|row| row.name == name).ok_or_else(|| DeviceError::Unknown { name: name.to_owned() })?;
+    let mut changes = Vec::new();
+    for part in parts {
+        let change = part.split_once('=').filter(|(key, _)| !key.is_empty());
+        changes.push(change.ok_or_else(|| DeviceError::Specification { part: part.to_owned() })?);
     }
+    device_from_toml(row.toml, &changes, seed)
 }
 
 /// Makes the device that a user's own description (TOML) gives, with `KEY=VALUE` pairs of a specification on top.
 ///
 /// # Errors
 /// [`DeviceError`], with the line.
-pub fn device_from_toml(
-    _toml: &str,
-    _changes: &[(&str, &str)],
-    _seed: u64,
-) -> Result<Box<dyn DeviceModel>, DeviceError> {
-    Ok(Box::new(null::Null::new(1, 1 << 31)))
+pub fn device_from_toml(toml: &str, changes: &[(&str, &str)], seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
+    let mut from = Description::read(toml, changes)?;
+    if !from.has("model") {
+        return Err(DeviceError::Missing { key: "model".to_owned(), meaning: format!("one of {}", MODELS.join(", ")) });
+    }
+    let model: Box<dyn DeviceModel> = match from.word_or_first("model", &MODELS)? {
+        0 => Box::new(hdd::read(&mut from)?),
+        1 => Box::new(flash::read(&mut from, seed)?),
+        _ => Box::new(null::read(&mut from, seed)?),
+    };
+    from.finish()?;
+    Ok(model)
 }
+
+/// The models that a description can name.
+const MODELS: [&str; 3] = ["hdd", "flash", "null"];
 
 /// The position of a request for a device without an arm.
 fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
     0
+}
+
+/// What every model asks of a transfer; wrong use is a mistake in the laboratory.
+fn check(tag: u32, sector: u64, nr_sectors: u32, sectors: u64, inside: u32, depth: u32) {
+    assert!(inside < depth, "the device takes {depth} transfers at once; tag {tag} is one too many");
+    assert!(
+        nr_sectors > 0 && sector.checked_add(nr_sectors.into()).is_some_and(|end| end <= sectors),
+        "a request of {nr_sectors} sectors at sector {sector} is beyond the disk of {sectors} sectors"
+    );
 }

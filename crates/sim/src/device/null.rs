@@ -1,7 +1,17 @@
-//! The null device: a fixed time for everything, from a given number of servers. With time 0 it costs nothing but the queue.
+//! The null device: a given time for everything, from a given number of servers. With time 0 it costs nothing but the queue;
+//! with one server, fixed or exponential times and a queue in front it is M/D/1 or M/M/1, for which theory has the answer.
+//!
+//! Keys: `service_ns` (0), `distribution` (fixed, exponential), `servers` (1), `queue_depth` (1), `sectors` (2³¹), `trial_ms`
+//! (100). Commands are served in order of arrival by the first free server.
 
-use elevator::{BlockRequest, Disk, Geometry, Op, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
+use elevator::{BlockRequest, Disk, Geometry, Time};
+
+use super::description::Description;
+use super::error::DeviceError;
+use super::random::Rng;
 use super::{Command, DeviceModel, DeviceStats, nowhere};
 
 /// A device without a medium.
@@ -9,14 +19,47 @@ use super::{Command, DeviceModel, DeviceStats, nowhere};
 pub(super) struct Null {
     depth: u32,
     sectors: u64,
-    /// Tags with the time at which they are done, in that order.
-    inside: std::collections::VecDeque<(Time, u32)>,
+    trial_ms: u64,
+    service_ns: u64,
+    /// None: every service takes the same time.
+    random: Option<Rng>,
+    /// When each server is free.
+    servers: BinaryHeap<Reverse<u64>>,
+    /// Commands inside: when they are done, in what order they came, and their tags; whether they are transfers.
+    inside: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
+    transfers: u32,
+    arrivals: u64,
+    clock_ns: u64,
     stats: DeviceStats,
 }
 
+/// Makes a null device.
+pub(super) fn read(from: &mut Description, seed: u64) -> Result<Null, DeviceError> {
+    let service_ns = from.number_or("service_ns", 0, 0, 60_000_000_000)?;
+    let exponential = from.word_or_first("distribution", &["fixed", "exponential"])? == 1;
+    let servers = from.number_or("servers", 1, 1, 4096)?;
+    Ok(Null {
+        depth: from.number_or("queue_depth", 1, 1, 65_535)? as u32,
+        sectors: from.number_or("sectors", 1 << 31, 1, u64::MAX >> 16)?,
+        trial_ms: from.number_or("trial_ms", 100, 1, 86_400_000)?,
+        service_ns,
+        random: exponential.then(|| Rng::new(seed)),
+        servers: (0..servers).map(|_| Reverse(0)).collect(),
+        inside: BinaryHeap::new(),
+        transfers: 0,
+        arrivals: 0,
+        clock_ns: 0,
+        stats: DeviceStats::default(),
+    })
+}
+
 impl Null {
-    pub(super) fn new(depth: u32, sectors: u64) -> Null {
-        Null { depth, sectors, inside: std::collections::VecDeque::new(), stats: DeviceStats::default() }
+    fn pass_time(&mut self, now: u64) {
+        assert!(now >= self.clock_ns, "time runs forward: {now} ns after {} ns", self.clock_ns);
+        if !self.inside.is_empty() {
+            self.stats.busy_ns += now - self.clock_ns;
+        }
+        self.clock_ns = now;
     }
 }
 
@@ -40,27 +83,88 @@ impl DeviceModel for Null {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        match command {
-            Command::Transfer { tag, op: Op::Read | Op::Write, nr_sectors, .. } => {
+        let now = now.as_ns();
+        self.pass_time(now);
+        self.arrivals += 1;
+        let (tag, done, transfer) = match command {
+            Command::Transfer { tag, sector, nr_sectors, .. } => {
+                super::check(tag, sector, nr_sectors, self.sectors, self.transfers, self.depth);
+                self.transfers += 1;
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * elevator::SECTOR_BYTES;
-                self.inside.push_back((now, tag));
+                let service = match &mut self.random {
+                    None => self.service_ns,
+                    Some(random) => random.exponential(self.service_ns),
+                };
+                let Reverse(free) = self.servers.pop().expect("there is a server at least");
+                let done = free.max(now) + service;
+                self.servers.push(Reverse(done));
+                (tag, done, true)
             }
-            Command::Flush { tag } => self.inside.push_back((now, tag)),
-        }
+            Command::Flush { tag } => (tag, now, false),
+        };
+        self.inside.push(Reverse((done, self.arrivals, tag, transfer)));
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.inside.front().map(|(at, _)| *at)
+        self.inside.peek().map(|Reverse((at, ..))| Time::from_ns(*at))
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<u32>) {
-        while self.inside.front().is_some_and(|(at, _)| *at <= now) {
-            done.extend(self.inside.pop_front().map(|(_, tag)| tag));
+        while let Some(Reverse((at, _, tag, transfer))) = self.inside.peek().copied() {
+            if at > now.as_ns() {
+                break;
+            }
+            self.pass_time(at);
+            self.inside.pop();
+            self.transfers -= u32::from(transfer);
+            done.push(tag);
         }
+        self.pass_time(now.as_ns());
     }
 
     fn stats(&self) -> DeviceStats {
         self.stats
+    }
+
+    fn trial_ms(&self) -> u64 {
+        self.trial_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elevator::{Op, Time};
+
+    use crate::device::{Command, device};
+
+    fn times(specification: &str, seed: u64, nr: u32) -> Vec<(u64, u32)> {
+        let mut null = device(specification, seed).unwrap();
+        for tag in 0..nr {
+            null.submit(Time::ZERO, Command::Transfer { tag, op: Op::Read, sector: 0, nr_sectors: 8 });
+        }
+        let (mut seen, mut done) = (Vec::new(), Vec::new());
+        while let Some(at) = null.next_event() {
+            null.advance(at, &mut done);
+            seen.extend(done.drain(..).map(|tag| (at.as_ns(), tag)));
+        }
+        seen
+    }
+
+    #[test]
+    fn two_servers_take_two_at_a_time_in_order_of_arrival() {
+        let seen = times("null:service_ns=10:servers=2:queue_depth=5", 1, 5);
+        assert_eq!(seen, [(10, 0), (10, 1), (20, 2), (20, 3), (30, 4)]);
+        assert_eq!(times("null", 1, 1), [(0, 0)]);
+    }
+
+    #[test]
+    fn exponential_times_come_from_the_seed() {
+        let spec = "null:service_ns=1000000:distribution=exponential:queue_depth=1000";
+        let (one, two) = (times(spec, 1, 1000), times(spec, 2, 1000));
+        assert_eq!(one, times(spec, 1, 1000));
+        assert_ne!(one, two);
+        let mean = one.last().unwrap().0 as f64 / 1e9;
+        assert!((mean - 1.0).abs() < 0.1, "1000 services of 1 ms take {mean} s");
     }
 }

@@ -51,9 +51,15 @@ impl Arm {
     /// that moves one time in ten takes a tenth of a seek.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
-        let rest = u128::from(sum % count);
-        let [below, above] = [whole, whole.saturating_add(1)].map(|distance| u128::from(self.seek_ns(distance)));
-        ((below * (u128::from(count) - rest) + above * rest) / u128::from(count)) as u64
+        let rest = sum % count;
+        let below = self.seek_ns(whole);
+        if rest == 0 {
+            return below;
+        }
+        // What the next cylinder takes more (or less, where a curve is not smooth) for the share of a cylinder that is left.
+        let above = self.seek_ns(whole + 1);
+        let share = |more: u64| more.saturating_mul(rest) / count;
+        if above >= below { below + share(above - below) } else { below - share(below - above) }
     }
 }
 

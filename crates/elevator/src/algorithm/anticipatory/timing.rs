@@ -82,7 +82,10 @@ impl Period {
 }
 
 fn ticks(clock: Clock, ns: u64) -> u64 {
-    (u128::from(ns) * u128::from(clock.hz())).div_ceil(1_000_000_000) as u64
+    match ns.checked_mul(clock.hz()) {
+        Some(product) => product.div_ceil(1_000_000_000),
+        None => (u128::from(ns) * u128::from(clock.hz())).div_ceil(1_000_000_000) as u64,
+    }
 }
 
 #[cfg(test)]

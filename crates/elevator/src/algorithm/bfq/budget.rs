@@ -1,0 +1,213 @@
+//! Budgets: what a request is charged, when a queue's turn is over, and how much it gets next time.
+//!
+//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up its time long before its sectors, is
+//! charged by time: as if it had moved what the device moves in that time. Otherwise scattered I/O of few sectors would have
+//! the device for most of the time.
+
+use super::rate::MIN_IDLE_NS;
+use super::{Bfq, MS};
+use crate::request::BlockRequest;
+use crate::vocabulary::Time;
+
+/// The device's budget before anything is known of it, in sectors.
+pub(super) const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
+/// The counter of budgets passes this at the eleventh.
+const ENOUGH_BUDGETS: u64 = 194;
+/// Asynchronous requests are charged this many times their sectors: writes are slow, and block reads.
+const ASYNC_CHARGE: u64 = 3;
+
+/// Why the turn of a queue is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expiry {
+    /// It was waited for in vain.
+    TooIdle,
+    /// Its time is over.
+    Timeout,
+    /// What is left of its budget is less than its next request.
+    Exhausted,
+    /// It has no requests, and waiting for one does not pay.
+    NoMoreRequests,
+    /// Another queue has to go first.
+    Preempted,
+    /// Its process has ended.
+    Exited,
+}
+
+impl Bfq {
+    /// Sectors that a queue is charged for a request.
+    pub(super) fn charge_for(&self, id: u32, request: &BlockRequest) -> u64 {
+        let (queue, sectors) = (self.queue(id), u64::from(request.nr_sectors));
+        if queue.is_sync() || queue.is_raised() || self.is_asymmetric(Some(id)) {
+            sectors
+        } else {
+            sectors * ASYNC_CHARGE
+        }
+    }
+
+    /// Sectors that a queue is charged for its next request.
+    pub(super) fn next_charge(&self, id: u32) -> Option<u64> {
+        let tag = self.queue(id).next?;
+        Some(self.charge_for(id, &self.slot(tag).request))
+    }
+
+    /// The largest budget of a queue; a default until enough were given out.
+    pub(super) fn device_budget(&self) -> u64 {
+        if self.budgets_given < ENOUGH_BUDGETS { DEFAULT_MAX_BUDGET } else { self.max_budget }
+    }
+
+    fn min_budget(&self) -> u64 {
+        self.device_budget() / 32
+    }
+
+    /// The first budget of a queue whose raising begins.
+    pub(super) fn raised_budget(&self) -> u64 {
+        2 * self.min_budget()
+    }
+
+    /// The peak rate or the time of a turn has changed.
+    pub(super) fn resize_budget(&mut self) {
+        if self.settings.max_budget == 0 {
+            self.max_budget = self.rate.sectors_in_ms(self.settings.timeout_sync_ms);
+        }
+    }
+
+    pub(super) fn set_max_budget(&mut self, sectors: u64) {
+        self.settings.max_budget = sectors;
+        self.max_budget = sectors;
+        self.resize_budget();
+    }
+
+    /// The turn of a queue begins.
+    pub(super) fn start_budget(&mut self, now: Time, id: u32) {
+        self.budgets_given = (self.budgets_given * 7 + 256) / 8;
+        self.budget_start = now;
+        let timeout = self.clock.from_ms(self.settings.timeout_sync_ms);
+        let jiffies = self.clock.jiffies(now);
+        let queue = self.queue_mut(id);
+        queue.fifo_checked = false;
+        // A raised queue has thirty times the time.
+        let factor = queue.entity.weight / queue.base_weight;
+        queue.budget_timeout = Some(jiffies + timeout * factor);
+    }
+
+    /// Whether the time of the queue in service is over.
+    pub(super) fn is_timed_out(&self, now: Time, id: u32) -> bool {
+        self.queue(id).budget_timeout.is_some_and(|timeout| timeout <= self.clock.jiffies(now))
+    }
+
+    /// Whether the queue in service shall go because its time is over. While it is waited for, only if much of its budget is
+    /// left: then it is slow.
+    pub(super) fn may_expire_for_timeout(&self, now: Time, id: u32) -> bool {
+        let entity = &self.queue(id).entity;
+        (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(now, id)
+    }
+
+    /// A queue that was idle gets its first request. True if it goes on with the budget of its last turn.
+    pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
+        let charge = self.next_charge(id).expect("the queue has got a request");
+        let queue = self.queue_mut(id);
+        let left = queue.entity.left();
+        let goes_on = queue.left_willingly && in_time && left > 0;
+        queue.left_willingly = goes_on;
+        queue.entity.service = 0;
+        queue.entity.budget = if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
+        goes_on
+    }
+
+    /// The turn of the queue in service is over. `idled`: it ended by idling, which does not count as service time.
+    pub(super) fn expire(&mut self, now: Time, idled: bool, why: Expiry) {
+        let id = self.in_service.take().expect("a queue is in service");
+        self.timer = None;
+        let jiffies = self.clock.jiffies(now);
+        if why != Expiry::Exited {
+            self.charge_time(now, id, idled, why);
+            let low_latency = self.settings.low_latency;
+            let queue = self.queue_mut(id);
+            if low_latency && !queue.is_raised() {
+                queue.raise_mark = jiffies;
+            }
+            self.feed_back(id, why);
+        }
+        if self.queue(id).sorted.is_empty() {
+            let queue = self.queue_mut(id);
+            if queue.dispatched == 0 {
+                queue.budget_timeout = Some(jiffies);
+            }
+            self.retire(id, true);
+        } else {
+            self.requeue_served(id);
+        }
+        let queue = self.queue_mut(id);
+        if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
+            // The service is kept: if the next request comes soon, the turn goes on.
+            queue.left_willingly = true;
+        } else {
+            queue.entity.service = 0;
+        }
+        self.release(id);
+    }
+
+    /// Charges a queue by time if it was slow or wasted its time.
+    fn charge_time(&mut self, now: Time, id: u32, idled: bool, why: Expiry) {
+        let until = if idled { self.idling_start.max(self.budget_start) } else { now };
+        let served_ns = until - self.budget_start;
+        let queue = &self.queues[id as usize];
+        let (slow, ms) = self.is_slow(id, served_ns);
+        let wasteful = why == Expiry::Timeout && queue.entity.left() >= queue.entity.budget / 3;
+        if queue.is_raised() || !(slow || wasteful) {
+            return;
+        }
+        let timeout_ms = self.settings.timeout_sync_ms;
+        let by_time = (u128::from(self.max_budget) * u128::from(ms.min(timeout_ms)) / u128::from(timeout_ms)) as u64;
+        let queue = &mut self.queues[id as usize];
+        let total = by_time.max(queue.entity.service);
+        queue.entity.budget = queue.entity.budget.max(total);
+        let more = total - queue.entity.service;
+        self.trees[queue.class].charge(&mut queue.entity, more);
+    }
+
+    /// Whether a queue was slow, and for how many milliseconds it is charged then.
+    fn is_slow(&self, id: u32, served_ns: u64) -> (bool, u64) {
+        let queue = self.queue(id);
+        if !queue.is_sync() {
+            (false, served_ns / MS)
+        } else if served_ns < MS {
+            let ms = if self.rotational { self.settings.slice_idle_ns } else { MIN_IDLE_NS } / MS;
+            (queue.is_seeky(), ms)
+        } else if served_ns <= 20 * MS {
+            (queue.is_seeky(), served_ns / MS)
+        } else {
+            (queue.entity.service < self.max_budget / 2, served_ns / MS)
+        }
+    }
+
+    /// Gives a queue the budget of its next turn.
+    pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
+        let (least, most) = (self.min_budget(), self.max_budget);
+        let automatic = self.budgets_given >= ENOUGH_BUDGETS && self.settings.max_budget == 0;
+        let queue = self.queue_mut(id);
+        let old = queue.max_budget;
+        let mut budget = if queue.is_raised() {
+            2 * least
+        } else if !queue.is_sync() {
+            most
+        } else {
+            match why {
+                Expiry::TooIdle if queue.dispatched > 0 => (old * 2).min(most),
+                Expiry::TooIdle if old > 5 * least => old - 4 * least,
+                Expiry::TooIdle => least,
+                Expiry::Timeout => (old * 2).min(most),
+                Expiry::Exhausted => (old * 4).min(most),
+                Expiry::NoMoreRequests => queue.entity.service.max(least),
+                Expiry::Preempted | Expiry::Exited => return,
+            }
+        };
+        if automatic {
+            budget = budget.min(most);
+        }
+        queue.max_budget = budget;
+        if let Some(charge) = self.next_charge(id) {
+            self.queue_mut(id).entity.budget = budget.max(charge);
+        }
+    }
+}

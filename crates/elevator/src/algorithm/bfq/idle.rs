@@ -1,0 +1,164 @@
+//! Idling: whether to keep the device for a queue that has no request at the moment, and for how long.
+//!
+//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's next request is near and soon; and
+//! it is needed for the shares if queues differ, because a synchronous queue that loses its turn whenever it thinks gets less.
+
+use super::budget::Expiry;
+use super::rate::MIN_IDLE_NS;
+use super::{Bfq, MS};
+use crate::vocabulary::Time;
+
+/// More requests than this in the device mean that it queues.
+const QUEUEING_THRESHOLD: u32 = 3;
+const QUEUEING_SAMPLES: u32 = 32;
+const RAISED_IDLE_NS: u64 = 20 * MS;
+
+/// What is known of the device's own queue.
+#[derive(Debug)]
+pub(super) struct Queueing {
+    /// It has one. Before enough samples this is assumed.
+    pub(super) detected: bool,
+    samples: u32,
+    most_in_driver: u32,
+}
+
+impl Default for Queueing {
+    fn default() -> Queueing {
+        Queueing { detected: true, samples: 0, most_in_driver: 0 }
+    }
+}
+
+impl Bfq {
+    /// Looks whether the device queues; at each completion, the completed request counted as still there.
+    pub(super) fn observe_queueing(&mut self) {
+        let queueing = &mut self.queueing;
+        queueing.most_in_driver = queueing.most_in_driver.max(self.in_driver);
+        // Too few requests to see a difference.
+        if self.in_driver as usize + self.held <= QUEUEING_THRESHOLD as usize {
+            return;
+        }
+        // Few requests because the queue in service is waited for say nothing.
+        if let Some(queue) = self.in_service.map(|id| &self.queues[id as usize])
+            && queue.thinks_briefly
+            && queue.dispatched as usize + queue.sorted.len() < QUEUEING_THRESHOLD as usize
+            && self.in_driver < QUEUEING_THRESHOLD
+        {
+            return;
+        }
+        queueing.samples += 1;
+        if queueing.samples > QUEUEING_SAMPLES {
+            *queueing = Queueing {
+                detected: queueing.most_in_driver > QUEUEING_THRESHOLD,
+                ..Queueing { samples: 0, most_in_driver: 0, detected: false }
+            };
+        }
+    }
+
+    /// Whether queues differ so much that shares need idling. A queue of the smallest weight needs none for that reason.
+    pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
+        let smallest = id.and_then(|id| self.queue(id).counted);
+        let is_smallest = smallest.is_some() && smallest == self.weights.first_key_value().map(|(weight, _)| *weight);
+        let weights_vary = !is_smallest && self.weights.len() > 1;
+        weights_vary || self.busy.iter().filter(|busy| **busy > 0).count() > 1
+    }
+
+    /// Whether idling for the queue in service is better than serving another.
+    pub(super) fn better_to_idle(&self, id: u32) -> bool {
+        let queue = self.queue(id);
+        if !queue.alive {
+            return false;
+        }
+        if self.settings.strict_guarantees {
+            return true;
+        }
+        if self.settings.slice_idle_ns == 0 || !queue.is_sync() || queue.class == 2 {
+            return false;
+        }
+        self.idling_boosts_throughput(id) || self.idling_keeps_guarantees(id)
+    }
+
+    /// Whether the queue in service is waited for.
+    pub(super) fn must_idle(&self, id: u32) -> bool {
+        self.queue(id).sorted.is_empty() && self.better_to_idle(id)
+    }
+
+    fn idling_boosts_throughput(&self, id: u32) -> bool {
+        let queue = self.queue(id);
+        let one_at_a_time = self.rotational && !self.queueing.detected;
+        let streams = !queue.is_seeky() && queue.io_bound && queue.thinks_briefly;
+        // Raised queues need the device free of requests that were let in for throughput.
+        self.raised_busy == 0 && (one_at_a_time || ((self.rotational || !self.queueing.detected) && streams))
+    }
+
+    fn idling_keeps_guarantees(&self, id: u32) -> bool {
+        let queue = self.queue(id);
+        let busy: u32 = self.busy.iter().sum();
+        let raised = queue.is_raised() && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);
+        raised || self.is_asymmetric(Some(id)) || busy == 1
+    }
+
+    /// A request of the queue in service is finished.
+    pub(super) fn idle_or_expire(&mut self, now: Time, id: u32) {
+        let queue = self.queue(id);
+        let (empty, drained) = (queue.sorted.is_empty(), queue.dispatched == 0);
+        if self.must_idle(id) {
+            if drained {
+                self.start_idling(now, id);
+            }
+        } else if self.may_expire_for_timeout(now, id) {
+            self.expire(now, false, Expiry::Timeout);
+        } else if empty && (drained || !self.better_to_idle(id)) {
+            self.expire(now, false, Expiry::NoMoreRequests);
+        }
+    }
+
+    fn start_idling(&mut self, now: Time, id: u32) {
+        let queue = self.queue(id);
+        let slice = self.settings.slice_idle_ns;
+        let ns = if queue.is_raised() {
+            slice.max(RAISED_IDLE_NS)
+        } else if queue.is_seeky() && !self.is_asymmetric(Some(id)) {
+            slice.min(MIN_IDLE_NS)
+        } else {
+            slice
+        };
+        self.idling_start = now;
+        self.timer = Some(now + ns);
+        self.anticipation.started += 1;
+    }
+
+    /// The queue that is waited for has got a request.
+    pub(super) fn waiting_is_rewarded(&mut self, now: Time, id: u32) {
+        let alone = self.queue(id).sorted.len() == 1;
+        if alone {
+            self.anticipation.successes += 1;
+            self.anticipation.success_wait_ns += now - self.idling_start;
+        }
+        let lone_and_small = alone && self.queue(id).sorted.first().is_some_and(|request| request.nr_sectors < 32);
+        let timed_out = self.is_timed_out(now, id);
+        // More of a stream may come and merge; the next dispatch call ends the wait anyway.
+        if lone_and_small && self.idling_boosts_throughput(id) && !timed_out {
+            return;
+        }
+        self.timer = None;
+        if timed_out {
+            self.expire(now, false, Expiry::Timeout);
+        }
+    }
+
+    /// The queue in service was waited for long enough.
+    pub(super) fn idling_is_over(&mut self, now: Time) {
+        self.timer = None;
+        let id = self.in_service.expect("only a queue in service is waited for");
+        let empty = self.queue(id).sorted.is_empty();
+        if empty {
+            self.anticipation.failures += 1;
+            self.anticipation.failure_wait_ns += now - self.idling_start;
+        }
+        if self.is_timed_out(now, id) {
+            self.expire(now, true, Expiry::Timeout);
+        } else if empty {
+            self.expire(now, true, Expiry::TooIdle);
+        }
+    }
+}

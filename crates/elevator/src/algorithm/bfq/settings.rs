@@ -1,0 +1,117 @@
+//! The tunables of bfq: rows, values, and what setting one changes.
+//!
+//! Source: Linux 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs. Values are kept as they were set, not
+//! rounded to jiffies, so that they read back.
+
+use super::{Bfq, MS};
+use crate::choose::BackSeek;
+use crate::kind::{Evidence, Tunable};
+
+const INT_MAX: u64 = i32::MAX as u64;
+
+/// The rows.
+pub(super) const TUNABLES: &[Tunable] = &[
+    tunable(
+        "fifo_expire_sync",
+        "ms",
+        0,
+        INT_MAX,
+        "a synchronous request that waited this long goes first in its queue",
+    ),
+    tunable("fifo_expire_async", "ms", 0, INT_MAX, "the same for asynchronous requests"),
+    tunable("back_seek_max", "KiB", 0, INT_MAX, "how far behind the head a request is still considered"),
+    tunable("back_seek_penalty", "factor", 1, INT_MAX, "a distance backwards counts as this many forwards"),
+    tunable("slice_idle", "ms", 0, INT_MAX, "how long to wait for the next request of a queue; 0: never"),
+    tunable("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting"),
+    tunable("max_budget", "sectors", 0, INT_MAX, "most sectors of a queue at a time; 0: by the device's peak rate"),
+    tunable("timeout_sync", "ms", 1, INT_MAX, "most time of a queue at a time"),
+    tunable("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: weights as they are"),
+    tunable("strict_guarantees", "switch", 0, 1, "1: one request at a time, and always idle; 0: as pays off"),
+];
+
+const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help }
+}
+
+/// What the tunables are set to.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) fifo_expire_sync_ms: u64,
+    pub(super) fifo_expire_async_ms: u64,
+    pub(super) back_seek_max_kib: u64,
+    pub(super) back_seek_penalty: u64,
+    pub(super) slice_idle_ns: u64,
+    /// 0: automatic.
+    pub(super) max_budget: u64,
+    pub(super) timeout_sync_ms: u64,
+    pub(super) low_latency: bool,
+    pub(super) strict_guarantees: bool,
+}
+
+impl Settings {
+    /// How the next request of a queue is chosen.
+    pub(super) fn back_seek(&self) -> BackSeek {
+        BackSeek { max_sectors: 2 * self.back_seek_max_kib, penalty: self.back_seek_penalty }
+    }
+
+    /// The value of a tunable.
+    pub(super) fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "fifo_expire_sync" => self.fifo_expire_sync_ms,
+            "fifo_expire_async" => self.fifo_expire_async_ms,
+            "back_seek_max" => self.back_seek_max_kib,
+            "back_seek_penalty" => self.back_seek_penalty,
+            "slice_idle" => self.slice_idle_ns / MS,
+            "slice_idle_us" => self.slice_idle_ns / 1000,
+            "max_budget" => self.max_budget,
+            "timeout_sync" => self.timeout_sync_ms,
+            "low_latency" => u64::from(self.low_latency),
+            "strict_guarantees" => u64::from(self.strict_guarantees),
+            _ => unreachable!("bfq has no tunable {tunable}"),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            fifo_expire_sync_ms: 125,
+            fifo_expire_async_ms: 250,
+            back_seek_max_kib: 16 * 1024,
+            back_seek_penalty: 2,
+            slice_idle_ns: 8 * MS,
+            max_budget: 0,
+            timeout_sync_ms: 125,
+            low_latency: true,
+            strict_guarantees: false,
+        }
+    }
+}
+
+impl Bfq {
+    /// Sets a tunable.
+    pub(super) fn change(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "fifo_expire_sync" => self.settings.fifo_expire_sync_ms = value,
+            "fifo_expire_async" => self.settings.fifo_expire_async_ms = value,
+            "back_seek_max" => self.settings.back_seek_max_kib = value,
+            "back_seek_penalty" => self.settings.back_seek_penalty = value,
+            "slice_idle" => self.settings.slice_idle_ns = value * MS,
+            "slice_idle_us" => self.settings.slice_idle_ns = value * 1000,
+            "max_budget" => self.set_max_budget(value),
+            "timeout_sync" => {
+                self.settings.timeout_sync_ms = value;
+                self.resize_budget();
+            }
+            "low_latency" => self.set_low_latency(value == 1),
+            "strict_guarantees" => {
+                // Guarantees need idling long enough to be worth something.
+                if value == 1 && !self.settings.strict_guarantees {
+                    self.settings.slice_idle_ns = self.settings.slice_idle_ns.max(8 * MS);
+                }
+                self.settings.strict_guarantees = value == 1;
+            }
+            _ => unreachable!("bfq has no tunable {tunable}"),
+        }
+    }
+}

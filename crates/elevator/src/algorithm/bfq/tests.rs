@@ -1,0 +1,391 @@
+//! Tests of bfq as a whole: shares, idling, raising, and random drives.
+
+use super::*;
+use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
+use crate::request::{PrioClass, Priority};
+use crate::scheduler::NoDisk;
+use crate::testing::request;
+
+/// A process that reads 64 sectors, thinks, and reads on; `stride` sectors from start to start.
+#[derive(Clone, Copy)]
+struct Reader {
+    priority: Priority,
+    think_ns: u64,
+    stride: u64,
+    /// When it asks next; None while its request is held or in flight.
+    asks: Option<Time>,
+    sector: u64,
+    served: u64,
+}
+
+fn reader(level: u8, think_ns: u64) -> Reader {
+    let priority = Priority { class: PrioClass::BestEffort, level };
+    Reader { priority, think_ns, stride: 64, asks: Some(Time::ZERO), sector: 0, served: 0 }
+}
+
+fn ms(ms: u64) -> Time {
+    Time::from_ns(ms * MS)
+}
+
+fn bfq(depth: u32, rotational: bool) -> Bfq {
+    Bfq::new(&Build { nr_tags: 256, queue_depth: depth, rotational, ..Build::default() })
+}
+
+/// Readers on a device that takes `depth` requests and one millisecond for each. Returns what was dispatched, by process.
+fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
+    let (mut flying, mut order, mut seq, mut now) = (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
+    for (at, reader) in readers.iter_mut().enumerate() {
+        reader.sector = (at as u64 + 1) << 32;
+    }
+    while now < until {
+        for (process, reader) in readers.iter_mut().enumerate() {
+            if reader.asks.take_if(|asks| *asks <= now).is_some() {
+                let (priority, sector) = (reader.priority, reader.sector);
+                let tag = process as u32;
+                let read = BlockRequest { seq, process: tag, sector, nr_sectors: 64, priority, ..request(tag, 0) };
+                bfq.insert(now, BlockRequest { allocated: now, ..read }, InsertAt::Sorted);
+                reader.sector += reader.stride;
+                seq += 1;
+            }
+        }
+        while flying.len() < depth
+            && let Some(request) = bfq.dispatch(now, &NoDisk)
+        {
+            order.push(request.process);
+            flying.push((now + MS, Finished { request, issued: now }));
+        }
+        let arrivals = readers.iter().filter_map(|reader| reader.asks);
+        let completions = flying.iter().map(|(at, _)| *at);
+        now = arrivals.chain(completions).chain(bfq.next_timer()).min().expect("something happens next");
+        for (_, done) in flying.extract_if(.., |(at, _)| *at <= now) {
+            bfq.complete(now, &done);
+            let reader = &mut readers[done.request.process as usize];
+            reader.served += 64;
+            reader.asks = Some(now + reader.think_ns);
+        }
+        if bfq.next_timer().is_some_and(|timer| timer <= now) {
+            bfq.on_timer(now);
+        }
+    }
+    order
+}
+
+fn insert(bfq: &mut Bfq, now: Time, request: BlockRequest) {
+    bfq.insert(now, request, InsertAt::Sorted);
+}
+
+fn send(bfq: &mut Bfq, now: Time) -> BlockRequest {
+    bfq.dispatch(now, &NoDisk).expect("a request is to be sent")
+}
+
+fn finish(bfq: &mut Bfq, now: Time, request: BlockRequest) {
+    bfq.complete(now, &Finished { request, issued: now });
+}
+
+fn by(process: u32, tag: u32, sector: u64) -> BlockRequest {
+    BlockRequest { process, nr_sectors: 64, ..request(tag, sector) }
+}
+
+fn async_write(tag: u32, sector: u64) -> BlockRequest {
+    BlockRequest { op: Op::Write, sync: false, nr_sectors: 64, ..request(tag, sector) }
+}
+
+#[test]
+fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
+    for (name, levels, promised, expected) in
+        [("priorities", [4, 0], None, 200), ("equal", [4, 4], None, 100), ("promises", [4, 4], Some([100, 300]), 300)]
+    {
+        for think_ns in [0, 500_000] {
+            let mut bfq = bfq(1, true);
+            bfq.set("low_latency", 0);
+            bfq.set("max_budget", 2048);
+            for (process, weight) in promised.iter().flatten().enumerate() {
+                let spec = FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
+                bfq.flow(process as u32, &spec);
+            }
+            let mut readers = levels.map(|level| reader(level, think_ns));
+            simulate(&mut bfq, &mut readers, 1, ms(60_000));
+            let percent = readers[1].served * 100 / readers[0].served;
+            assert!(u64::abs_diff(percent, expected) * 20 <= expected, "{name}, think {think_ns}: {percent} %");
+            let turns = bfq.anticipation.started;
+            assert!(turns > 0, "they are idled for");
+        }
+    }
+}
+
+#[test]
+fn a_turn_serves_one_reader_for_many_requests_because_it_is_waited_for() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    // Thinking for less than a fifth of the time: bound by I/O.
+    let mut readers = [reader(4, 150_000); 2];
+    let order = simulate(&mut bfq, &mut readers, 1, ms(10_000));
+    let turns = order.chunk_by(|a, b| a == b).count();
+    assert!(order.len() / turns > 40, "{} requests in {turns} turns", order.len());
+    let seen = bfq.anticipation().unwrap();
+    assert!(seen.successes * 10 > seen.started * 9 && seen.success_wait_ns / seen.successes == 150_000, "{seen:?}");
+}
+
+#[test]
+fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_then_no_more() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    let mut readers = [reader(4, 30 * MS), reader(4, 0)];
+    simulate(&mut bfq, &mut readers, 1, ms(20_000));
+    let seen = bfq.anticipation().unwrap();
+    assert!(!bfq.queue(bfq.by_process[&0]).thinks_briefly && bfq.queue(bfq.by_process[&1]).thinks_briefly);
+    assert!(seen.failures <= seen.started / 10, "{seen:?}");
+}
+
+#[test]
+fn an_ssd_with_a_queue_is_kept_busy() {
+    // While only some of the processes are raised, those are waited for; otherwise nobody is.
+    for (low_latency, percent) in [(0, 99), (1, 85)] {
+        let mut bfq = bfq(32, false);
+        bfq.set("low_latency", low_latency);
+        let mut readers = [reader(4, 0); 40];
+        simulate(&mut bfq, &mut readers, 32, ms(30_000));
+        let served: u64 = readers.iter().map(|reader| reader.served / 64).sum();
+        assert!(served * 100 >= 30_000 * 32 * percent, "{served} of {}", 30_000 * 32);
+        assert!(bfq.queueing.detected);
+    }
+}
+
+#[test]
+fn only_the_right_queues_are_waited_for() {
+    let idle_ns = |rotational: bool, change: fn(&mut Bfq), first: BlockRequest| {
+        let mut bfq = bfq(1, rotational);
+        bfq.set("low_latency", 0);
+        change(&mut bfq);
+        insert(&mut bfq, ms(1), first);
+        insert(&mut bfq, ms(1), by(1, 1, 900_000));
+        let sent = send(&mut bfq, ms(1));
+        assert_eq!(sent.tag, first.tag);
+        finish(&mut bfq, ms(2), sent);
+        bfq.next_timer().map(|timer| timer - ms(2))
+    };
+    let class = |class| BlockRequest { priority: Priority { class, level: 4 }, ..by(0, 0, 100) };
+    let one_at_a_time = |bfq: &mut Bfq| bfq.queueing.detected = false;
+    assert_eq!(idle_ns(true, |_| (), by(0, 0, 100)), Some(8 * MS), "a new synchronous queue on a disk");
+    assert_eq!(idle_ns(false, |_| (), by(0, 0, 100)), None, "not on a device that queues and has no arm");
+    assert_eq!(idle_ns(false, one_at_a_time, by(0, 0, 100)), Some(8 * MS), "but on one that does not queue");
+    assert_eq!(idle_ns(true, |bfq| bfq.set("slice_idle_us", 0), by(0, 0, 100)), None, "not if it is switched off");
+    assert_eq!(idle_ns(false, |bfq| bfq.set("strict_guarantees", 1), by(0, 0, 100)), Some(8 * MS), "always if strict");
+    assert_eq!(idle_ns(true, |_| (), async_write(0, 100)), None, "not for asynchronous requests");
+    assert_eq!(idle_ns(false, |_| (), class(PrioClass::RealTime)), Some(8 * MS), "for shares: two classes are busy");
+}
+
+#[test]
+fn the_idle_class_is_never_waited_for_and_gives_way_after_each_request() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    let idle = |tag| BlockRequest {
+        priority: Priority { class: PrioClass::Idle, level: 4 },
+        ..by(0, tag, 100 + u64::from(tag) * 64)
+    };
+    insert(&mut bfq, ms(1), idle(0));
+    insert(&mut bfq, ms(1), idle(1));
+    let sent = send(&mut bfq, ms(1));
+    insert(&mut bfq, ms(1), by(1, 9, 5000));
+    finish(&mut bfq, ms(2), sent);
+    let sent = send(&mut bfq, ms(2));
+    assert_eq!(sent.tag, 9, "the other class goes first");
+    finish(&mut bfq, ms(3), sent);
+    assert_eq!(bfq.dispatch(ms(3), &NoDisk), None, "and is waited for");
+    bfq.on_timer(bfq.next_timer().unwrap());
+    let sent = send(&mut bfq, ms(20));
+    finish(&mut bfq, ms(21), sent);
+    assert_eq!((sent.tag, bfq.next_timer()), (1, None));
+}
+
+#[test]
+fn the_idle_class_has_a_turn_every_two_hundred_milliseconds() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    bfq.set("slice_idle", 0);
+    let mut readers = [reader(4, 0), reader(4, 0), reader(4, 0)];
+    readers[2].priority.class = PrioClass::Idle;
+    let order = simulate(&mut bfq, &mut readers, 1, ms(10_000));
+    let idle = order.iter().filter(|process| **process == 2).count();
+    assert!((40..=51).contains(&idle), "{idle} turns in ten seconds");
+}
+
+#[test]
+fn asynchronous_sectors_are_charged_three_times_unless_queues_differ() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    insert(&mut bfq, ms(1), async_write(0, 100));
+    let id = bfq.slot(0).queue;
+    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 192);
+    insert(&mut bfq, ms(1), by(1, 1, 900));
+    assert_eq!(bfq.charge_for(bfq.slot(1).queue, &by(1, 1, 900)), 64, "a synchronous one");
+    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 192);
+    let urgent = BlockRequest { priority: Priority { class: PrioClass::RealTime, level: 4 }, ..by(2, 2, 9000) };
+    insert(&mut bfq, ms(1), urgent);
+    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 64, "two classes are busy");
+}
+
+#[test]
+fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120000_sectors() {
+    let mut bfq = bfq(1, true);
+    let mut readers = [reader(4, 2 * MS), reader(5, 2 * MS)];
+    simulate(&mut bfq, &mut readers, 1, ms(1000));
+    let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.queue(bfq.by_process[&process]).coefficient);
+    assert_eq!(raised(&bfq), [30, 1], "only the default weight is raised");
+    assert_eq!(bfq.raised_busy, 1);
+    // 7 s × 14000/9333, or later if the peak rate has fallen; bounded by 25 s.
+    let mut slow = super::tests::bfq(1, true);
+    let mut readers = [reader(4, 20 * MS), reader(5, 20 * MS)];
+    simulate(&mut slow, &mut readers, 1, ms(26_000));
+    assert_eq!(raised(&slow), [1, 1]);
+    assert!(readers[0].served < 120_000, "time has ended it, not service");
+    // Without thinking 120000 sectors take two seconds.
+    let mut fast = super::tests::bfq(1, true);
+    let mut readers = [reader(4, 0), reader(5, 0)];
+    simulate(&mut fast, &mut readers, 1, ms(2500));
+    assert!(readers[0].served > 120_000);
+    assert_eq!((raised(&fast), fast.raised_busy), ([1, 1], 0));
+}
+
+#[test]
+fn a_process_that_comes_back_after_two_seconds_is_raised_again_and_one_that_comes_sooner_is_not() {
+    for (gap, coefficient) in [(1900, 1), (2100, 30)] {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", 0);
+        insert(&mut bfq, ms(1), by(0, 0, 100));
+        let sent = send(&mut bfq, ms(1));
+        finish(&mut bfq, ms(2), sent);
+        bfq.on_timer(bfq.next_timer().expect("it is waited for"));
+        bfq.set("low_latency", 1);
+        insert(&mut bfq, ms(10 + gap), by(0, 0, 164));
+        assert_eq!(bfq.queue(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");
+    }
+}
+
+#[test]
+fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
+    for (low_latency, soon) in [(1, true), (0, false)] {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", low_latency);
+        let mut readers = [reader(5, 0); 6];
+        readers[5] = Reader { asks: Some(ms(20_000)), think_ns: MS, ..reader(4, 0) };
+        simulate(&mut bfq, &mut readers, 1, ms(21_000));
+        let served = readers[5].served / 64;
+        // One second of 1 ms reads and 1 ms thinking.
+        assert_eq!(served > 350, soon, "{served} reads in the first second, low_latency {low_latency}");
+    }
+}
+
+#[test]
+fn a_higher_class_ends_the_turn_of_a_lower_one() {
+    let mut bfq = bfq(1, true);
+    for tag in 0..4 {
+        insert(&mut bfq, ms(1), by(0, tag, 100 + u64::from(tag) * 64));
+    }
+    let sent = send(&mut bfq, ms(1));
+    let urgent = BlockRequest { priority: Priority { class: PrioClass::RealTime, level: 4 }, ..by(1, 9, 9000) };
+    insert(&mut bfq, ms(1), urgent);
+    finish(&mut bfq, ms(2), sent);
+    assert_eq!(send(&mut bfq, ms(2)).tag, 9);
+}
+
+#[test]
+fn strict_guarantees_send_one_request_at_a_time_and_lift_the_idle_slice() {
+    let mut bfq = bfq(32, false);
+    bfq.set("slice_idle_us", 100);
+    bfq.set("strict_guarantees", 1);
+    assert_eq!((bfq.get("slice_idle"), bfq.get("slice_idle_us")), (8, 8000));
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), by(0, 1, 164));
+    let sent = send(&mut bfq, ms(1));
+    assert_eq!(bfq.dispatch(ms(1), &NoDisk), None);
+    finish(&mut bfq, ms(2), sent);
+    assert_eq!(send(&mut bfq, ms(2)).tag, 1);
+}
+
+#[test]
+fn asynchronous_and_synchronous_writes_are_limited_in_depth_and_more_so_while_somebody_is_raised() {
+    let mut bfq = bfq(32, true);
+    let limits = |bfq: &Bfq| {
+        [(Op::Read, true), (Op::Write, true), (Op::Write, false)].map(|(op, sync)| bfq.depth_limit(op, sync))
+    };
+    assert_eq!(limits(&bfq), [None, Some(192), Some(128)]);
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    assert_eq!(limits(&bfq), [None, Some(96), Some(48)]);
+}
+
+#[test]
+fn a_request_that_waited_too_long_goes_first_once_in_a_turn() {
+    let order = |at: Time| {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", 0);
+        for (tag, sector) in [(0, 90_000), (1, 100), (2, 164), (3, 228)] {
+            insert(&mut bfq, ms(1), by(0, tag, sector));
+        }
+        [(); 4].map(|()| {
+            let sent = send(&mut bfq, at);
+            finish(&mut bfq, at, sent);
+            sent.tag
+        })
+    };
+    assert_eq!(order(ms(2)), [1, 2, 3, 0]);
+    assert_eq!(order(ms(125)), [1, 2, 3, 0]);
+    assert_eq!(order(ms(126)), [1, 0, 2, 3]);
+}
+
+#[test]
+fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), by(1, 1, 90_000));
+    let sent = send(&mut bfq, ms(1));
+    finish(&mut bfq, ms(2), sent);
+    assert_eq!((bfq.dispatch(ms(2), &NoDisk), bfq.next_timer().is_some()), (None, true));
+    bfq.exited(ms(3), 0);
+    assert_eq!((bfq.next_timer(), send(&mut bfq, ms(3)).tag), (None, 1));
+    insert(&mut bfq, ms(3), by(2, 2, 100));
+    assert_eq!(bfq.queues.len(), 2);
+}
+
+#[test]
+fn budgets_follow_what_became_of_the_last_one() {
+    let after = |budget: u64, dispatched: u32, why: Expiry| {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", 0);
+        insert(&mut bfq, ms(1), by(0, 0, 100));
+        let id = bfq.slot(0).queue;
+        let queue = bfq.queue_mut(id);
+        (queue.max_budget, queue.dispatched, queue.entity.service) = (budget, dispatched, 700);
+        bfq.feed_back(id, why);
+        bfq.queue(id).max_budget
+    };
+    let (most, least) = (budget::DEFAULT_MAX_BUDGET, budget::DEFAULT_MAX_BUDGET / 32);
+    assert_eq!(after(1000, 1, Expiry::TooIdle), 2000);
+    assert_eq!((after(8000, 0, Expiry::TooIdle), after(2560, 0, Expiry::TooIdle)), (8000 - 4 * least, least));
+    assert_eq!((after(1000, 0, Expiry::Timeout), after(9000, 0, Expiry::Timeout)), (2000, most));
+    assert_eq!((after(1000, 0, Expiry::Exhausted), after(9000, 0, Expiry::Exhausted)), (4000, most));
+    assert_eq!((after(1000, 0, Expiry::NoMoreRequests), after(1000, 0, Expiry::Preempted)), (700, 1000));
+}
+
+#[test]
+fn a_scattered_reader_is_charged_by_time_and_does_not_take_the_device_from_a_sequential_one() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    // The device takes the same time for both, so by sectors both would get the same; requests of 64 sectors in a millisecond
+    // are half of what a budget is worth for both, so both are slow or none is. The scattered one is not idled for long.
+    let mut readers = [reader(4, 0), Reader { stride: 1_000_000, ..reader(4, 0) }];
+    simulate(&mut bfq, &mut readers, 1, ms(20_000));
+    let [near, far] = readers.map(|reader| reader.served);
+    assert!(bfq.queue(bfq.by_process[&1]).is_seeky() && far > 0 && near >= far, "{near} and {far}");
+}
+
+#[test]
+fn every_request_comes_out_once_whatever_is_merged_and_at_every_depth() {
+    check_random_drives(&ROW);
+}
+
+#[test]
+fn tunables_read_back_and_their_extremes_break_nothing() {
+    check_extremes(&ROW);
+}

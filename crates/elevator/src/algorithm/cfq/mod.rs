@@ -1,0 +1,348 @@
+//! cfq: completely fair queueing. Every process has a queue, queues have time slices in turn, and the disk waits a moment for the
+//! process whose slice it is.
+//!
+//! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed. Parameters as sysfs has them (HZ ticks a second; milliseconds are stored in
+//! jiffies, rounded up):
+//!
+//! | name | unit | default | meaning |
+//! |---|---|---|---|
+//! | `quantum` | requests | 4 | moved to the dispatch list in one round |
+//! | `fifo_expire_sync`, `fifo_expire_async` | ms | HZ/8, HZ/4 | age from which a request is taken out of order, once a slice |
+//! | `back_seek_max` | KiB | 16384 | how far back the arm may go |
+//! | `back_seek_penalty` | factor | 2 | what a distance back counts |
+//! | `slice_sync`, `slice_async` | ms | HZ/10, HZ/25 | slice at priority 4; a fifth more or less for each level |
+//! | `slice_async_rq` | requests | 2 | an async slice ends after 2·(n + n·(7 − level)) requests |
+//! | `slice_idle` | ms | HZ/125, at least 1 jiffy | the wait for a process's next request; 0: no waits |
+//! | `preempt_slip` | switch | 1 | see below |
+//! | `new_queue_slip` | switch | 1 | see below |
+//!
+//! Fixed: the idle class is served 100 ms after the last completion of another; a seeking process (mean distance above 64 MiB) is
+//! waited for 2 ms; more than 4 requests in the driver mean, for ever, that the device queues by itself.
+//!
+//! Slips of the source, kept by default (the conclusions are derived):
+//! * a queue preempts another only if it is itself being waited for, which only the queue that is served can be: preemption
+//!   happens against the idle class only, and since that has no slice beyond a round, only after a change of class.
+//!   `preempt_slip` 0 drops that condition, as later kernels did.
+//! * a new or preempted queue shall be first in its list but behind other new ones; the code puts it *before the last* of
+//!   them, and at the end if there is none. `new_queue_slip` 0 does what the comment says.
+//! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may reach beyond the slice.
+//! * the remainder of a slice (`slice_left`) is kept and then thrown away when the queue is chosen.
+//!
+//! Departures:
+//! * Asking for a dispatch while a wait's timer runs starts the timer again in the source. There it happens when the queue is run:
+//!   a request came to an empty scheduler, or a request completed; here everything asks, and only those two start it again.
+//! * A process that is waited for may exceed the pool as long as it is waited for; the source allows one request a slice.
+//! * No boost for holders of file system locks; no forced dispatch, for schedulers are not switched while requests are held.
+//! * Jiffies start at 0, so that the idle class waits its 100 ms at the start as well.
+//! * If the next request of a queue is pushed out by another's front merge, the source is left without one; here it is that other.
+
+mod chain;
+mod lists;
+mod process;
+mod service;
+mod tunables;
+mod wait;
+
+use crate::clock::Clock;
+use crate::dispatch_list::DispatchList;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::request::{BlockRequest, Finished, PrioClass, Priority};
+use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
+use crate::starts::Starts;
+use crate::vocabulary::{Op, Time};
+use chain::{Chain, Links};
+use lists::Lists;
+use process::Process;
+use tunables::Tunables;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "cfq",
+    origin: Origin::LegacyLinux,
+    help: "equal time slices for processes, by I/O priority; idles for the process whose slice it is",
+    source: "Linux 2.6.20 block/cfq-iosched.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::IdlesWithTimer],
+    tunables: tunables::ROWS,
+    build,
+};
+
+/// A point in time, as nanoseconds and in jiffies.
+#[derive(Debug, Clone, Copy)]
+struct Now {
+    time: Time,
+    jiffies: u64,
+}
+
+/// Requests of a process, or those of all processes of a priority that nobody waits for.
+#[derive(Debug)]
+struct ProcessQueue {
+    /// None: shared, of asynchronous requests.
+    process: Option<u32>,
+    priority: Priority,
+    sorted: Starts,
+    fifo: Chain,
+    /// The tag of the request to serve next, as long as none is expired.
+    next: Option<u32>,
+    /// Requests on the dispatch list or in the driver.
+    in_flight: u32,
+    meta_pending: u32,
+    /// When its slice ends; 0: it has not begun.
+    slice_end: u64,
+    slice_left: u64,
+    wait_request: bool,
+    must_dispatch: bool,
+    fifo_checked: bool,
+    idle_window: bool,
+    is_new: bool,
+}
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Nowhere,
+    Sorted,
+    Listed,
+    Driver,
+}
+
+/// What is known of a request, by its tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    queue: u32,
+    stage: Stage,
+    /// While it is in a tree: the request as it is now.
+    request: Option<BlockRequest>,
+    /// When it was allocated, in jiffies.
+    start: u64,
+}
+
+impl Slot {
+    const EMPTY: Slot = Slot { queue: 0, stage: Stage::Nowhere, request: None, start: 0 };
+}
+
+/// The scheduler.
+#[derive(Debug)]
+struct Cfq {
+    clock: Clock,
+    tunables: Tunables,
+    queues: Vec<ProcessQueue>,
+    processes: Vec<Option<Process>>,
+    /// The shared queues, by class and level.
+    shared: [[Option<u32>; 8]; 3],
+    lists: Lists,
+    slots: Vec<Slot>,
+    links: Links,
+    list: DispatchList,
+    held: usize,
+    /// The queue whose slice it is, and the process that first got a request sent in this slice.
+    active: Option<u32>,
+    active_process: Option<u32>,
+    /// Requests sent in this slice.
+    sent: u64,
+    /// The end of the last request on the dispatch list.
+    last_sector: u64,
+    /// The last completion that was not the idle class's.
+    last_end: u64,
+    in_driver: u32,
+    /// More than four requests were in the driver at once.
+    device_queues: bool,
+    /// Ticks at which the wait for a request and the wait of the idle class end.
+    idle_timer: Option<u64>,
+    class_timer: Option<u64>,
+    /// Something happened that lets the next dispatch start the idle timer again.
+    rearm: bool,
+    /// When the present wait began, until its outcome is counted.
+    waiting_since: Option<Time>,
+    anticipation: Anticipation,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Cfq::new(build))
+}
+
+fn is_sync(request: &BlockRequest) -> bool {
+    request.sync || request.op == Op::Read
+}
+
+impl Cfq {
+    fn new(build: &Build) -> Cfq {
+        let clock = Clock::new(build.hz);
+        Cfq {
+            clock,
+            tunables: Tunables::new(clock),
+            queues: Vec::new(),
+            processes: Vec::new(),
+            shared: [[None; 8]; 3],
+            lists: Lists::new(),
+            slots: vec![Slot::EMPTY; build.nr_tags as usize],
+            links: Links::new(build.nr_tags),
+            list: DispatchList::default(),
+            held: 0,
+            active: None,
+            active_process: None,
+            sent: 0,
+            last_sector: 0,
+            last_end: 0,
+            in_driver: 0,
+            device_queues: false,
+            idle_timer: None,
+            class_timer: None,
+            rearm: false,
+            waiting_since: None,
+            anticipation: Anticipation::default(),
+        }
+    }
+
+    fn now(&self, time: Time) -> Now {
+        Now { time, jiffies: self.clock.jiffies(time) }
+    }
+
+    fn slot(&mut self, tag: u32) -> &mut Slot {
+        let at = tag as usize;
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, Slot::EMPTY);
+        }
+        &mut self.slots[at]
+    }
+
+    fn queue(&mut self, queue: u32) -> &mut ProcessQueue {
+        &mut self.queues[queue as usize]
+    }
+
+    fn process(&mut self, now: Now, process: u32) -> &mut Process {
+        let at = process as usize;
+        if at >= self.processes.len() {
+            self.processes.resize(at + 1, None);
+        }
+        self.processes[at].get_or_insert_with(|| Process::new(now.jiffies))
+    }
+}
+
+impl Elevator for Cfq {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        let now = self.now(now);
+        self.held += 1;
+        if at == InsertAt::Head {
+            self.insert_at_head(now, request);
+            return;
+        }
+        self.rearm |= self.lists.is_empty();
+        let queue = self.queue_of(now, &request);
+        let start = if request.allocated == now.time { now.jiffies } else { self.clock.jiffies(request.allocated) };
+        *self.slot(request.tag) = Slot { queue, stage: Stage::Sorted, request: Some(request), start };
+        self.add_sorted(queue, request);
+        let this = &mut self.queues[queue as usize];
+        self.links.push_back(&mut this.fifo, request.tag);
+        this.meta_pending += u32::from(request.meta);
+        self.enqueued(now, queue, &request);
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.list.is_empty() {
+            let now = self.now(now);
+            self.dispatch_round(now);
+        }
+        let request = self.list.pop()?;
+        self.held -= 1;
+        self.in_driver += 1;
+        self.device_queues |= self.in_driver > 4;
+        self.slot(request.tag).stage = Stage::Driver;
+        Some(request)
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let now = self.now(now);
+        self.completed(now, &done.request);
+    }
+
+    fn len(&self) -> usize {
+        self.held
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        let ticks = self.idle_timer.into_iter().chain(self.class_timer).min()?;
+        Some(self.clock.at(ticks))
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        let now = self.now(now);
+        if self.class_timer.is_some_and(|at| at <= now.jiffies) {
+            self.class_timer_fired(now);
+        }
+        if self.idle_timer.is_some_and(|at| at <= now.jiffies) {
+            self.idle_timer_fired(now);
+        }
+    }
+
+    fn may_exceed(&self, process: u32) -> bool {
+        let record = self.processes.get(process as usize).and_then(Option::as_ref);
+        record.and_then(|record| record.sync_queue).is_some_and(|queue| self.queues[queue as usize].wait_request)
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+        // What is on its way to the driver is out of the hash of ends, and has left the tree.
+        let sorted = self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
+        sorted.is_some_and(|slot| is_sync(piece) <= is_sync(request) && self.known_queue(piece) == Some(slot.queue))
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        let Slot { queue, stage, .. } = *self.slot(before.tag);
+        if stage != Stage::Sorted {
+            self.list.replace(after);
+            return;
+        }
+        self.slot(before.tag).request = Some(*after);
+        let this = self.queue(queue);
+        this.sorted.remove(before.sector);
+        this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(before.meta);
+        // It stays the next one, if it was, wherever it starts now.
+        self.add_sorted(queue, *after);
+        self.queue(queue).next.get_or_insert(after.tag);
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        self.held -= 1;
+        let (old, young) = (*self.slot(gone.tag), *self.slot(survivor.tag));
+        if old.stage != Stage::Sorted {
+            self.list.remove(gone.tag);
+            self.queue(old.queue).in_flight -= 1;
+            self.slot(gone.tag).stage = Stage::Nowhere;
+            return;
+        }
+        let together = young.stage == Stage::Sorted && young.queue == old.queue;
+        if together && gone.seq < survivor.seq {
+            let fifo = &mut self.queues[old.queue as usize].fifo;
+            self.links.remove(fifo, survivor.tag);
+            self.links.insert_before(fifo, survivor.tag, gone.tag);
+            self.slot(survivor.tag).start = old.start.min(young.start);
+        }
+        self.remove_sorted(old.queue, gone);
+        self.slot(gone.tag).stage = Stage::Nowhere;
+    }
+
+    fn exited(&mut self, now: Time, process: u32) {
+        let now = self.now(now);
+        let record = self.process(now, process);
+        record.alive = false;
+        let queues = [record.async_queue, record.sync_queue];
+        if self.active.is_some() && queues.contains(&self.active) {
+            self.expire(now, false);
+        }
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        self.tunables.get(self.clock, tunable)
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.tunables.set(self.clock, tunable, value);
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        Some(self.anticipation)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What cfq knows of a process: how long it thinks and how far it seeks.
+
+use crate::decay::{DecayingMean, Rounding};
+
+/// A mean distance from which a process counts as seeking, in sectors.
+const SEEKY_SECTORS: u64 = 128 * 1024;
+/// Distances are cut off here, far beyond any disk, so that sums cannot overflow.
+const FARTHEST: u64 = 1 << 48;
+
+/// A process's record.
+#[derive(Debug, Clone)]
+pub(super) struct Process {
+    pub(super) alive: bool,
+    /// Its own queue, for what it waits for.
+    pub(super) sync_queue: Option<u32>,
+    /// The shared queue that it last used, for what it does not wait for.
+    pub(super) async_queue: Option<u32>,
+    /// When its last synchronous request completed, in jiffies; at first, when it first asked.
+    pub(super) last_end: u64,
+    /// The end of its last synchronous request.
+    last_sector: u64,
+    /// Jiffies from a completion to the next request.
+    think: DecayingMean,
+    /// Sectors from the end of a request to the next one.
+    seek: DecayingMean,
+}
+
+impl Process {
+    /// A process that asks for the first time.
+    pub(super) fn new(now: u64) -> Process {
+        Process {
+            alive: true,
+            sync_queue: None,
+            async_queue: None,
+            last_end: now,
+            last_sector: 0,
+            think: DecayingMean::new(Rounding::ThinkTime),
+            seek: DecayingMean::new(Rounding::SeekDistance),
+        }
+    }
+
+    /// Hears that it has asked for sectors from `sector` to `end` synchronously. `longest` bounds think times, in jiffies.
+    pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
+        self.think.add((now - self.last_end).min(longest));
+        // The odd far request shall not outweigh all others: more is let in while there are few samples.
+        let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
+        let distance = self.last_sector.abs_diff(sector).min(4 * self.seek.mean + slack);
+        self.seek.add(distance.min(FARTHEST));
+        self.last_sector = end;
+    }
+
+    /// Whether its mean distance is that of a seeking process, however few samples there are.
+    pub(super) fn is_far(&self) -> bool {
+        self.seek.mean > SEEKY_SECTORS
+    }
+
+    /// Whether it is known to be a seeking process.
+    pub(super) fn is_seeky(&self) -> bool {
+        self.seek.is_valid() && self.is_far()
+    }
+
+    /// Its mean think time in jiffies, once it can be believed.
+    pub(super) fn think_time(&self) -> Option<u64> {
+        self.think.is_valid().then_some(self.think.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequential_process_stops_counting_as_far_after_its_first_requests() {
+        let mut process = Process::new(0);
+        let mut far = 0;
+        for at in 0..20 {
+            process.asked(0, 90_000_000 + 8 * at, 90_000_008 + 8 * at, 16);
+            far += u64::from(process.is_far());
+        }
+        assert!((3..10).contains(&far), "the way to the first request is forgotten: {far}");
+        assert!(!process.is_seeky());
+    }
+
+    #[test]
+    fn a_random_process_is_seeky_from_its_third_request_on() {
+        let mut process = Process::new(0);
+        let seeky: Vec<bool> = (1..5)
+            .map(|at| {
+                process.asked(0, 70_000_000 * (at % 2), 8, 16);
+                process.is_seeky()
+            })
+            .collect();
+        assert_eq!(seeky, [false, false, true, true]);
+    }
+
+    #[test]
+    fn think_times_are_cut_off_and_believed_after_three() {
+        let mut process = Process::new(10);
+        process.asked(10, 0, 8, 16);
+        process.asked(500, 8, 16, 16);
+        assert_eq!(process.think_time(), None);
+        process.asked(1000, 16, 24, 16);
+        assert_eq!(process.think_time(), Some(12), "from samples 0, 16, 16");
+    }
+
+    #[test]
+    fn the_farthest_seeks_overflow_nothing() {
+        let mut process = Process::new(0);
+        for at in 0..200 {
+            process.asked(0, if at % 2 == 0 { u64::MAX } else { 0 }, 0, u64::from(u32::MAX) * 2000);
+        }
+        assert!(process.is_seeky());
+    }
+}

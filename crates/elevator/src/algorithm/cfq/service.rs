@@ -1,0 +1,316 @@
+//! Queues and slices: where a request goes, whose turn it is, what is sent in it, and when it ends.
+
+use super::chain::Chain;
+use super::lists::{Place, Rank};
+use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
+use crate::choose::BackSeek;
+use crate::request::{BlockRequest, PrioClass, Priority};
+use crate::starts::Starts;
+
+/// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
+const SLICE_SCALE: u64 = 5;
+
+// Which queue a request goes to.
+impl Cfq {
+    /// The queue that a request of this kind goes to, if there is one already.
+    pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
+        if is_sync(request) {
+            self.processes.get(request.process as usize)?.as_ref()?.sync_queue
+        } else {
+            let priority = effective(request.priority);
+            self.shared[priority.class as usize][usize::from(priority.level)]
+        }
+    }
+
+    /// The queue that a request goes to; made at its first request.
+    pub(super) fn queue_of(&mut self, now: Now, request: &BlockRequest) -> u32 {
+        let (sync, priority) = (is_sync(request), effective(request.priority));
+        let known = self.known_queue(request);
+        let queue = known.unwrap_or_else(|| {
+            self.queues.push(ProcessQueue {
+                process: sync.then_some(request.process),
+                priority,
+                sorted: Starts::default(),
+                fifo: Chain::default(),
+                next: None,
+                in_flight: 0,
+                meta_pending: 0,
+                slice_end: 0,
+                slice_left: 2 * self.tunables.slice_idle,
+                wait_request: false,
+                must_dispatch: false,
+                fifo_checked: false,
+                idle_window: priority.class != PrioClass::Idle,
+                is_new: true,
+            });
+            self.queues.len() as u32 - 1
+        });
+        let process = self.process(now, request.process);
+        if sync {
+            process.sync_queue = Some(queue);
+            self.reprioritize(queue, priority);
+        } else {
+            process.async_queue = Some(queue);
+            self.shared[priority.class as usize][usize::from(priority.level)] = Some(queue);
+        }
+        queue
+    }
+
+    /// A process has another priority now.
+    fn reprioritize(&mut self, queue: u32, priority: Priority) {
+        let this = self.queue(queue);
+        if this.priority == priority {
+            return;
+        }
+        this.priority = priority;
+        this.idle_window &= priority.class != PrioClass::Idle;
+        if self.lists.contains(queue) {
+            self.refile(queue, false);
+        }
+    }
+}
+
+/// The priority that counts: the idle class has one level, the last.
+fn effective(priority: Priority) -> Priority {
+    match priority.class {
+        PrioClass::Idle => Priority { class: PrioClass::Idle, level: 7 },
+        class => Priority { class, level: priority.level.min(7) },
+    }
+}
+
+// Requests in and out of the trees.
+impl Cfq {
+    /// Adds to a queue's tree. One that starts at the same sector goes to the dispatch list at once.
+    pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
+        if let Some(alias) = self.queue(queue).sorted.at(request.sector) {
+            self.send(queue, alias);
+        }
+        self.queue(queue).sorted.insert(request.sector, request.tag);
+        if !self.lists.contains(queue) {
+            self.file(queue, false);
+        }
+    }
+
+    /// Takes out of tree and FIFO; a queue without requests leaves its list.
+    pub(super) fn remove_sorted(&mut self, queue: u32, request: &BlockRequest) {
+        if self.queue(queue).next == Some(request.tag) {
+            self.queue(queue).next = self.next_after(queue, request);
+        }
+        let held = self.slot(request.tag).request.take().expect("a sorted request is in its slot");
+        let this = &mut self.queues[queue as usize];
+        self.links.remove(&mut this.fifo, request.tag);
+        this.sorted.remove(request.sector);
+        this.meta_pending -= u32::from(held.meta);
+        if this.sorted.is_empty() && self.lists.contains(queue) {
+            self.lists.remove(queue);
+        }
+    }
+
+    /// Requeued requests, and others that must go first.
+    pub(super) fn insert_at_head(&mut self, now: Now, request: BlockRequest) {
+        if self.slot(request.tag).stage == Stage::Driver {
+            self.in_driver -= 1;
+        } else {
+            let queue = self.queue_of(now, &request);
+            self.queue(queue).in_flight += 1;
+            *self.slot(request.tag) = Slot { queue, ..Slot::EMPTY };
+        }
+        self.slot(request.tag).stage = Stage::Listed;
+        self.list.add_head(request);
+    }
+
+    /// Moves a request to the dispatch list.
+    fn send(&mut self, queue: u32, tag: u32) -> BlockRequest {
+        let request = self.sorted_request(tag);
+        self.remove_sorted(queue, &request);
+        self.queue(queue).in_flight += 1;
+        self.slot(tag).stage = Stage::Listed;
+        self.list.add_sorted(request);
+        self.last_sector = self.list.last_end().expect("a request was just added");
+        request
+    }
+
+    fn sorted_request(&self, tag: u32) -> BlockRequest {
+        self.slots[tag as usize].request.expect("a sorted request is in its slot")
+    }
+
+    /// Which of two requests of a queue should go first, from where the arm is.
+    pub(super) fn choose(&self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
+        let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
+        let (one, two) = (self.sorted_request(one), self.sorted_request(two));
+        let rank = |request: &BlockRequest| (is_sync(request), request.meta);
+        match rank(&one).cmp(&rank(&two)) {
+            std::cmp::Ordering::Greater => return a,
+            std::cmp::Ordering::Less => return b,
+            std::cmp::Ordering::Equal => {}
+        }
+        let values = &self.tunables;
+        let arm = BackSeek { max_sectors: 2 * values.back_seek_max_kib, penalty: values.back_seek_penalty };
+        arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
+    }
+
+    /// The request to serve after one that is about to leave the tree. The arm is taken to be where it was before that one.
+    fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
+        let sorted = &self.queues[queue as usize].sorted;
+        let wrapped = || sorted.first().filter(|first| *first != request.tag);
+        let up = sorted.above(request.sector).or_else(wrapped);
+        self.choose(up, sorted.below(request.sector))
+    }
+}
+
+// Turns and slices.
+impl Cfq {
+    /// Files a queue again, by what it is now.
+    pub(super) fn refile(&mut self, queue: u32, preempted: bool) {
+        self.lists.remove(queue);
+        self.file(queue, preempted);
+    }
+
+    fn file(&mut self, queue: u32, preempted: bool) {
+        let this = &self.queues[queue as usize];
+        let place = match this.priority.class {
+            PrioClass::RealTime => Place::Current,
+            PrioClass::Idle => Place::Idle,
+            // Not to be chosen before its requests are back: who has much outstanding shall not come before who has not.
+            PrioClass::BestEffort if this.in_flight > 0 => Place::Busy,
+            PrioClass::BestEffort => Place::Level(this.priority.level),
+        };
+        let rank = match (preempted || this.is_new, self.tunables.new_queue_slip) {
+            (false, _) => Rank::Last,
+            (true, true) => Rank::NewAsInSource,
+            (true, false) => Rank::NewFirst,
+        };
+        let queues = &self.queues;
+        self.lists.put(queue, place, rank, |other| queues[other as usize].is_new);
+    }
+
+    /// Moves requests of the queues whose turn it is to the dispatch list.
+    pub(super) fn dispatch_round(&mut self, now: Now) {
+        if self.lists.is_empty() {
+            return;
+        }
+        let mut before = None;
+        while let Some(queue) = self.select(now) {
+            if before == Some(queue) {
+                break;
+            }
+            self.idle_timer = None;
+            let this = self.queue(queue);
+            (this.must_dispatch, this.wait_request) = (false, false);
+            self.serve(now, queue);
+            if self.queue(queue).idle_window && self.active.is_some() {
+                break;
+            }
+            before = Some(queue);
+        }
+    }
+
+    /// The queue to send from; None: nothing, or a completion or an arrival is waited for.
+    fn select(&mut self, now: Now) -> Option<u32> {
+        if let Some(active) = self.active {
+            let this = self.queue(active);
+            let over = !this.must_dispatch && now.jiffies > this.slice_end;
+            if !over {
+                if !this.sorted.is_empty() {
+                    return Some(active);
+                }
+                if this.in_flight > 0 || (this.process.is_some() && self.keep_waiting(now, active)) {
+                    return None;
+                }
+            }
+            self.expire(now, false);
+        }
+        self.pick(now)
+    }
+
+    /// Begins the slice of the queue whose turn it is.
+    fn pick(&mut self, now: Now) -> Option<u32> {
+        let queue = self.lists.next().or_else(|| {
+            let idle = self.lists.next_idle()?;
+            let end = self.idle_class_from();
+            if now.jiffies < end {
+                self.class_timer = Some(end);
+                return None;
+            }
+            Some(idle)
+        })?;
+        self.class_timer = None;
+        let this = self.queue(queue);
+        (this.slice_end, this.slice_left, this.fifo_checked) = (0, 0, false);
+        self.active = Some(queue);
+        Some(queue)
+    }
+
+    /// Sends one round of a queue's requests, and ends its slice if that was all it may.
+    fn serve(&mut self, now: Now, queue: u32) {
+        let only_once = self.queue(queue).priority.class == PrioClass::Idle;
+        let round = if only_once { 1 } else { self.tunables.quantum };
+        for _ in 0..round {
+            let tag = self.expired_request(now, queue).or(self.queue(queue).next);
+            let request = self.send(queue, tag.expect("a queue in a list has a next request"));
+            self.sent += 1;
+            self.active_process.get_or_insert(request.process);
+            if self.queue(queue).sorted.is_empty() {
+                break;
+            }
+        }
+        let (slice, most) = (self.slice(queue), self.most_async(queue));
+        let sent = self.sent;
+        let this = self.queue(queue);
+        if this.slice_end == 0 {
+            this.slice_end = now.jiffies + slice;
+        }
+        let used_up = this.process.is_none() && sent >= most;
+        if used_up || only_once || !this.idle_window {
+            self.expire(now, false);
+        }
+    }
+
+    /// The oldest request, if it is expired and none was taken for that in this slice.
+    fn expired_request(&mut self, now: Now, queue: u32) -> Option<u32> {
+        let this = &self.queues[queue as usize];
+        if this.fifo_checked {
+            return None;
+        }
+        let oldest = this.fifo.oldest()?;
+        let values = &self.tunables;
+        let expire = if this.process.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
+        if now.jiffies <= self.slots[oldest as usize].start + expire {
+            return None;
+        }
+        self.queue(queue).fifo_checked = true;
+        Some(oldest)
+    }
+
+    /// The length of a queue's slice, in jiffies.
+    pub(super) fn slice(&self, queue: u32) -> u64 {
+        let this = &self.queues[queue as usize];
+        let base = if this.process.is_some() { self.tunables.slice_sync } else { self.tunables.slice_async };
+        let (step, level) = (base / SLICE_SCALE, u64::from(this.priority.level));
+        base + 4 * step - level * step
+    }
+
+    /// Requests after which a slice of a shared queue ends.
+    fn most_async(&self, queue: u32) -> u64 {
+        let base = self.tunables.slice_async_rq;
+        2 * (base + base * (7 - u64::from(self.queues[queue as usize].priority.level)))
+    }
+
+    /// Ends the present slice.
+    pub(super) fn expire(&mut self, now: Now, preempted: bool) {
+        let Some(active) = self.active.take() else { return };
+        self.end_wait(now, false);
+        let this = self.queue(active);
+        let waited = this.wait_request;
+        (this.must_dispatch, this.wait_request, this.is_new) = (false, false, false);
+        this.slice_left = this.slice_end.saturating_sub(now.jiffies);
+        if waited {
+            self.idle_timer = None;
+        }
+        if self.lists.contains(active) {
+            self.refile(active, preempted);
+        }
+        self.active_process = None;
+        self.sent = 0;
+    }
+}

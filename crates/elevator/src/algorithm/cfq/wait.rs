@@ -1,0 +1,186 @@
+//! Arrivals, completions and the waits between them.
+
+use super::lists::{Place, Rank};
+use super::{Cfq, Now, Stage, is_sync};
+use crate::request::{BlockRequest, PrioClass};
+
+/// The longest wait for a seeking process, in milliseconds.
+const SEEKY_IDLE_MS: u64 = 2;
+/// The idle class waits this fraction of a second: 100 ms.
+const IDLE_GRACE: u64 = 10;
+
+impl Cfq {
+    /// A request has come to a queue: it may end a wait, or another's slice.
+    pub(super) fn enqueued(&mut self, now: Now, queue: u32, request: &BlockRequest) {
+        let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
+        self.queue(queue).next = next;
+        if !is_sync(request) {
+            // The process that is waited for has done something else, so it will not be reading next.
+            if self.active_process == Some(request.process) && self.idle_timer.take().is_some() {
+                self.expire(now, false);
+            }
+            return;
+        }
+        let longest = 2 * self.tunables.slice_idle;
+        self.process(now, request.process).asked(now.jiffies, request.sector, request.end(), longest);
+        self.update_idle_window(now, queue, request.process);
+        if self.active == Some(queue) {
+            if self.queue(queue).wait_request {
+                self.queue(queue).must_dispatch = true;
+                self.idle_timer = None;
+                self.end_wait(now, true);
+            }
+        } else if self.preempts(queue, request) {
+            self.preempt(now, queue);
+        }
+    }
+
+    /// Waits are for processes that think shortly, and do not make a device seek that could sort by itself.
+    fn update_idle_window(&mut self, now: Now, queue: u32, process: u32) {
+        let (slice_idle, device_queues) = (self.tunables.slice_idle, self.device_queues);
+        let record = self.process(now, process);
+        let window = if !record.alive || slice_idle == 0 || (device_queues && record.is_far()) {
+            Some(false)
+        } else {
+            record.think_time().map(|mean| mean <= slice_idle)
+        };
+        let this = self.queue(queue);
+        this.idle_window = window.unwrap_or(this.idle_window);
+    }
+
+    /// Whether a queue that is not served has a reason to take over.
+    fn preempts(&self, queue: u32, request: &BlockRequest) -> bool {
+        let Some(active) = self.active else { return false };
+        let (new, active) = (&self.queues[queue as usize], &self.queues[active as usize]);
+        if new.priority.class == PrioClass::Idle {
+            return false;
+        }
+        if active.priority.class == PrioClass::Idle {
+            return true;
+        }
+        if (self.tunables.preempt_slip && !new.wait_request) || new.slice_left < self.tunables.slice_idle {
+            return false;
+        }
+        (is_sync(request) && active.process.is_none()) || (request.meta && active.meta_pending == 0)
+    }
+
+    fn preempt(&mut self, now: Now, queue: u32) {
+        self.expire(now, true);
+        let half = self.slice(queue) / 2;
+        let this = self.queue(queue);
+        if this.slice_left == 0 {
+            this.slice_left = half;
+        }
+        this.slice_end = this.slice_left + now.jiffies;
+        this.must_dispatch = true;
+        self.lists.remove(queue);
+        self.lists.put(queue, Place::Current, Rank::NewFirst, |_| false);
+    }
+
+    pub(super) fn completed(&mut self, now: Now, request: &BlockRequest) {
+        let slot = self.slot(request.tag);
+        assert_eq!(slot.stage, Stage::Driver, "what completes was dispatched: {request:?}");
+        slot.stage = Stage::Nowhere;
+        let queue = slot.queue;
+        let sync = is_sync(request);
+        self.rearm = true;
+        self.in_driver -= 1;
+        let this = self.queue(queue);
+        this.in_flight -= 1;
+        let (all_back, idle_class) = (this.in_flight == 0, this.priority.class == PrioClass::Idle);
+        let (slice_end, empty) = (this.slice_end, this.sorted.is_empty());
+        if !idle_class {
+            self.last_end = now.jiffies;
+        }
+        if all_back && self.lists.contains(queue) {
+            self.refile(queue, false);
+        }
+        if sync {
+            self.process(now, request.process).last_end = now.jiffies;
+        }
+        if self.active == Some(queue) {
+            if now.jiffies > slice_end {
+                self.expire(now, false);
+            } else if sync && empty && self.can_wait(queue) {
+                self.wait(now, queue);
+            }
+        }
+    }
+
+    /// Whether the served queue's process, which has nothing to send, is worth waiting for.
+    fn can_wait(&self, queue: u32) -> bool {
+        let process = self.active_process.and_then(|process| self.processes[process as usize].as_ref());
+        self.tunables.slice_idle > 0
+            && self.queues[queue as usize].idle_window
+            && process.is_some_and(|process| process.alive)
+    }
+
+    /// At a dispatch: begins a wait, or stays in it.
+    pub(super) fn keep_waiting(&mut self, now: Now, queue: u32) -> bool {
+        if !self.can_wait(queue) {
+            return false;
+        }
+        if self.rearm || self.idle_timer.is_none() || !self.queue(queue).wait_request {
+            self.wait(now, queue);
+        }
+        true
+    }
+
+    /// Starts the timer for the next request of the process that is served.
+    fn wait(&mut self, now: Now, queue: u32) {
+        let process = self.active_process.and_then(|process| self.processes[process as usize].as_ref());
+        let seeky = process.is_some_and(|process| process.is_seeky());
+        let shortened = if seeky { self.clock.from_ms(SEEKY_IDLE_MS) } else { u64::MAX };
+        self.idle_timer = Some(now.jiffies + self.tunables.slice_idle.min(shortened));
+        self.rearm = false;
+        let this = self.queue(queue);
+        (this.must_dispatch, this.wait_request) = (true, true);
+        if self.waiting_since.is_none() {
+            self.waiting_since = Some(now.time);
+            self.anticipation.started += 1;
+        }
+    }
+
+    /// Counts the outcome of a wait, if there is one.
+    pub(super) fn end_wait(&mut self, now: Now, success: bool) {
+        let Some(since) = self.waiting_since.take() else { return };
+        let counters = &mut self.anticipation;
+        if success {
+            counters.successes += 1;
+            counters.success_wait_ns += now.time - since;
+        } else {
+            counters.failures += 1;
+            counters.failure_wait_ns += now.time - since;
+        }
+    }
+
+    pub(super) fn idle_timer_fired(&mut self, now: Now) {
+        self.idle_timer = None;
+        if let Some(active) = self.active {
+            let nobody_waits = self.lists.is_empty();
+            let this = self.queue(active);
+            if now.jiffies <= this.slice_end {
+                if nobody_waits {
+                    // Its slice goes on, but the disk could not have done better: the wait has failed.
+                    self.end_wait(now, false);
+                    return;
+                }
+                if !this.sorted.is_empty() {
+                    this.must_dispatch = true;
+                    return;
+                }
+            }
+        }
+        self.expire(now, false);
+    }
+
+    /// When the idle class may be served: so long after the last completion of another class, in jiffies.
+    pub(super) fn idle_class_from(&self) -> u64 {
+        self.last_end + self.clock.hz() / IDLE_GRACE
+    }
+
+    pub(super) fn class_timer_fired(&mut self, now: Now) {
+        let end = self.idle_class_from();
+        self.class_timer = (now.jiffies < end).then_some(end);
+    }
+}

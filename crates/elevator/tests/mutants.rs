@@ -1,0 +1,429 @@
+//! Do the laws bite? Elevators that are wrong on purpose, and for each the law that must kill it.
+//!
+//! A mutant is a right elevator inside a wrapper with one fault. Every law is tried on every mutant with the same inputs; the
+//! test prints who killed whom, and fails if the law that stands beside a mutant did not, or if the elevator without a fault
+//! breaks any law.
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Input, LAWS, inputs, judge, laws::law, samples};
+use elevator::{
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, FlowSpec, InsertAt, Merge, NoDisk, Op,
+    Origin, Promise, Search, Time, find,
+};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    LosesARequest,
+    DispatchesTwice,
+    GivesOutOfNothing,
+    ChangesTheProcess,
+    KeepsTheLastForEver,
+    DropsAProcessAtItsExit,
+    LosesTheRequeued,
+    CountsOneTooMany,
+    CountsNothingAfterMerge,
+    ForgetsTheCoalesced,
+    ForgetsTheMerge,
+    GrowsTooFar,
+    JoinsReadsWithWrites,
+    IdlesWithoutTimer,
+    IdlesForEver,
+    IdlesWhileInFlight,
+    IdlesAtTheExtreme,
+    GivesWhenAskedAgain,
+    SwapsTwo,
+    TurnsBack,
+    StarvesOne,
+    Overtakes,
+    ReadsOneMore,
+    IgnoresTheMaximum,
+    SetsAllAtOnce,
+    StartsOutOfRange,
+    RemembersTheOneBefore,
+    CountsFailuresTwice,
+    TakesBackAWait,
+}
+
+/// A right elevator with a fault.
+#[derive(Debug)]
+struct Mutant {
+    inner: Box<dyn Elevator>,
+    fault: Fault,
+    nr: u64,
+    /// What a fault keeps back or repeats.
+    kept: Option<BlockRequest>,
+    asked: Option<Time>,
+    in_flight: usize,
+    merged: bool,
+    extreme: bool,
+    timer: Option<Time>,
+}
+
+/// What a nondeterministic elevator depends on.
+static OUTSIDE: AtomicU64 = AtomicU64::new(0);
+
+impl Mutant {
+    fn wrap(row: &ElevatorKind, build: &Build, fault: Fault) -> Box<dyn Elevator> {
+        Box::new(Mutant {
+            inner: (row.build)(build),
+            fault,
+            nr: 0,
+            kept: None,
+            asked: None,
+            in_flight: 0,
+            merged: false,
+            extreme: false,
+            timer: None,
+        })
+    }
+
+    /// The next one, or another one first: what was kept back comes out after it.
+    fn swapped(&mut self, now: Time, disk: &dyn Disk, swap: bool) -> Option<BlockRequest> {
+        if let Some(kept) = self.kept.take() {
+            return Some(kept);
+        }
+        let first = self.inner.dispatch(now, disk)?;
+        match swap.then(|| self.inner.dispatch(now, disk)).flatten() {
+            Some(second) => {
+                self.kept = Some(first);
+                Some(second)
+            }
+            None => Some(first),
+        }
+    }
+
+    /// Keeps one request back while there are others.
+    fn starving(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        let request = self.inner.dispatch(now, disk);
+        match request {
+            Some(request) if self.kept.is_none() && self.nr == 1 => {
+                let other = self.inner.dispatch(now, disk);
+                self.kept = other.and(Some(request));
+                other.or(Some(request))
+            }
+            Some(request) => Some(request),
+            None if self.inner.is_empty() => self.kept.take(),
+            None => None,
+        }
+    }
+}
+
+impl Elevator for Mutant {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        if self.fault == Fault::LosesTheRequeued && at == InsertAt::Head {
+            return;
+        }
+        if self.fault == Fault::JoinsReadsWithWrites {
+            self.kept = Some(request);
+        }
+        self.inner.insert(now, request, at);
+    }
+
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        let holds = self.inner.len();
+        self.nr += u64::from(holds > 0);
+        let given = match self.fault {
+            Fault::LosesARequest if self.nr % 7 == 6 => {
+                self.inner.dispatch(now, disk);
+                self.inner.dispatch(now, disk)
+            }
+            Fault::DispatchesTwice if self.kept.is_some() => self.kept.take(),
+            Fault::GivesOutOfNothing if holds == 0 && self.kept.is_some() => self.kept,
+            Fault::KeepsTheLastForEver if holds == 1 => return None,
+            Fault::IdlesWithoutTimer if self.nr % 5 == 4 => return None,
+            Fault::IdlesForEver if self.nr % 5 == 4 => {
+                self.nr -= 1;
+                self.timer = (holds > 0).then(|| self.timer.filter(|timer| *timer > now).unwrap_or(now + 1_000_000));
+                return None;
+            }
+            Fault::IdlesWhileInFlight if self.in_flight > 0 => return None,
+            Fault::IdlesAtTheExtreme if self.extreme => return None,
+            Fault::GivesWhenAskedAgain if holds > 0 && self.asked != Some(now) => {
+                self.asked = Some(now);
+                self.timer = Some(now + 1000);
+                return None;
+            }
+            Fault::SwapsTwo | Fault::TurnsBack => self.swapped(now, disk, self.nr.is_multiple_of(4)),
+            Fault::RemembersTheOneBefore => {
+                let swap = OUTSIDE.fetch_add(1, Ordering::Relaxed) % 5 == 4;
+                self.swapped(now, disk, swap)
+            }
+            Fault::StarvesOne => self.starving(now, disk),
+            Fault::Overtakes => self.swapped(now, disk, self.nr == 3),
+            _ => self.inner.dispatch(now, disk),
+        };
+        if self.fault == Fault::JoinsReadsWithWrites {
+            self.kept = None;
+        }
+        self.in_flight += usize::from(given.is_some());
+        self.timer = None;
+        match (self.fault, given) {
+            (Fault::DispatchesTwice, Some(request)) if self.nr % 6 == 5 => self.kept = Some(request),
+            (Fault::GivesOutOfNothing, Some(request)) => self.kept = Some(request),
+            (Fault::ChangesTheProcess, Some(request)) if self.nr % 6 == 5 => {
+                return Some(BlockRequest { process: request.process + 1, ..request });
+            }
+            _ => {}
+        }
+        given
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        self.in_flight -= 1;
+        self.inner.complete(now, done);
+    }
+
+    fn len(&self) -> usize {
+        let back = matches!(
+            self.fault,
+            Fault::SwapsTwo | Fault::TurnsBack | Fault::StarvesOne | Fault::Overtakes | Fault::RemembersTheOneBefore
+        );
+        let all = self.inner.len() + usize::from(back && self.kept.is_some());
+        match self.fault {
+            Fault::CountsOneTooMany => all + usize::from(all == 3),
+            Fault::CountsNothingAfterMerge => all - usize::from(self.merged && all > 1),
+            _ => all,
+        }
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.inner.next_timer().into_iter().chain(self.timer).min()
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.timer = self.timer.filter(|timer| *timer > now);
+        self.inner.on_timer(now);
+    }
+
+    fn search(&mut self, piece: &BlockRequest, max_sectors: u32) -> Search {
+        match (self.fault, self.kept) {
+            // Finds by sectors alone: the queue must stop it where the direction is another.
+            (Fault::JoinsReadsWithWrites, Some(last)) => {
+                Search::Own((last.end() == piece.sector).then_some((last.tag, Merge::Back)))
+            }
+            _ => self.inner.search(piece, max_sectors),
+        }
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+        self.inner.allow_merge(request, piece, how)
+    }
+
+    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.merged = true;
+        match self.fault {
+            Fault::ForgetsTheMerge => {}
+            Fault::GrowsTooFar => {
+                let after = BlockRequest { nr_sectors: after.nr_sectors + 1, ..*after };
+                self.inner.merged(now, before, &after);
+            }
+            _ => self.inner.merged(now, before, after),
+        }
+    }
+
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        if self.fault != Fault::ForgetsTheCoalesced {
+            self.inner.coalesced(now, survivor, gone);
+        }
+    }
+
+    fn exited(&mut self, now: Time, process: u32) {
+        self.inner.exited(now, process);
+        if self.fault == Fault::DropsAProcessAtItsExit {
+            self.inner.dispatch(now, &NoDisk);
+        }
+    }
+
+    fn flow(&mut self, process: u32, spec: &FlowSpec) {
+        self.inner.flow(process, spec);
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        let value = self.inner.get(tunable);
+        match self.fault {
+            Fault::ReadsOneMore => value + 1,
+            Fault::StartsOutOfRange if self.nr == 0 => u64::MAX,
+            _ => value,
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.extreme = value == 50_000;
+        match self.fault {
+            Fault::IgnoresTheMaximum if value == 10_000 => self.inner.set(tunable, value - 1),
+            Fault::SetsAllAtOnce => ["wait", "patience"].into_iter().for_each(|name| self.inner.set(name, value)),
+            _ => self.inner.set(tunable, value),
+        }
+    }
+
+    fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
+        self.inner.depth_limit(op, sync)
+    }
+
+    fn may_exceed(&self, process: u32) -> bool {
+        self.inner.may_exceed(process)
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        let of = self.inner.anticipation()?;
+        Some(match self.fault {
+            Fault::CountsFailuresTwice => Anticipation { failures: 2 * of.failures, ..of },
+            Fault::TakesBackAWait => Anticipation { started: of.started + 10 - of.successes.min(10), ..of },
+            _ => of,
+        })
+    }
+}
+
+/// A row with a fault.
+struct Planted {
+    row: ElevatorKind,
+    fault: Fault,
+    law: &'static str,
+}
+
+macro_rules! plant {
+    ($($base:ident $fault:ident => $law:literal),* $(,)?) => {
+        fn planted() -> Vec<Planted> {
+            vec![$(Planted {
+                row: ElevatorKind {
+                    name: stringify!($fault),
+                    build: |build: &Build| Mutant::wrap(&base::$base(), build, Fault::$fault),
+                    ..base::$base()
+                },
+                fault: Fault::$fault,
+                law: $law,
+            }),*]
+        }
+    };
+}
+
+/// What faults are planted in.
+mod base {
+    use super::*;
+
+    fn copy(of: &ElevatorKind) -> ElevatorKind {
+        let ElevatorKind { name, origin, help, source, evidence, promises, tunables, build } = *of;
+        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+    }
+
+    pub(super) fn none() -> ElevatorKind {
+        copy(find("none").expect("none is a row"))
+    }
+
+    /// In a pool for each direction, as legacy Linux.
+    pub(super) fn legacy() -> ElevatorKind {
+        ElevatorKind { origin: Origin::LegacyLinux, ..none() }
+    }
+
+    pub(super) fn sweep() -> ElevatorKind {
+        samples::SWEEP
+    }
+
+    pub(super) fn idler() -> ElevatorKind {
+        samples::IDLER
+    }
+}
+
+plant![
+    none LosesARequest => "served_once_through_the_queue",
+    sweep DispatchesTwice => "served_once_directly",
+    none GivesOutOfNothing => "drained_at_the_end",
+    idler ChangesTheProcess => "served_once_directly",
+    sweep KeepsTheLastForEver => "drained_at_the_end",
+    legacy DropsAProcessAtItsExit => "served_once_through_the_queue",
+    sweep LosesTheRequeued => "requeued_requests_are_served_once",
+    none CountsOneTooMany => "counters_agree",
+    sweep CountsNothingAfterMerge => "counters_agree",
+    sweep ForgetsTheCoalesced => "merges_keep_every_sector",
+    idler ForgetsTheMerge => "merges_keep_every_sector",
+    none GrowsTooFar => "merges_keep_every_sector",
+    none JoinsReadsWithWrites => "merges_keep_every_sector",
+    sweep IdlesWithoutTimer => "idling_ends_by_a_timer",
+    idler IdlesForEver => "idling_ends_by_a_timer",
+    sweep IdlesWhileInFlight => "never_idle_while_holding_work",
+    idler IdlesAtTheExtreme => "served_once_through_the_queue",
+    idler GivesWhenAskedAgain => "asking_again_changes_nothing",
+    none SwapsTwo => "order_of_arrival",
+    sweep TurnsBack => "order_of_sectors",
+    idler StarvesOne => "passed_at_most",
+    idler StarvesOne => "waits_at_most",
+    none Overtakes => "passed_at_most",
+    sweep ReadsOneMore => "tunables_read_back",
+    idler IgnoresTheMaximum => "tunables_read_back",
+    sweep SetsAllAtOnce => "tunables_read_back",
+    idler StartsOutOfRange => "tunables_read_back",
+    none RemembersTheOneBefore => "same_input_same_output",
+    idler CountsFailuresTwice => "anticipation_adds_up",
+    idler TakesBackAWait => "anticipation_adds_up",
+];
+
+/// The same inputs every time.
+fn some_inputs(nr: usize) -> Vec<Input> {
+    let mut runner = TestRunner::deterministic();
+    let made = (0..nr).map(|_| inputs().new_tree(&mut runner).expect("the inputs can be made").current());
+    made.collect()
+}
+
+/// The laws that a row breaks with some of these inputs.
+fn broken(row: &ElevatorKind, inputs: &[Input]) -> Vec<&'static str> {
+    let breaks = |law: &&common::Law| inputs.iter().any(|input| judge(law, row, input).is_err());
+    LAWS.iter().filter(breaks).map(|law| law.name).collect()
+}
+
+#[test]
+fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
+    let inputs = some_inputs(120);
+    std::panic::set_hook(Box::new(|_| {}));
+    let judged = planted().into_iter().map(|planted| {
+        let by = broken(&planted.row, &inputs);
+        (planted, by)
+    });
+    let killed: Vec<_> = judged.collect();
+    let healthy = [
+        ElevatorKind { build: |build| Mutant::wrap(&base::none(), build, Fault::None), ..base::none() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::legacy(), build, Fault::None), ..base::legacy() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
+    ];
+    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row, &inputs))).collect();
+    let _ = std::panic::take_hook();
+    for (Planted { fault, law, .. }, by) in &killed {
+        let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");
+        let verdict = if by.contains(law) { "killed by" } else { "SURVIVED" };
+        println!("{:<26} {verdict} {law:<34} also: {others}", format!("{fault:?}"));
+    }
+    for (name, by) in &sick {
+        assert!(by.is_empty(), "{name} without a fault breaks {by:?}");
+    }
+    for (Planted { fault, law, .. }, by) in &killed {
+        assert!(by.contains(law), "{fault:?} survives the law {law}; broken are {by:?}");
+    }
+}
+
+#[test]
+fn every_law_kills_a_mutant() {
+    let planted = planted();
+    for of in LAWS {
+        assert!(planted.iter().any(|planted| planted.law == law(of.name).name), "no mutant is planted for {}", of.name);
+    }
+}
+
+#[test]
+fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
+    let rows = planted();
+    let promised = |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
+    assert!(promised(|promise| matches!(promise, Promise::WorkConserving)));
+    assert!(promised(|promise| matches!(promise, Promise::IdlesWithTimer)));
+    assert!(promised(|promise| matches!(promise, Promise::ArrivalOrder)));
+    assert!(promised(|promise| matches!(promise, Promise::Ascending { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::Sweeping { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::PassedAtMost { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::WaitsAtMostMs(_))));
+}

@@ -1,0 +1,116 @@
+//! Why there is no such device: each error names the key, the line where there is one, and what would be right.
+
+use super::DEVICES;
+
+/// Why there is no such device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// No row has this name.
+    #[error("no device model is called {name}{}", nearest_device(name))]
+    Unknown {
+        /// The name as written.
+        name: String,
+    },
+    /// A specification is not `NAME:KEY=VALUE:KEY=VALUE`.
+    #[error("“{part}” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE")]
+    Specification {
+        /// The part that cannot be read.
+        part: String,
+    },
+    /// The description is not TOML.
+    #[error("{place}: {message}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What the TOML reader says, on one line.
+        message: String,
+    },
+    /// A key that this model does not have.
+    #[error("{place}: this model has no key {key}{}", nearest.as_ref().map_or(String::new(), |near| format!("; did you mean {near}?")))]
+    UnknownKey {
+        /// Where.
+        place: Place,
+        /// The key as written.
+        key: String,
+        /// The most alike of those that there are.
+        nearest: Option<String>,
+    },
+    /// A key that must be there is not.
+    #[error("the key {key} is missing: {meaning}")]
+    Missing {
+        /// The key.
+        key: String,
+        /// What it says.
+        meaning: String,
+    },
+    /// A value of the wrong kind.
+    #[error("{place}: {key} must be {expected}, not {found}")]
+    Kind {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A number out of range.
+    #[error("{place}: {key} = {value} is out of range: {min} to {max}")]
+    Range {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// The value as written.
+        value: i128,
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// Values that are right each by itself do not make a device.
+    #[error("{place}: {key}: {why}")]
+    Inconsistent {
+        /// Where.
+        place: Place,
+        /// The key that is to blame, or the first of them.
+        key: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where a value was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line of the description, from 1.
+    Line(usize),
+    /// A `KEY=VALUE` of the specification.
+    Specification,
+    /// Nowhere: a default, or what follows from several values.
+    Description,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line} of the device's description"),
+            Place::Specification => f.write_str("in the device's specification"),
+            Place::Description => f.write_str("in the device's description"),
+        }
+    }
+}
+
+/// The most alike of some names, if any is alike at all.
+pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .min()
+        .filter(|(distance, known)| *distance <= (known.len() / 2).max(2))
+        .map(|(_, known)| known)
+}
+
+fn nearest_device(name: &str) -> String {
+    nearest(name, DEVICES.iter().map(|row| row.name)).map_or(String::new(), |near| format!("; did you mean {near}?"))
+}

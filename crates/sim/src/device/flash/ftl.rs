@@ -1,0 +1,274 @@
+//! The flash translation layer: which page holds which 4 KiB unit, what is free, and what garbage collection has to move.
+//!
+//! Source: the usual page-mapped design, as MQSim's and NVMeVirt's (algorithms.md §3.8); the details are proposals.
+//! - The mapping unit is 4 KiB; a flash page holds one or more units of a write buffer's choosing.
+//! - Pages are handed out over the planes in the order channel, die, plane (CWDP). A plane writes one block at a time, for the
+//!   host and for garbage collection alike.
+//! - Collection is by plane. It begins when a plane's free blocks fall to the threshold, and moves for each page of the host as
+//!   many pages as make the victim free by the time that its space is needed; so the cost is spread, not a pause. Below two
+//!   free blocks it goes on until there are two. Victims: the block with the fewest valid units (greedy), or the best of some
+//!   drawn ones (RGA: as many as the logarithm of the blocks).
+//!
+//! Memory: 8 bytes for each unit, so capacity is a parameter: 2 MiB for a simulated GiB.
+
+use crate::device::random::Rng;
+
+/// Bytes of the mapping unit.
+pub(super) const UNIT_BYTES: u64 = 4096;
+
+/// Units of a page at most.
+pub(super) const MAX_UNITS: usize = 16;
+
+const NONE: u32 = u32::MAX;
+
+/// The shape of the flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) channels: u32,
+    pub(super) dies_per_channel: u32,
+    pub(super) planes_per_die: u32,
+    pub(super) units_per_page: u32,
+    pub(super) pages_per_block: u32,
+    pub(super) blocks_per_plane: u32,
+    /// Units that the host sees.
+    pub(super) units: u32,
+    /// Free blocks of a plane at which collection begins.
+    pub(super) threshold: u32,
+    /// Victims are the best of some drawn ones.
+    pub(super) draws_victims: bool,
+}
+
+impl Shape {
+    pub(super) fn planes(&self) -> u32 {
+        self.channels * self.dies_per_channel * self.planes_per_die
+    }
+
+    pub(super) fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// The die of a plane.
+    pub(super) fn die(&self, plane: u32) -> u32 {
+        plane % self.dies()
+    }
+
+    /// The channel of a die.
+    pub(super) fn channel(&self, die: u32) -> u32 {
+        die % self.channels
+    }
+
+    fn units_per_block(&self) -> u32 {
+        self.pages_per_block * self.units_per_page
+    }
+}
+
+/// What collection did before a page was handed out: work of the plane's die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Collected {
+    pub(super) reads: u64,
+    pub(super) programs: u64,
+    pub(super) erases: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Plane {
+    free: Vec<u32>,
+    open: u32,
+    next_page: u32,
+    victim: Option<Victim>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Victim {
+    block: u32,
+    /// The next of its units to look at.
+    next: u32,
+    /// Pages to move for each page of the host.
+    step: u32,
+}
+
+/// The translation layer.
+#[derive(Debug)]
+pub(super) struct Ftl {
+    pub(super) shape: Shape,
+    /// Where each unit is.
+    map: Vec<u32>,
+    /// Which unit a place holds; none where it is empty or old.
+    back: Vec<u32>,
+    /// Valid units of each block.
+    valid: Vec<u32>,
+    planes: Vec<Plane>,
+    next_plane: u32,
+    rng: Rng,
+}
+
+impl Ftl {
+    pub(super) fn new(shape: Shape, rng: Rng) -> Ftl {
+        let blocks = shape.planes() * shape.blocks_per_plane;
+        let plane =
+            |_| Plane { free: (1..shape.blocks_per_plane).rev().collect(), open: 0, next_page: 0, victim: None };
+        Ftl {
+            map: vec![NONE; shape.units as usize],
+            back: vec![NONE; blocks as usize * shape.units_per_block() as usize],
+            valid: vec![0; blocks as usize],
+            planes: (0..shape.planes()).map(plane).collect(),
+            next_plane: 0,
+            shape,
+            rng,
+        }
+    }
+
+    /// Writes every unit once in order; then, if `worn`, as many again at random.
+    pub(super) fn precondition(&mut self, worn: bool) {
+        let mut page = [0; MAX_UNITS];
+        let size = self.shape.units_per_page as usize;
+        let units = self.shape.units;
+        for round in 0..1 + u32::from(worn) {
+            let mut first = 0;
+            while first < units {
+                let count = size.min((units - first) as usize);
+                for (at, unit) in page[..count].iter_mut().enumerate() {
+                    *unit = if round == 0 { first + at as u32 } else { self.rng.below(units.into()) as u32 };
+                }
+                self.write(&page[..count]);
+                first += count as u32;
+            }
+        }
+    }
+
+    /// The page that holds a unit: a number that is equal for units of one page. Where nothing has been written, the page that
+    /// it would be in had the device been filled in order.
+    pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
+        let (page, per_plane) = match self.map[unit as usize] {
+            NONE => {
+                let page = unit / self.shape.units_per_page;
+                return (page % self.shape.planes(), page / self.shape.planes());
+            }
+            place => (place / self.shape.units_per_page, self.shape.blocks_per_plane * self.shape.pages_per_block),
+        };
+        (page / per_plane, page % per_plane)
+    }
+
+    /// Writes a page with these units: the plane that it is on, and what had to be collected there before.
+    pub(super) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
+        for _ in 0..self.shape.planes() {
+            let plane = self.next_plane;
+            self.next_plane = (plane + 1) % self.shape.planes();
+            let mut collected = Collected::default();
+            if self.make_room(plane, &mut collected) {
+                self.put(plane, units);
+                return (plane, collected);
+            }
+        }
+        unreachable!("three blocks of each plane are spare, so some plane has a page to gain");
+    }
+
+    /// Collects what has to be before a page is taken; false where the plane has nothing to gain.
+    fn make_room(&mut self, plane: u32, collected: &mut Collected) -> bool {
+        let free = self.planes[plane as usize].free.len() as u32;
+        if free <= self.shape.threshold {
+            if self.planes[plane as usize].victim.is_none() {
+                self.choose_victim(plane);
+            }
+            if let Some(victim) = self.planes[plane as usize].victim {
+                self.collect(plane, victim.step, collected);
+            }
+        }
+        while self.planes[plane as usize].free.len() < 2 {
+            if self.planes[plane as usize].victim.is_none() {
+                self.choose_victim(plane);
+            }
+            if self.planes[plane as usize].victim.is_none() {
+                return false;
+            }
+            self.collect(plane, u32::MAX, collected);
+        }
+        true
+    }
+
+    fn choose_victim(&mut self, plane: u32) {
+        let shape = self.shape;
+        let first = plane * shape.blocks_per_plane;
+        let Plane { free, open, .. } = &self.planes[plane as usize];
+        let full = |block: u32| block != *open && !free.contains(&block);
+        let valid = |block: &u32| self.valid[(first + block) as usize];
+        let mut best = None;
+        if shape.draws_victims {
+            let draws = shape.blocks_per_plane.ilog2().max(1);
+            let drawn = (0..draws).map(|_| self.rng.below(shape.blocks_per_plane.into()) as u32);
+            best = drawn.filter(|block| full(*block)).min_by_key(valid);
+        }
+        let worth = |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
+        // Drawn badly: all of them.
+        let best =
+            best.filter(worth).or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
+        self.planes[plane as usize].victim = best.filter(worth).map(|block| {
+            let pages = valid(&block).div_ceil(shape.units_per_page);
+            let gained = (shape.pages_per_block - pages).max(1);
+            Victim { block, next: 0, step: pages.div_ceil(gained) }
+        });
+    }
+
+    /// Moves up to `pages` pages out of the victim, and erases it when it is empty.
+    fn collect(&mut self, plane: u32, pages: u32, collected: &mut Collected) {
+        let shape = self.shape;
+        let mut victim = self.planes[plane as usize].victim.expect("a victim was chosen");
+        let block = (plane * shape.blocks_per_plane + victim.block) as usize;
+        let first = block as u32 * shape.units_per_block();
+        for _ in 0..pages {
+            let (mut moving, mut count, mut last_page) = ([0; MAX_UNITS], 0, None);
+            while count < shape.units_per_page as usize
+                && victim.next < shape.units_per_block()
+                && self.valid[block] > 0
+            {
+                let unit = self.back[(first + victim.next) as usize];
+                if unit != NONE {
+                    let page = victim.next / shape.units_per_page;
+                    collected.reads += u64::from(last_page != Some(page));
+                    last_page = Some(page);
+                    moving[count] = unit;
+                    count += 1;
+                }
+                victim.next += 1;
+                if count > 0 && self.valid[block] as usize == count {
+                    break;
+                }
+            }
+            if count == 0 {
+                break;
+            }
+            collected.programs += 1;
+            self.put(plane, &moving[..count]);
+        }
+        if self.valid[block] == 0 {
+            collected.erases += 1;
+            self.planes[plane as usize].free.insert(0, victim.block);
+            self.planes[plane as usize].victim = None;
+        } else {
+            self.planes[plane as usize].victim = Some(victim);
+        }
+    }
+
+    /// Takes the next page of a plane for these units.
+    fn put(&mut self, plane: u32, units: &[u32]) {
+        let shape = self.shape;
+        let at = &mut self.planes[plane as usize];
+        if at.next_page == shape.pages_per_block {
+            at.open = at.free.pop().expect("collection keeps a block free");
+            at.next_page = 0;
+        }
+        let block = plane * shape.blocks_per_plane + at.open;
+        let page = block * shape.pages_per_block + at.next_page;
+        at.next_page += 1;
+        for (offset, unit) in units.iter().enumerate() {
+            let place = page * shape.units_per_page + offset as u32;
+            let old = std::mem::replace(&mut self.map[*unit as usize], place);
+            if old != NONE {
+                self.back[old as usize] = NONE;
+                self.valid[(old / shape.units_per_block()) as usize] -= 1;
+            }
+            self.back[place as usize] = *unit;
+            self.valid[block as usize] += 1;
+        }
+    }
+}

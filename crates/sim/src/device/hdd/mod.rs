@@ -1,0 +1,549 @@
+//! A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue that the drive orders.
+//!
+//! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters, by algorithms.md §3.6, §3.7; the NCQ model
+//! (shortest positioning time first among the commands inside) is §5.2's RPO, a proposal. What this model adds, as proposals:
+//! - The overhead of a command is over before its arm moves; with commands queued it is hidden behind the one before.
+//! - A read that is not in the cache stops reading on where it is. Reading on goes `read_ahead` sectors beyond the last read,
+//!   and starts again when a hit moves that limit.
+//! - A read that begins in what has been read on but goes beyond it waits for the medium, without another seek.
+//! - The bus carries data while they pass under the head; after the last sector one more sector's time, unless it is the
+//!   slower of the two. A write may start when its first sector has come, later where the bus is slower than the medium.
+//! - With a write cache and immediate reporting a write is done when its data have come. The drive brings them to the medium
+//!   when nothing else waits, when the cache is full, or when told to flush; the nearest first. Without immediate
+//!   reporting a write is done when it is on the medium. In both cases later reads find the data in the cache.
+//! - Statistics count what commands and the write cache cause, not reading on.
+//!
+//! Everything that a command causes is known when its arm starts, so a request costs one event.
+
+mod dirty;
+mod mechanics;
+mod read;
+mod segments;
+
+use std::collections::VecDeque;
+
+use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
+
+use super::{Command, DeviceModel, DeviceStats, check};
+use dirty::{Dirty, Extent};
+use mechanics::{Arm, Costs, Head, Mechanics};
+use segments::Segments;
+
+pub(super) use read::read;
+
+/// What a drive adds to its mechanics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Electronics {
+    queue_depth: u32,
+    /// Whether the drive picks the nearest of its commands; otherwise the oldest.
+    nearest_first: bool,
+    read_overhead_ns: u64,
+    hit_overhead_ns: u64,
+    write_overhead_ns: u64,
+    bus_bytes_per_s: u64,
+    /// Sectors to read on after a read.
+    read_ahead: u64,
+    immediate_reporting: bool,
+    trial_ms: u64,
+}
+
+/// A command that waits for the arm, or for room in the write cache.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    tag: u32,
+    write: bool,
+    sector: u64,
+    nr: u64,
+    /// When its overhead is over.
+    ready_ns: u64,
+}
+
+/// What the arm is busy with.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    Read {
+        tag: u32,
+        sector: u64,
+        end: u64,
+        /// The segment that it grows; None: it gets one of its own.
+        segment: Option<usize>,
+        /// When the last sector had passed.
+        media_end_ns: u64,
+    },
+    Write {
+        tag: u32,
+        sector: u64,
+        end: u64,
+    },
+    Destage(Extent),
+}
+
+/// What the arm does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// A waiting command, by its place.
+    Command(usize),
+    /// A run of the write cache, by its place.
+    Dirty(usize),
+}
+
+/// Reading on by itself, into a segment.
+#[derive(Debug, Clone, Copy)]
+struct Ahead {
+    head: Head,
+    limit: u64,
+    segment: usize,
+}
+
+/// A hard disk.
+#[derive(Debug)]
+pub(super) struct Hdd {
+    mechanics: Mechanics,
+    electronics: Electronics,
+    segments: Segments,
+    dirty: Dirty,
+    arm: Arm,
+    ahead: Option<Ahead>,
+    current: Option<(u64, Work)>,
+    waiting: Vec<Waiting>,
+    /// Flushes that wait, with the last write that they cover.
+    flushes: VecDeque<(u32, u64)>,
+    /// Commands that need no arm any more, by the time at which they are done; whether they are flushes.
+    leaving: VecDeque<(u64, u32, bool)>,
+    bus_free_ns: u64,
+    /// Transfers inside, and all commands inside.
+    transfers: u32,
+    commands: u32,
+    clock_ns: u64,
+    stats: DeviceStats,
+}
+
+impl Hdd {
+    fn new(mechanics: Mechanics, electronics: Electronics, segments: Segments, write_cache: u64) -> Hdd {
+        Hdd {
+            mechanics,
+            electronics,
+            segments,
+            dirty: Dirty::new(write_cache),
+            arm: Arm::default(),
+            ahead: None,
+            current: None,
+            waiting: Vec::with_capacity(electronics.queue_depth as usize),
+            flushes: VecDeque::new(),
+            leaving: VecDeque::with_capacity(electronics.queue_depth as usize + 1),
+            bus_free_ns: 0,
+            transfers: 0,
+            commands: 0,
+            clock_ns: 0,
+            stats: DeviceStats::default(),
+        }
+    }
+
+    /// Moves the clock; what was inside until now was busy.
+    fn pass_time(&mut self, now: u64) {
+        assert!(now >= self.clock_ns, "time runs forward: {now} ns after {} ns", self.clock_ns);
+        if self.commands > 0 {
+            self.stats.busy_ns += now - self.clock_ns;
+        }
+        self.clock_ns = now;
+    }
+
+    fn bus_ns(&self, sectors: u64) -> u64 {
+        sectors * SECTOR_BYTES * 1_000_000_000 / self.electronics.bus_bytes_per_s
+    }
+
+    /// A transfer needs no arm: only the bus, when its overhead is over.
+    fn leave(&mut self, ready_ns: u64, tag: u32, sectors: u64) {
+        self.bus_free_ns = ready_ns.max(self.clock_ns).max(self.bus_free_ns) + self.bus_ns(sectors);
+        self.leave_at(self.bus_free_ns, tag, false);
+    }
+
+    fn leave_at(&mut self, done: u64, tag: u32, flush: bool) {
+        let at = self.leaving.partition_point(|(other, ..)| *other <= done);
+        self.leaving.insert(at, (done, tag, flush));
+    }
+
+    /// Reading on has come as far as it has come by now.
+    fn catch_up(&mut self, now: u64) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.head = self.mechanics.reading_on(now, ahead.head, ahead.limit).head;
+            self.segments.grow(ahead.segment, ahead.head.next);
+        }
+    }
+
+    /// The medium is wanted for something else.
+    fn stop_reading_on(&mut self, now: u64) {
+        if let Some(ahead) = self.ahead.take() {
+            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
+            self.segments.grow(ahead.segment, reached.head.next);
+            self.arm = reached.arm;
+        }
+    }
+
+    fn read_on(&mut self, head: Head, segment: usize) {
+        let limit = (head.next + self.electronics.read_ahead).min(self.mechanics.sectors);
+        self.ahead = Some(Ahead { head, limit, segment });
+    }
+
+    /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further.
+    fn hit(&mut self, now: u64, command: &Waiting) -> bool {
+        let end = command.sector + command.nr;
+        let segment = self.segments.hold(command.sector, end);
+        if segment.is_none() && !self.dirty.hold(command.sector, end) {
+            return false;
+        }
+        self.stats.cache_hits += 1;
+        self.leave(command.ready_ns, command.tag, command.nr);
+        let Some(segment) = segment else { return true };
+        self.segments.touch(segment);
+        if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == segment) {
+            let stopped = ahead.head.next == ahead.limit;
+            let limit = (end + self.electronics.read_ahead).min(self.mechanics.sectors);
+            if limit > ahead.limit {
+                ahead.limit = limit;
+                ahead.head.at_ns = if stopped { ahead.head.at_ns.max(now) } else { ahead.head.at_ns };
+            }
+        }
+        true
+    }
+
+    /// The arm is free: a command starts that was ready at `command.ready_ns`.
+    fn start(&mut self, now: u64, command: Waiting) {
+        if command.write { self.start_write(now, command) } else { self.start_read(now, command) }
+    }
+
+    fn start_read(&mut self, now: u64, command: Waiting) {
+        let Waiting { tag, sector, nr, .. } = command;
+        let end = sector + nr;
+        let begin = now.max(command.ready_ns);
+        let going_on = self.ahead.filter(|ahead| {
+            let held = self.segments.get(ahead.segment);
+            held.start <= sector && sector <= held.end
+        });
+        let (segment, walk, after) = if let Some(Ahead { head, limit, segment }) = going_on {
+            // The medium goes on where it is; where it has stopped, the command has to start it again.
+            self.ahead = None;
+            self.segments.touch(segment);
+            let stopped = head.next == limit;
+            let from = if stopped { head.at_ns.max(begin) } else { head.at_ns };
+            let walk = self.mechanics.walk(from, head.arm, head.next, end - head.next, false, 0);
+            // What the head was on its way to anyhow is no seek and no search of this command's.
+            let waited = walk.end_ns.saturating_sub(now).min(walk.costs.transfer_ns);
+            self.account(if stopped { walk.costs } else { Costs { transfer_ns: waited, ..Costs::default() } });
+            let hit_ns = now.max(command.ready_ns) + self.bus_ns(nr);
+            (Some(segment), walk, hit_ns)
+        } else {
+            self.stop_reading_on(now);
+            let walk = self.mechanics.walk(begin, self.arm, sector, nr, false, 0);
+            self.account(walk.costs);
+            (None, walk, walk.first_ns + self.bus_ns(nr))
+        };
+        self.arm = walk.arm;
+        let done = (walk.end_ns + self.bus_ns(1)).max(after).max(begin);
+        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns }));
+    }
+
+    fn start_write(&mut self, now: u64, command: Waiting) {
+        let Waiting { tag, sector, nr, .. } = command;
+        self.stop_reading_on(now);
+        let begin = now.max(command.ready_ns);
+        // The whole of it must have come over the bus when its last sector passes (as on the outermost tracks).
+        let passing = nr * self.mechanics.revolution_ns / self.mechanics.zones[0].sectors_per_track;
+        let earliest = command.ready_ns + self.bus_ns(1).max(self.bus_ns(nr).saturating_sub(passing));
+        let walk = self.mechanics.walk(begin, self.arm, sector, nr, true, earliest);
+        self.account(walk.costs);
+        self.arm = walk.arm;
+        self.current = Some((walk.end_ns, Work::Write { tag, sector, end: sector + nr }));
+    }
+
+    fn destage(&mut self, now: u64, at: usize) {
+        self.stop_reading_on(now);
+        let extent = self.dirty.start(at);
+        let walk = self.mechanics.walk(now, self.arm, extent.sector, extent.nr, true, 0);
+        self.account(walk.costs);
+        self.arm = walk.arm;
+        self.current = Some((walk.end_ns, Work::Destage(extent)));
+    }
+
+    fn account(&mut self, costs: Costs) {
+        self.stats.seeks += costs.seeks;
+        self.stats.seek_cylinders += costs.cylinders;
+        self.stats.seek_ns += costs.move_ns;
+        self.stats.rotation_ns += costs.rotation_ns;
+        self.stats.transfer_ns += costs.transfer_ns;
+    }
+
+    /// The arm has done its work.
+    fn finish(&mut self, work: Work, done: &mut Vec<u32>) {
+        match work {
+            Work::Read { tag, sector, end, segment, media_end_ns } => {
+                if let Some(segment) = segment {
+                    self.segments.grow(segment, end);
+                }
+                if let Some(segment) = segment.or_else(|| self.segments.fill(sector, end)) {
+                    self.read_on(Head { next: end, at_ns: media_end_ns, arm: self.arm }, segment);
+                }
+                self.done(tag, done);
+            }
+            Work::Write { tag, sector, end } => {
+                if self.dirty.room > 0 {
+                    self.segments.fill(sector, end);
+                }
+                self.done(tag, done);
+            }
+            Work::Destage(extent) => self.dirty.finish(extent),
+        }
+    }
+
+    fn done(&mut self, tag: u32, done: &mut Vec<u32>) {
+        self.commands -= 1;
+        self.transfers -= 1;
+        done.push(tag);
+    }
+
+    /// The arm is free: looks for what it does next.
+    fn pick(&mut self, now: u64) {
+        self.admit_writes(now);
+        self.end_flushes(now);
+        while self.current.is_none() {
+            match self.choose(now) {
+                Some(Choice::Command(at)) => {
+                    let command = self.waiting.remove(at);
+                    self.catch_up(now);
+                    if command.write || !self.hit(now, &command) {
+                        self.start(now, command);
+                    }
+                }
+                Some(Choice::Dirty(at)) => self.destage(now, at),
+                None => return,
+            }
+        }
+    }
+
+    /// Writes that waited for room in the cache take it, in order of arrival.
+    fn admit_writes(&mut self, now: u64) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let command = self.waiting[at];
+            if !(command.write && self.caches(command.nr)) {
+                at += 1;
+            } else if self.dirty.take(command.sector, command.nr) {
+                self.waiting.remove(at);
+                self.overwritten(now, command.sector, command.nr);
+                self.stats.cached_writes += 1;
+                self.leave(command.ready_ns, command.tag, command.nr);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn end_flushes(&mut self, now: u64) {
+        while let Some((tag, covers)) =
+            self.flushes.front().copied().filter(|(_, covers)| self.dirty.clean_up_to(*covers))
+        {
+            if matches!(self.current, Some((_, Work::Destage(extent))) if extent.last <= covers) {
+                return;
+            }
+            self.flushes.pop_front();
+            self.leave_at(now + self.electronics.write_overhead_ns, tag, true);
+        }
+    }
+
+    /// Whether writes of this size are reported done when they are in the cache.
+    fn caches(&self, nr: u64) -> bool {
+        self.electronics.immediate_reporting && nr <= self.dirty.room
+    }
+
+    /// What was in the read cache of these sectors is old.
+    fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
+        let mut stop = false;
+        let reading_on = self.ahead.map(|ahead| ahead.segment);
+        self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
+        if stop && let Some(ahead) = self.ahead.take() {
+            self.arm = self.mechanics.reading_on(now, ahead.head, ahead.limit).arm;
+        }
+    }
+
+    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter when there is nothing else or
+    /// a flush waits; while a write waits for room, whichever is nearer.
+    fn choose(&self, now: u64) -> Option<Choice> {
+        let extents = &self.dirty.extents;
+        let dirty = || {
+            let time = |at: usize| self.positioning(now, extents[at].sector, extents[at].nr, true);
+            (0..extents.len()).map(|at| (time(at), at)).min()
+        };
+        if !self.flushes.is_empty() {
+            return dirty().map(|(_, at)| Choice::Dirty(at));
+        }
+        let blocked = |command: &Waiting| command.write && self.caches(command.nr);
+        let time = |at: usize| {
+            let command = &self.waiting[at];
+            let begin = now.max(command.ready_ns);
+            begin - now + self.positioning(begin, command.sector, command.nr, command.write)
+        };
+        let mut free = (0..self.waiting.len()).filter(|at| !blocked(&self.waiting[*at]));
+        let command = if self.waiting.len() == 1 || !self.electronics.nearest_first {
+            free.next().map(|at| (0, at))
+        } else {
+            free.map(|at| (time(at), at)).min()
+        };
+        match command {
+            None => dirty().map(|(_, at)| Choice::Dirty(at)),
+            Some((_, at)) if !self.waiting.iter().any(blocked) => Some(Choice::Command(at)),
+            Some((_, at)) => match dirty() {
+                Some((away, extent)) if away < time(at) => Some(Choice::Dirty(extent)),
+                _ => Some(Choice::Command(at)),
+            },
+        }
+    }
+
+    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read.
+    fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
+        let mut arm = self.arm;
+        if let Some(ahead) = self.ahead {
+            let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
+            let held = self.segments.get(ahead.segment);
+            if !write && held.start <= sector && sector <= reached.head.next {
+                return 0;
+            }
+            arm = reached.arm;
+        }
+        if !write && (self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr)) {
+            return 0;
+        }
+        let spot = self.mechanics.locate(sector);
+        let moving = self.mechanics.move_ns(arm, spot.arm, write);
+        moving + self.mechanics.wait_ns(begin + moving, spot)
+    }
+
+    fn take_transfer(&mut self, now: u64, tag: u32, op: Op, sector: u64, nr: u64) {
+        let write = op == Op::Write;
+        self.transfers += 1;
+        self.stats.transfers += 1;
+        self.stats.bytes += nr * SECTOR_BYTES;
+        let overhead = if write { self.electronics.write_overhead_ns } else { self.electronics.read_overhead_ns };
+        let mut command = Waiting { tag, write, sector, nr, ready_ns: now + overhead };
+        if write {
+            if !self.caches(nr) {
+                self.overwritten(now, sector, nr);
+            }
+        } else {
+            self.catch_up(now);
+            command.ready_ns = now + self.electronics.hit_overhead_ns;
+            if self.hit(now, &command) {
+                return;
+            }
+            let going_on = self.ahead.is_some_and(|ahead| {
+                let held = self.segments.get(ahead.segment);
+                held.start <= sector && sector <= held.end && ahead.head.next < ahead.limit
+            });
+            if !going_on {
+                command.ready_ns = now + overhead;
+            }
+        }
+        if self.current.is_some() || write && self.caches(nr) || !self.waiting.is_empty() {
+            self.waiting.push(command);
+            if self.current.is_none() {
+                self.pick(now);
+            } else {
+                self.admit_writes(now);
+            }
+        } else {
+            self.start(now, command);
+        }
+    }
+}
+
+impl Disk for Hdd {
+    fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
+        let write = request.op == Op::Write;
+        let overhead = if write { self.electronics.write_overhead_ns } else { self.electronics.read_overhead_ns };
+        let free = self.current.map_or(0, |(done, _)| done);
+        let begin = (now.as_ns() + overhead).max(free);
+        let known = begin - (now.as_ns() + overhead);
+        known + self.positioning(begin, request.sector, u64::from(request.nr_sectors), write)
+    }
+}
+
+impl DeviceModel for Hdd {
+    fn queue_depth(&self) -> u32 {
+        self.electronics.queue_depth
+    }
+
+    fn sectors(&self) -> u64 {
+        self.mechanics.sectors
+    }
+
+    fn geometry(&self) -> Geometry {
+        let cylinders = u64::from(self.mechanics.cylinders);
+        Geometry {
+            cylinders,
+            sectors_per_cylinder: self.mechanics.sectors.div_ceil(cylinders),
+            seek: self.mechanics.curve().clone(),
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        assert!(
+            self.next_event().is_none_or(|due| due >= now),
+            "what is due must happen before the next command comes"
+        );
+        let now = now.as_ns();
+        self.pass_time(now);
+        self.commands += 1;
+        match command {
+            Command::Transfer { tag, op, sector, nr_sectors } => {
+                let depth = self.electronics.queue_depth;
+                check(tag, sector, nr_sectors, self.mechanics.sectors, self.transfers, depth);
+                self.take_transfer(now, tag, op, sector, nr_sectors.into());
+            }
+            Command::Flush { tag } => {
+                self.flushes.push_back((tag, self.dirty.writes()));
+                if self.current.is_none() {
+                    self.pick(now);
+                } else {
+                    self.end_flushes(now);
+                }
+            }
+        }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let arm = self.current.map(|(at, _)| at);
+        let bus = self.leaving.front().map(|(at, ..)| *at);
+        let first = match (arm, bus) {
+            (Some(arm), Some(bus)) => Some(arm.min(bus)),
+            (arm, bus) => arm.or(bus),
+        };
+        first.map(Time::from_ns)
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<u32>) {
+        while let Some(at) = self.next_event().filter(|at| *at <= now).map(Time::as_ns) {
+            self.pass_time(at);
+            if self.leaving.front().is_some_and(|(leaves, ..)| *leaves == at) {
+                let (_, tag, flush) = self.leaving.pop_front().expect("it was just looked at");
+                self.commands -= 1;
+                self.transfers -= u32::from(!flush);
+                done.push(tag);
+                continue;
+            }
+            let (_, work) = self.current.take().expect("what is due and does not leave occupies the arm");
+            self.finish(work, done);
+            self.pick(at);
+        }
+        self.pass_time(now.as_ns());
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+
+    fn trial_ms(&self) -> u64 {
+        self.electronics.trial_ms
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Reads the description of a hard disk. The keys, with units and defaults, are those of the presets; the README of a drive is
+//! its TOML file.
+
+use elevator::SeekCurve;
+
+use super::mechanics::{Mechanics, Zone};
+use super::segments::Segments;
+use super::{Electronics, Hdd};
+use crate::device::description::Description;
+use crate::device::error::DeviceError;
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Makes the drive.
+pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError> {
+    let trial_ms = from.number_or("trial_ms", 60_000, 1, 86_400_000)?;
+    let mechanics = mechanics(from)?;
+    let read_overhead_ns = from.number_or("read_overhead_ns", 0, 0, SECOND_NS)?;
+    let electronics = Electronics {
+        trial_ms,
+        queue_depth: from.number_or("queue_depth", 1, 1, 4096)? as u32,
+        nearest_first: from.word_or_first("order", &["nearest", "arrival"])? == 0,
+        read_overhead_ns,
+        hit_overhead_ns: from.number_or("hit_overhead_ns", read_overhead_ns, 0, SECOND_NS)?,
+        write_overhead_ns: from.number_or("write_overhead_ns", read_overhead_ns, 0, SECOND_NS)?,
+        bus_bytes_per_s: from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?,
+        read_ahead: from.number_or("read_ahead", 0, 0, 1 << 20)?,
+        immediate_reporting: from.switch_or("immediate_reporting", false)?,
+    };
+    let count = from.number_or("segments", 0, 0, 4096)?;
+    let size = from.number_or("segment_sectors", 128, 1, 1 << 20)?;
+    if electronics.read_ahead > size && count > 0 {
+        return Err(from.inconsistent("read_ahead", format!("reads on further than a segment of {size} sectors holds")));
+    }
+    let write_cache = from.number_or("write_cache", 0, 0, 1 << 24)?;
+    if electronics.immediate_reporting && write_cache == 0 {
+        return Err(from.inconsistent("immediate_reporting", "needs a write_cache (in sectors) to report from"));
+    }
+    Ok(Hdd::new(mechanics, electronics, Segments::new(count as usize, size), write_cache))
+}
+
+fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
+    let cylinders = from.number("cylinders", "cylinders of the disk", 1, 1_000_000)?;
+    let heads = from.number("heads", "data surfaces", 1, 256)?;
+    let rpm = from.number("rpm", "revolutions a minute", 300, 100_000)?;
+    let spare = from.number_or("spare_sectors_per_cylinder", 0, 0, 65_535)?;
+    let zones = zones(from, cylinders, heads, spare)?;
+    let total =
+        zones.last().map_or(0, |zone| zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder);
+    let sectors = from.number_or("sectors", total, 1, u64::MAX >> 16)?;
+    if sectors > total {
+        return Err(from.inconsistent("sectors", format!("{sectors} sectors, but the zones hold {total}")));
+    }
+    let seek = seek_curve(from, cylinders)?;
+    Ok(Mechanics::new(
+        zones,
+        heads as u32,
+        sectors,
+        (60 * SECOND_NS + rpm / 2) / rpm,
+        from.number_or("head_switch_ns", 0, 0, SECOND_NS)?,
+        from.number_or("write_settle_ns", 0, 0, SECOND_NS)?,
+        spare,
+        seek,
+    ))
+}
+
+/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in, or `zone_count` zones of
+/// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and `sectors_per_track_inner`, whose skews keep the
+/// time of the outermost.
+fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Result<Vec<Zone>, DeviceError> {
+    let listed = from.length("zones", 4096)?;
+    let mut zones = Vec::new();
+    if listed > 0 {
+        for at in 0..listed {
+            let key = format!("zones.{at}");
+            if from.length(&key, 4)? != 4 {
+                let why = "a zone is [cylinders, sectors per track, track skew, cylinder skew]";
+                return Err(from.inconsistent(&key, why));
+            }
+            let mut number = |part: usize, min, max| from.number(&format!("{key}.{part}"), "part of a zone", min, max);
+            let (count, spt) = (number(0, 1, cylinders)?, number(1, 1, 65_535)?);
+            let skews = [number(2, 0, spt)?, number(3, 0, spt)?];
+            add(from, &key, &mut zones, [count, spt, skews[0], skews[1]], heads, spare)?;
+        }
+        let sum: u64 = zones.iter().map(|zone| u64::from(zone.cylinders)).sum();
+        if sum != cylinders {
+            let why = format!("the zones have {sum} cylinders together, the disk has {cylinders}");
+            return Err(from.inconsistent("zones", why));
+        }
+        return Ok(zones);
+    }
+    let count = from.number_or("zone_count", 1, 1, 4096)?;
+    let outer = from.number("sectors_per_track_outer", "sectors of the outermost tracks; or give zones", 1, 65_535)?;
+    let inner = from.number_or("sectors_per_track_inner", outer, 1, outer)?;
+    let skews = [from.number_or("track_skew", 0, 0, outer)?, from.number_or("cylinder_skew", 0, 0, outer)?];
+    if count > cylinders {
+        return Err(from.inconsistent("zone_count", format!("{count} zones for {cylinders} cylinders")));
+    }
+    for at in 0..count {
+        let spt = outer - (outer - inner) * at / (count - 1).max(1);
+        let size = cylinders * (at + 1) / count - cylinders * at / count;
+        let [track, cylinder] = skews.map(|skew| (skew * spt).div_ceil(outer));
+        add(from, "zone_count", &mut zones, [size, spt, track, cylinder], heads, spare)?;
+    }
+    Ok(zones)
+}
+
+fn add(
+    from: &Description,
+    key: &str,
+    zones: &mut Vec<Zone>,
+    [cylinders, spt, track_skew, cylinder_skew]: [u64; 4],
+    heads: u64,
+    spare: u64,
+) -> Result<(), DeviceError> {
+    if spare >= spt {
+        let why = format!("{spare} spare sectors in a cylinder, but its tracks have {spt} sectors");
+        return Err(from.inconsistent(key, why));
+    }
+    let (first_sector, first_cylinder) = zones.last().map_or((0, 0), |zone: &Zone| {
+        (
+            zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder,
+            zone.first_cylinder + zone.cylinders,
+        )
+    });
+    zones.push(Zone {
+        first_sector,
+        first_cylinder,
+        cylinders: cylinders as u32,
+        sectors_per_track: spt,
+        sectors_per_cylinder: heads * spt - spare,
+        track_skew,
+        skew_per_cylinder: ((heads - 1) * track_skew + cylinder_skew) % spt,
+    });
+    Ok(())
+}
+
+/// A measured curve is not smooth, and the two parts of a fitted one do not meet exactly: over one cylinder more the time may
+/// fall by a twentieth.
+fn falls(before: u64, after: u64) -> bool {
+    after < before - before / 20
+}
+
+fn seek_curve(from: &mut Description, cylinders: u64) -> Result<SeekCurve, DeviceError> {
+    let mut first = Vec::new();
+    for at in 0..from.length("seek.first_ns", 1024)? {
+        first.push(from.number(&format!("seek.first_ns.{at}"), "a seek time", 0, SECOND_NS)?);
+    }
+    let curve = SeekCurve {
+        first,
+        knee: from.number_or("seek.knee", 0, 0, 1_000_000)?,
+        a_ns: from.number_or("seek.a_ns", 0, 0, SECOND_NS)?,
+        b_ns: from.number_or("seek.b_ns", 0, 0, SECOND_NS / 1000)?,
+        c_ns: from.number("seek.c_ns", "constant of the linear part of the seek curve", 0, SECOND_NS)?,
+        e_ps: from.number("seek.e_ps", "factor of the linear part, in picoseconds a cylinder", 0, HOUR_NS / 1000)?,
+    };
+    if curve.seek_ns(cylinders - 1) > SECOND_NS {
+        return Err(from.inconsistent("seek.e_ps", "a seek over the whole disk takes more than a second"));
+    }
+    let listed = curve.first.len() as u64;
+    for distance in 1..=listed.min(cylinders.saturating_sub(2)) {
+        let (here, there) = (curve.seek_ns(distance), curve.seek_ns(distance + 1));
+        if falls(here, there) {
+            let why =
+                format!("the time falls from {here} ns at {distance} cylinders to {there} ns at {}", distance + 1);
+            return Err(from.inconsistent("seek.first_ns", why));
+        }
+    }
+    let (here, there) = (curve.seek_ns(curve.knee), curve.seek_ns(curve.knee + 1));
+    if curve.knee + 1 < cylinders && falls(here, there) {
+        let why =
+            format!("the time falls from {here} ns at the knee to {there} ns beyond; the curve must not decrease");
+        return Err(from.inconsistent("seek.knee", why));
+    }
+    Ok(curve)
+}

@@ -1,0 +1,67 @@
+//! The read cache: segments of equal size, each holding one run of sectors; the least recently used gives way.
+
+/// A run of sectors in the drive's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Segment {
+    pub(super) start: u64,
+    /// The sector after the last one.
+    pub(super) end: u64,
+    used: u64,
+}
+
+/// All of them.
+#[derive(Debug, Clone)]
+pub(super) struct Segments {
+    all: Vec<Segment>,
+    /// Sectors of each.
+    pub(super) size: u64,
+    clock: u64,
+}
+
+impl Segments {
+    pub(super) fn new(count: usize, size: u64) -> Segments {
+        Segments { all: vec![Segment::default(); count], size, clock: 0 }
+    }
+
+    pub(super) fn get(&self, segment: usize) -> Segment {
+        self.all[segment]
+    }
+
+    /// Whether all of it is there.
+    #[inline]
+    pub(super) fn hold(&self, start: u64, end: u64) -> Option<usize> {
+        self.all.iter().position(|segment| segment.start <= start && end <= segment.end)
+    }
+
+    pub(super) fn touch(&mut self, segment: usize) {
+        self.clock += 1;
+        self.all[segment].used = self.clock;
+    }
+
+    /// A segment gets new contents, in place of the least recently used one; of a run that is too long the end is kept. None
+    /// where there are no segments.
+    pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
+        let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
+        self.all[oldest] = Segment { start: start.max(end.saturating_sub(self.size)), end, used: 0 };
+        self.touch(oldest);
+        Some(oldest)
+    }
+
+    /// A segment has grown at its end; its start gives way.
+    pub(super) fn grow(&mut self, segment: usize, end: u64) {
+        let size = self.size;
+        let grown = &mut self.all[segment];
+        grown.end = end;
+        grown.start = grown.start.max(end.saturating_sub(size));
+    }
+
+    /// What is written is not what was read: segments that overlap are emptied. Says which, one by one, by `emptied`.
+    pub(super) fn overwrite(&mut self, start: u64, end: u64, mut emptied: impl FnMut(usize)) {
+        for (at, segment) in self.all.iter_mut().enumerate() {
+            if segment.start < end && start < segment.end {
+                *segment = Segment::default();
+                emptied(at);
+            }
+        }
+    }
+}
