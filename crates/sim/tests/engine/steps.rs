@@ -170,7 +170,7 @@ fn a_sync_of_buffered_writes_waits_for_the_write_back() {
             _ => {}
         }
     }
-    assert!(outcome.measured.syncs > 10, "{} syncs", outcome.measured.syncs);
+    assert!(outcome.measured.syncs >= 10, "{} syncs", outcome.measured.syncs);
 }
 
 #[test]
