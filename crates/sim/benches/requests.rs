@@ -4,7 +4,7 @@
 //! device where there is no such row). Each case is first sized to a fifth of a second; then all cases run in turn, round after
 //! round, so that a machine that warms up hits all alike; the median of the rounds counts. Time is processor time of this thread: on a shared machine the clock on the wall says how busy the others were.
 //!
-//! `cargo bench -p sim` prints the table; `cargo bench -p sim -- --memory` simulates 100 million requests and prints the resident
+//! `cargo bench -p sim` prints the table, `cargo bench -p sim -- none wpcas` that of some schedulers; `cargo bench -p sim -- --memory` simulates 100 million requests and prints the resident
 //! memory before and after instead.
 
 use elevator::ELEVATORS;
@@ -29,7 +29,11 @@ fn main() {
         return memory(name);
     }
     let mut cases: Vec<Case> = Vec::new();
-    for (elevator, workload) in ELEVATORS.iter().flat_map(|row| ["randread", "seqread"].map(|load| (row, load))) {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let is_wanted = |row: &&elevator::ElevatorKind| wanted.is_empty() || wanted.iter().any(|name| name == row.name);
+    for (elevator, workload) in
+        ELEVATORS.iter().filter(is_wanted).flat_map(|row| ["randread", "seqread"].map(|load| (row, load)))
+    {
         cases.push(Case { elevator, workload, duration_ns: size(elevator, workload, name), rates: Vec::new() });
     }
     for _ in 0..ROUNDS {

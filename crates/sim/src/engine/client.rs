@@ -161,7 +161,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     client.mood = Mood::Due;
                     return self.wake_at(number, now + ns);
                 }
-                Step::Sync if client.in_flight == 0 => return self.flush(number, Mood::Flushing),
+                Step::Sync if !client.is_waiting() => return self.flush(number, Mood::Flushing),
                 Step::Sync => {
                     client.mood = Mood::Syncing;
                     return;

@@ -164,7 +164,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     /// Goes to the next time at which something happens, and lets it happen.
     fn turn(&mut self) {
-        let timer = self.queue.next_timer();
+        // A timer may be set to a time that has passed, as the kernel's may; it fires at once.
+        let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
         let next = [timer, device, self.wakes.next()].into_iter().flatten().min();
         self.go_to(next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")));

@@ -45,3 +45,33 @@ impl Slots {
         (self.table.len() - self.free.len()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use elevator::Op;
+
+    use super::*;
+
+    fn slot(client: u32) -> Slot {
+        Slot { client, sync: true, request: Request { op: Op::Read, offset: 0, len: 512 }, submitted: Time::ZERO }
+    }
+
+    #[test]
+    fn slots_are_reused_and_their_number_is_that_of_pieces_open_at_once() {
+        let mut slots = Slots::default();
+        for round in 0..100 {
+            let [one, two] = [round, round + 1].map(|client| slots.put(slot(client)));
+            assert!(one.max(two) < 2 && slots.used() == 2);
+            assert_eq!((slots.take(one).client, slots.take(two).client, slots.used()), (round, round + 1, 0));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "every piece is done once")]
+    fn a_piece_that_is_done_twice_is_found() {
+        let mut slots = Slots::default();
+        let number = slots.put(slot(0));
+        slots.take(number);
+        slots.take(number);
+    }
+}

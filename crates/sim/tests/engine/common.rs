@@ -1,6 +1,7 @@
 //! Trials, devices and clients that the tests of the engine share.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use elevator::{BlockRequest, Completion, Disk, Geometry, Op, Request, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
@@ -106,9 +107,27 @@ pub(crate) fn write(sector: u64) -> Step {
     Step::Io(Request { op: Op::Write, offset: sector * 512, len: 4096 })
 }
 
+/// What the row that replays a trace replays here: open loop, one process, at most 3 ms between its records.
+const TRACE: &str = "fio version 3 iolog
+0 /dev/x add
+3 /dev/x open
+10 /dev/x read 0 4096
+10 /dev/x write 8192 4096
+2010 /dev/x write 819200 8192
+5010 /dev/x read 4096 65536
+7000 /dev/x close
+";
+
 /// A trial of a workload with parameters, under `none`, on a device that takes 1 ms for everything: 100 ms, 50 µs turnaround.
 pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
     let workload = workload::find(workload).unwrap();
+    let mut ready = (workload.defaults)();
+    if workload.needs_trace() {
+        let trace = ready.replay.parse(TRACE.as_bytes()).unwrap();
+        ready = ready.with_trace(Arc::new(trace));
+    } else {
+        ready = workload.params(params.iter().copied()).unwrap();
+    }
     Trial {
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),
@@ -117,7 +136,7 @@ pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
         queue_depth: None,
         device: Box::new(Server::new(1, || MS)),
         workload,
-        params: workload.params(params.iter().copied()).unwrap(),
+        params: ready,
         seed: 1,
         warmup_ns: 0,
         duration_ns: 100 * MS,

@@ -1,6 +1,6 @@
 //! Every figure that a trial reports can be had from its events alone, and is the same.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use elevator::{ELEVATORS, Op};
 use proptest::prelude::*;
@@ -107,6 +107,14 @@ fn check(plain: Trial) -> Result<(), TestCaseError> {
         [EventKind::Insert, EventKind::Issue, EventKind::Complete].map(count)
     );
     prop_assert_eq!(counters.back_merges + counters.front_merges, count(EventKind::Merge));
+    let mut tags = BTreeSet::new();
+    for event in &events {
+        match event.kind {
+            EventKind::Insert => prop_assert!(tags.insert(event.tag), "a tag is free when it is used: {event:?}"),
+            EventKind::Complete => prop_assert!(tags.remove(&event.tag), "what completes was inserted: {event:?}"),
+            _ => {}
+        }
+    }
     prop_assert_eq!(count(EventKind::Exit), outcome.measured.clients.len() as u64);
     Ok(())
 }

@@ -64,7 +64,7 @@ fn a_client_keeps_as_many_open_as_its_depth_and_looks_once_for_what_has_come() {
 
 #[test]
 fn an_open_loop_submits_at_its_own_times_whatever_the_device_does() {
-    let steps = (0..50).flat_map(|at| [read(at * 8), Step::Think(300 * US)]);
+    let steps = (0..50).flat_map(|at| [read(at * 100), Step::Think(300 * US)]);
     let (outcome, events) = script(Trial { nr_requests: Some(64), ..trial("randread", &[]) }, 64, steps);
     assert_eq!(times(&events, EventKind::Submit), (0..50).map(|at| at * 300).collect::<Vec<u64>>());
     assert_eq!(outcome.measured.reads.count, 50);
@@ -101,6 +101,13 @@ fn the_first_client_to_finish_stops_the_others_and_passes_are_repeated() {
 }
 
 #[test]
+fn who_is_at_no_request_when_the_first_finishes_ends_with_it() {
+    let params = [("clients", "3"), ("file_size", "64k"), ("block_size", "4k"), ("phase", "read")];
+    let (_, events) = observed(Trial { turnaround_ns: 5 * MS, ..trial("iozone", &params) });
+    assert_eq!(times(&events, EventKind::Exit)[..3], [96_000; 3], "16 cycles of 6 ms");
+}
+
+#[test]
 fn a_second_reading_is_preceded_by_a_first_that_does_not_count() {
     let run = |phase| {
         let params = [("clients", "2"), ("file_size", "64k"), ("block_size", "4k"), ("phase", phase)];
@@ -128,6 +135,8 @@ fn a_buffered_write_is_a_copy_and_its_flush_belongs_to_the_window() {
     assert_eq!(seen.writes.latency_sum_ns, seen.writes.count * 1012, "a call and 4 KiB at 8 bytes a nanosecond");
     assert_eq!(outcome.device.bytes, seen.issued.written_bytes, "all of it is on the device at the end");
     assert!(outcome.window_ns > 100 * MS);
+    let last: Vec<EventKind> = events.iter().rev().map(|event| event.kind).take(3).collect();
+    assert_eq!(last, [EventKind::Exit, EventKind::Flushed, EventKind::Flush]);
     assert_eq!(outcome.window_ns, events.last().unwrap().at.as_ns(), "the window ends with the flush");
     assert_eq!(outcome.busy_ns + outcome.idle_ns, outcome.window_ns);
     let issues = events.iter().filter(|event| event.kind == EventKind::Submit && event.op == Some(Op::Write)).count();
@@ -146,6 +155,22 @@ fn a_client_with_too_much_under_way_is_throttled() {
         most = most.max(dirty);
     }
     assert_eq!((most, dirty), (1024, 0));
+}
+
+#[test]
+fn a_sync_of_buffered_writes_waits_for_the_write_back() {
+    let (outcome, events) =
+        observed(trial("seqwrite", &[("block_size", "4k"), ("direct", "false"), ("sync_every", "4")]));
+    let mut dirty = 0;
+    for event in &events {
+        match event.kind {
+            EventKind::Submit => dirty += 1,
+            EventKind::Complete => dirty -= event.nr_sectors / 8,
+            EventKind::Flush => assert_eq!(dirty, 0, "at {event:?}"),
+            _ => {}
+        }
+    }
+    assert!(outcome.measured.syncs >= 10, "{} syncs", outcome.measured.syncs);
 }
 
 #[test]
