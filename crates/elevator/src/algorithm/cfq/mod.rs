@@ -49,7 +49,7 @@ mod wait;
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
-use crate::request::{BlockRequest, Finished, PrioClass, Priority};
+use crate::request::{BlockRequest, Finished, Priority};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};

@@ -5,6 +5,7 @@ mod shares;
 
 use super::*;
 use crate::kind::Tunable;
+use crate::request::PrioClass;
 use crate::scheduler::NoDisk;
 use crate::testing::request;
 
