@@ -28,6 +28,9 @@
 //! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may reach beyond the slice.
 //! * the remainder of a slice (`slice_left`) is kept and then thrown away when the queue is chosen.
 //!
+//! Cost: logarithmic, but for one case. When no process is worth waiting for, one round moves everything that is held to the
+//! dispatch list, as in the source; with requests all over the disk its sorting then takes time by the length of the list.
+//!
 //! Departures:
 //! * Asking for a dispatch while a wait's timer runs starts the timer again in the source. There it happens when the queue is run:
 //!   a request came to an empty scheduler, or a request completed; here everything asks, and only those two start it again.
@@ -46,7 +49,7 @@ mod wait;
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
-use crate::request::{BlockRequest, Finished, PrioClass, Priority};
+use crate::request::{BlockRequest, Finished, Priority};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
@@ -283,7 +286,8 @@ impl Elevator for Cfq {
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         // What is on its way to the driver is out of the hash of ends, and has left the tree.
         let sorted = self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
-        sorted.is_some_and(|slot| is_sync(piece) <= is_sync(request) && self.known_queue(piece) == Some(slot.queue))
+        // What somebody waits for and what nobody waits for are in different queues, so they never mix.
+        sorted.is_some_and(|slot| self.known_queue(piece) == Some(slot.queue))
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

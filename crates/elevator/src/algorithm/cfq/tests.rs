@@ -5,6 +5,7 @@ mod shares;
 
 use super::*;
 use crate::kind::Tunable;
+use crate::request::PrioClass;
 use crate::scheduler::NoDisk;
 use crate::testing::request;
 
@@ -304,6 +305,20 @@ fn the_idle_class_waits_for_a_grace_period_after_the_last_completion_of_others()
     assert_eq!((dispatch(&mut cfq, ms(150)), cfq.next_timer()), (None, Some(ms(180))));
     cfq.on_timer(ms(180));
     assert_eq!(dispatch(&mut cfq, ms(180)), Some(1));
+}
+
+#[test]
+fn a_queue_with_requests_in_flight_lets_others_go_first_whatever_its_level() {
+    let mut cfq = made(1000);
+    cfq.set("slice_idle", 0);
+    for tag in 0..8 {
+        insert(&mut cfq, ms(1), at_level(read(tag, 0, 100 * u64::from(tag)), PrioClass::BestEffort, 0));
+    }
+    assert_eq!([0; 4].map(|_| dispatch(&mut cfq, ms(1))), [Some(0), Some(1), Some(2), Some(3)]);
+    let other = at_level(read(9, 1, 50_000), PrioClass::BestEffort, 7);
+    insert(&mut cfq, ms(1), other);
+    cfq.expire(Now { time: ms(1), jiffies: 1 }, false);
+    assert_eq!(cfq.lists.next(), cfq.known_queue(&other));
 }
 
 #[test]
