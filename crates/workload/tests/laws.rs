@@ -296,3 +296,23 @@ fn another_distribution_of_think_times_leaves_the_requests_as_they_are() {
     let in_order = |requests: &[Request]| requests.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096);
     assert_eq!(fixed.iter().map(|requests| in_order(requests)).collect::<Vec<_>>(), [true, false, true, false]);
 }
+
+#[test]
+fn think_times_have_nothing_to_do_with_where_the_requests_lie() {
+    let kind = workload::find("think-mix").unwrap();
+    let params = kind.params([("random_share", "100"), ("think_dist", "exponential"), ("clients", "1")]).unwrap();
+    let mut client = kind.client(&params, Seat { index: 0, count: 1, len: 8 << 20, seed: 5 });
+    let mut halves = [(0u64, 0u64); 2];
+    for _ in 0..20_000 {
+        let (Step::Io(request), Step::Think(ns)) = (client.next(Time::ZERO, None), client.next(Time::ZERO, None))
+        else {
+            panic!("a request, then thinking");
+        };
+        let (count, sum) = &mut halves[usize::from(request.offset >= 4 << 20)];
+        (*count, *sum) = (*count + 1, *sum + ns);
+    }
+    for (count, sum) in halves {
+        let mean = sum / count;
+        assert!((950_000..1_050_000).contains(&mean), "{mean} ns on average, of {count}");
+    }
+}
