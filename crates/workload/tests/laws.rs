@@ -62,13 +62,14 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
 fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     let mut text = String::new();
     for i in 0..60 * u64::from(processes) {
-        let (disk, kind) = (i % u64::from(processes), if (i + salt) % 3 == 0 { "Write" } else { "Read" });
+        let (disk, kind) = (i % u64::from(processes), if (i + salt).is_multiple_of(3) { "Write" } else { "Read" });
         let offset = i * (salt % 97 + 1) % (1 << 8) * u64::from(block);
         let size = u64::from(block) * (1 + i % 2);
         text += &format!("{},law,{disk},{kind},{offset},{size},{}\n", 1000 + i * (salt % 50), salt % 40);
     }
     let trace = parse(Format::Msr, text.as_bytes(), Options::default()).expect("the law's trace is whole");
-    let closed = if salt % 2 == 0 { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
+    let closed =
+        if salt.is_multiple_of(2) { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
     let replay = ReplayParams { wrap: true, loop_mode: closed, speed_milli: 1 + salt as u32 % 5000, ..params.replay };
     let file_size = params.file_size.map(|size| size.max(2 * u64::from(block)));
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
