@@ -183,7 +183,7 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
 
 /// Rows whose everyday name is a program's.
 fn known_as(name: &str) -> Option<&'static str> {
-    match name.to_ascii_lowercase().as_str() {
+    match name {
         "hdparm" | "hdparm -t" => Some("buffered-read"),
         "hdparm -T" => Some("cached-read"),
         "two-readers" => Some("think-mix"),

@@ -62,13 +62,14 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
 fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     let mut text = String::new();
     for i in 0..60 * u64::from(processes) {
-        let (disk, kind) = (i % u64::from(processes), if (i + salt) % 3 == 0 { "Write" } else { "Read" });
+        let (disk, kind) = (i % u64::from(processes), if (i + salt).is_multiple_of(3) { "Write" } else { "Read" });
         let offset = i * (salt % 97 + 1) % (1 << 8) * u64::from(block);
         let size = u64::from(block) * (1 + i % 2);
         text += &format!("{},law,{disk},{kind},{offset},{size},{}\n", 1000 + i * (salt % 50), salt % 40);
     }
     let trace = parse(Format::Msr, text.as_bytes(), Options::default()).expect("the law's trace is whole");
-    let closed = if salt % 2 == 0 { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
+    let closed =
+        if salt.is_multiple_of(2) { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
     let replay = ReplayParams { wrap: true, loop_mode: closed, speed_milli: 1 + salt as u32 % 5000, ..params.replay };
     let file_size = params.file_size.map(|size| size.max(2 * u64::from(block)));
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
@@ -295,4 +296,24 @@ fn another_distribution_of_think_times_leaves_the_requests_as_they_are() {
     assert_eq!(fixed, of("exponential"));
     let in_order = |requests: &[Request]| requests.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096);
     assert_eq!(fixed.iter().map(|requests| in_order(requests)).collect::<Vec<_>>(), [true, false, true, false]);
+}
+
+#[test]
+fn think_times_have_nothing_to_do_with_where_the_requests_lie() {
+    let kind = workload::find("think-mix").unwrap();
+    let params = kind.params([("random_share", "100"), ("think_dist", "exponential"), ("clients", "1")]).unwrap();
+    let mut client = kind.client(&params, Seat { index: 0, count: 1, len: 8 << 20, seed: 5 });
+    let mut halves = [(0u64, 0u64); 2];
+    for _ in 0..20_000 {
+        let (Step::Io(request), Step::Think(ns)) = (client.next(Time::ZERO, None), client.next(Time::ZERO, None))
+        else {
+            panic!("a request, then thinking");
+        };
+        let (count, sum) = &mut halves[usize::from(request.offset >= 4 << 20)];
+        (*count, *sum) = (*count + 1, *sum + ns);
+    }
+    for (count, sum) in halves {
+        let mean = sum / count;
+        assert!((950_000..1_050_000).contains(&mean), "{mean} ns on average, of {count}");
+    }
 }

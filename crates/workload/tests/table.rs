@@ -145,7 +145,12 @@ fn the_first_steps_of_every_workload_are_pinned() {
 
 #[test]
 fn names_of_programs_lead_to_the_rows_that_do_what_they_do() {
-    for (name, row) in [("hdparm", "buffered-read"), ("two-readers", "think-mix"), ("blktrace", "replay")] {
+    for (name, row) in [
+        ("hdparm", "buffered-read"),
+        ("hdparm -T", "cached-read"),
+        ("two-readers", "think-mix"),
+        ("blktrace", "replay"),
+    ] {
         let error = find(name).unwrap_err();
         assert_eq!(error.nearest, Some(row));
         assert!(error.to_string().contains(&format!("did you mean {row}?")), "{error}");

@@ -1,7 +1,5 @@
 //! Traces in, requests out: the three formats, what is refused and how it is named, and when requests are made.
 
-use std::process::Command;
-
 use elevator::Time;
 use proptest::prelude::*;
 
@@ -182,29 +180,6 @@ fn skipped_lines_are_counted_and_leave_no_trace() {
     assert_eq!(skipped, Trace { bad_lines: 2, ..read(Format::Fio, clean) });
     let error = parse(Format::Fio, b"fio version 2 iolog\n???\n\n", LENIENT).unwrap_err().to_string();
     assert_eq!(error, "line 2: expected at least one read or write before the end of the file (1 broken lines)");
-}
-
-#[test]
-fn a_log_that_fio_itself_wrote_is_read() {
-    let dir = std::env::temp_dir().join(format!("schedlab-iolog-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let (log, file) = (dir.join("log"), dir.join("data"));
-    let fio = Command::new("fio")
-        .args(["--name=t", "--rw=randrw", "--bs=4k", "--size=256k", "--randseed=7", "--thinktime=100"])
-        .arg(format!("--filename={}", file.display()))
-        .arg(format!("--write_iolog={}", log.display()))
-        .output();
-    let text = std::fs::read(&log);
-    std::fs::remove_dir_all(&dir).unwrap();
-    if fio.is_err() {
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none_or(|v| v != "1"), "fio is not installed");
-        eprintln!("SKIPPED: fio is not installed");
-        return;
-    }
-    let trace = parse(Format::Auto, &text.unwrap(), STRICT).unwrap();
-    assert_eq!((trace.format, trace.records.len(), trace.end()), (Format::Fio, 64, 256 << 10));
-    assert!(trace.writes() && trace.records.iter().any(|record| record.op == Op::Read));
-    assert_eq!((trace.largest(), trace.processes()), (4096, 1));
 }
 
 /// The steps of one process's client, told the time that its own thinking and `service` for each request take.
