@@ -1,6 +1,6 @@
 //! bfq: shares the device's sectors among processes by weight, in budgets, and favours those that somebody waits at.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c, one actuator, no groups; confirmed, read rule by rule.
+//! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c, one actuator, no groups; confirmed.
 //!
 //! What is here: B-WF2Q+ over three classes (`wf2q`), budgets with feedback, charging and expiration (`budget`), the choice of
 //! queue and request (`select`), idling (`idle`), raising the weight of interactive and of rare asynchronous queues
@@ -327,8 +327,10 @@ impl Elevator for Bfq {
         slot.request = *after;
         let (id, place) = (slot.queue, slot.place);
         if place == Place::Queued {
-            self.queue_mut(id).sorted.replace(before, *after);
-            if after.sector != before.sector {
+            let sorted = &mut self.queue_mut(id).sorted;
+            let overtakes = sorted.predecessor(before).is_some_and(|below| below.sector > after.sector);
+            sorted.replace(before, *after);
+            if overtakes {
                 self.reconsider_next(id, after.tag);
             }
         }

@@ -334,6 +334,60 @@ fn a_request_that_waited_too_long_goes_first_once_in_a_turn() {
 }
 
 #[test]
+fn metadata_goes_before_data_that_is_nearer() {
+    let mut bfq = bfq(1, true);
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), BlockRequest { meta: true, ..by(0, 1, 50_000) });
+    insert(&mut bfq, ms(1), by(0, 2, 50_064));
+    insert(&mut bfq, ms(1), BlockRequest { meta: true, ..by(0, 3, 90_000) });
+    let order = [(); 4].map(|()| {
+        let sent = send(&mut bfq, ms(1));
+        finish(&mut bfq, ms(1), sent);
+        sent.tag
+    });
+    // After a request only its neighbours are compared.
+    assert_eq!(order, [1, 2, 3, 0]);
+}
+
+#[test]
+fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever() {
+    // Synchronous readers of one request each show nothing: it may be idling that keeps the device from getting more.
+    for (requests, detected) in [(1, true), (40, false)] {
+        let mut bfq = bfq(1, true);
+        for process in 0..4 {
+            (0..requests).for_each(|at| insert(&mut bfq, ms(1), by(process, process * 40 + at, u64::from(at) * 64)));
+        }
+        for _ in 0..36 {
+            if let Some(sent) = bfq.dispatch(ms(1), &NoDisk) {
+                finish(&mut bfq, ms(1), sent);
+            }
+        }
+        assert_eq!(bfq.queueing.detected, detected, "{requests} requests of each process");
+    }
+    let mut bfq = bfq(32, true);
+    simulate(&mut bfq, &mut [reader(4, 0); 40], 32, ms(2000));
+    assert!(bfq.queueing.detected);
+    bfq.queueing.most_in_driver = 0;
+    bfq.in_driver = 1;
+    bfq.held = 40;
+    bfq.in_service = None;
+    (0..100).for_each(|_| bfq.observe_queueing());
+    assert!(bfq.queueing.detected);
+}
+
+#[test]
+fn the_queue_of_the_smallest_weight_is_not_idled_for_because_weights_differ() {
+    let mut bfq = bfq(32, false);
+    bfq.set("low_latency", 0);
+    let heavy = BlockRequest { priority: Priority { class: PrioClass::BestEffort, level: 0 }, ..by(1, 1, 9000) };
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), heavy);
+    let [light, heavy] = [0, 1].map(|tag| bfq.slot(tag).queue);
+    assert_eq!([light, heavy].map(|id| bfq.is_asymmetric(Some(id))), [false, true]);
+    assert_eq!([light, heavy].map(|id| bfq.better_to_idle(id)), [false, true]);
+}
+
+#[test]
 fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
