@@ -155,6 +155,8 @@ fn without_a_token_a_request_waits_for_a_completion_and_can_still_merge() {
     kyber.complete(Time::from_ns(5), &Finished { request: first, issued: Time::ZERO });
     assert_eq!(kyber.dispatch(Time::from_ns(5), &NoDisk).map(|request| request.tag), Some(1));
     assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)));
+    kyber.complete(Time::from_ns(50 * MS), &Finished { request: request(1, 100), issued: Time::ZERO });
+    assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)), "a later completion does not put the look off");
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Class {
 }
 
 /// What the classes share about the present batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     last_dir: usize,
     batching: u64,
@@ -164,20 +164,7 @@ struct MqDeadline {
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(MqDeadline {
-        clock: Clock::new(build.hz),
-        classes: [Class::new(), Class::new(), Class::new()],
-        slots: vec![None; build.nr_tags as usize],
-        batch: Batch { last_dir: WRITE, batching: 0, starved: 0 },
-        len: 0,
-        expire_ms: [500, 5000],
-        aging_ms: 10_000,
-        writes_starved: 2,
-        fifo_batch: 16,
-        front_merges: 1,
-        async_depth: u64::from(build.nr_tags).max(1),
-        linux: 612,
-    })
+    Box::new(MqDeadline::new(build))
 }
 
 fn class(request: &BlockRequest) -> usize {
@@ -189,6 +176,23 @@ fn class(request: &BlockRequest) -> usize {
 }
 
 impl MqDeadline {
+    fn new(build: &Build) -> MqDeadline {
+        MqDeadline {
+            clock: Clock::new(build.hz),
+            classes: [Class::new(), Class::new(), Class::new()],
+            slots: vec![None; build.nr_tags as usize],
+            batch: Batch { last_dir: WRITE, batching: 0, starved: 0 },
+            len: 0,
+            expire_ms: [500, 5000],
+            aging_ms: 10_000,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: 1,
+            async_depth: u64::from(build.nr_tags).max(1),
+            linux: 612,
+        }
+    }
+
     fn is_61(&self) -> bool {
         self.linux < 612
     }

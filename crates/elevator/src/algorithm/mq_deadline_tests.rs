@@ -99,6 +99,18 @@ fn a_lower_class_waits_while_a_higher_one_has_requests_in_flight_only() {
 }
 
 #[test]
+fn asking_in_vain_does_not_end_the_batch() {
+    let mut elevator = MqDeadline::new(&Build { nr_tags: 256, ..Build::default() });
+    insert(&mut elevator, 0, [of(PrioClass::RealTime, request(0, 900)), write(1, 100)]);
+    let sent = elevator.dispatch(at_ms(0), &NoDisk).unwrap();
+    let batch = elevator.batch;
+    // The look whether the write has aged begins a batch of writes.
+    assert_eq!((sent.tag, elevator.dispatch(at_ms(1), &NoDisk)), (0, None));
+    assert_eq!(elevator.batch, batch);
+    assert_eq!((batch.last_dir, batch.batching), (READ, 1));
+}
+
+#[test]
 fn a_request_of_a_lower_class_goes_first_when_it_has_aged_for_ten_seconds() {
     for (ms, first) in [(9_999, 1), (10_000, 0)] {
         let mut elevator = elevator();

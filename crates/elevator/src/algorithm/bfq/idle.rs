@@ -18,13 +18,15 @@ const RAISED_IDLE_NS: u64 = 20 * MS;
 pub(super) struct Queueing {
     /// It has one. Before enough samples this is assumed.
     pub(super) detected: bool,
+    /// It was seen to have one, which it keeps for ever.
+    settled: bool,
     samples: u32,
-    most_in_driver: u32,
+    pub(super) most_in_driver: u32,
 }
 
 impl Default for Queueing {
     fn default() -> Queueing {
-        Queueing { detected: true, samples: 0, most_in_driver: 0 }
+        Queueing { detected: true, settled: false, samples: 0, most_in_driver: 0 }
     }
 }
 
@@ -34,7 +36,7 @@ impl Bfq {
         let queueing = &mut self.queueing;
         queueing.most_in_driver = queueing.most_in_driver.max(self.in_driver);
         // Too few requests to see a difference.
-        if self.in_driver as usize + self.held <= QUEUEING_THRESHOLD as usize {
+        if queueing.settled || self.in_driver as usize + self.held <= QUEUEING_THRESHOLD as usize {
             return;
         }
         // Few requests because the queue in service is waited for say nothing.
@@ -47,10 +49,8 @@ impl Bfq {
         }
         queueing.samples += 1;
         if queueing.samples > QUEUEING_SAMPLES {
-            *queueing = Queueing {
-                detected: queueing.most_in_driver > QUEUEING_THRESHOLD,
-                ..Queueing { samples: 0, most_in_driver: 0, detected: false }
-            };
+            let detected = queueing.most_in_driver > QUEUEING_THRESHOLD;
+            *queueing = Queueing { detected, settled: detected, samples: 0, most_in_driver: 0 };
         }
     }
 

@@ -1,17 +1,16 @@
 //! bfq: shares the device's sectors among processes by weight, in budgets, and favours those that somebody waits at.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c, one actuator, no groups; confirmed, read rule by rule.
+//! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c, one actuator, no groups; confirmed.
 //!
 //! What is here: B-WF2Q+ over three classes (`wf2q`), budgets with feedback, charging and expiration (`budget`), the choice of
 //! queue and request (`select`), idling (`idle`), raising the weight of interactive and of rare asynchronous queues
-//! (`raising`), the peak rate (`rate`), detection of a device that queues, depth limits, strict_guarantees.
+//! (`raising`) unless they come in a burst (`burst`), the peak rate (`rate`), detection of a device that queues, depth limits, strict_guarantees.
 //!
 //! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384 KiB, back_seek_penalty 2,
 //! slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0 sectors (automatic: peak rate × timeout_sync), timeout_sync
-//! 125 ms, low_latency 1, strict_guarantees 0. Weights are 10·(8 − level) of the I/O priority, or what the flow is promised.
+//! 125 ms, low_latency 1, strict_guarantees 0, burst 1 (ours). Weights are 10·(8 − level) of the I/O priority, or what the flow is promised.
 //!
-//! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; detection of bursts of queues;
-//! injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
+//! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
 //! real-time queues; groups; several actuators. A queue that idles or waits for a completion is therefore alone meanwhile.
 //!
 //! Departures: those of `wf2q`; an in-service queue that got a lone small request goes on waiting only until the next
@@ -19,6 +18,7 @@
 //! (it never goes below nothing in the kernel either); a queue is forgotten by its tree when its process has ended.
 
 mod budget;
+mod burst;
 mod idle;
 mod queue;
 mod raising;
@@ -39,6 +39,7 @@ use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
 
 use budget::Expiry;
+use burst::Burst;
 use queue::{BfqQueue, class_and_weight};
 use rate::Rate;
 use settings::Settings;
@@ -116,6 +117,7 @@ struct Bfq {
     budgets_given: u64,
     budget_start: Time,
 
+    burst: Burst,
     queueing: idle::Queueing,
     /// Until when the queue in service is waited for.
     timer: Option<Time>,
@@ -154,6 +156,7 @@ impl Bfq {
             max_budget: budget::DEFAULT_MAX_BUDGET,
             budgets_given: 0,
             budget_start: Time::ZERO,
+            burst: Burst::default(),
             queueing: idle::Queueing::default(),
             timer: None,
             idling_start: Time::ZERO,
@@ -221,6 +224,7 @@ impl Bfq {
         if !queue.alive && queue.pins == 0 && !queue.busy {
             self.trees[queue.class].forget(id, &queue.entity);
             self.uncount_weight(id);
+            self.burst.forget(id);
             self.spare.push(id);
         }
     }
@@ -327,8 +331,10 @@ impl Elevator for Bfq {
         slot.request = *after;
         let (id, place) = (slot.queue, slot.place);
         if place == Place::Queued {
-            self.queue_mut(id).sorted.replace(before, *after);
-            if after.sector != before.sector {
+            let sorted = &mut self.queue_mut(id).sorted;
+            let overtakes = sorted.predecessor(before).is_some_and(|below| below.sector > after.sector);
+            sorted.replace(before, *after);
+            if overtakes {
                 self.reconsider_next(id, after.tag);
             }
         }

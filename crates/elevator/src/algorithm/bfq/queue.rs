@@ -64,6 +64,8 @@ pub(super) struct BfqQueue {
     idle_ns: u64,
     pub(super) io_bound: bool,
     pub(super) just_created: bool,
+    /// It was created together with many others.
+    pub(super) in_large_burst: bool,
     seek_history: u32,
     pub(super) last_position: u64,
 
@@ -116,6 +118,7 @@ impl BfqQueue {
             idle_ns: 0,
             io_bound: true,
             just_created: process.is_some(),
+            in_large_burst: false,
             // The first request is almost certainly far from anything.
             seek_history: 1,
             last_position: 0,

@@ -30,7 +30,7 @@ impl Bfq {
         let queue = self.queue(id);
         let long_idle =
             queue.budget_timeout.is_none_or(|since| jiffies > since.saturating_add(self.clock.from_ms(MIN_IDLE_MS)));
-        queue.dispatched == 0 && long_idle && queue.wanted.1 == DEFAULT_WEIGHT
+        !self.in_large_burst(id) && queue.dispatched == 0 && long_idle && queue.wanted.1 == DEFAULT_WEIGHT
     }
 
     /// An idle queue has got a request. It is raised if it deserves it, sorted in, and may end the turn of the queue in service.
@@ -41,8 +41,12 @@ impl Bfq {
         let slice = self.settings.slice_idle_ns;
         let in_time = self.queue(id).last_end.is_some_and(|last| now - last <= 3 * slice);
         let goes_on = self.budget_for_activation(id, in_time);
+        let in_burst = self.in_large_burst(id);
+        self.leave_burst_if_over(jiffies, id);
         self.queue_mut(id).just_created = false;
-        if self.settings.low_latency && interactive {
+        if self.settings.low_latency && in_burst {
+            self.queue_mut(id).coefficient = 1;
+        } else if self.settings.low_latency && interactive {
             let (duration, small) = (self.raising_duration(), self.raised_budget());
             let queue = self.queue_mut(id);
             if queue.is_raised() {
@@ -89,7 +93,9 @@ impl Bfq {
     pub(super) fn end_raising_if_due(&mut self, now: Time, id: u32) {
         let jiffies = self.clock.jiffies(now);
         let queue = self.queue(id);
-        let over = jiffies > queue.raise_mark + queue.raised_for || queue.raised_service > MAX_SERVICE;
+        let over = self.in_large_burst(id)
+            || jiffies > queue.raise_mark + queue.raised_for
+            || queue.raised_service > MAX_SERVICE;
         if queue.is_raised() && over {
             self.end_raising(jiffies, id);
         }

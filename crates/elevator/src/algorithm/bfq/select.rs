@@ -13,6 +13,7 @@ const IDLE_CLASS_MS: u64 = 200;
 impl Bfq {
     /// Puts a request into its queue.
     pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
+        self.observe_burst(self.clock.jiffies(now), id);
         let (slice, rotational) = (self.settings.slice_idle_ns, self.rotational);
         let (jiffies, fifo) = (self.clock.jiffies(now), self.slot(request.tag).fifo);
         let queue = self.queue_mut(id);

@@ -27,6 +27,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
     tunable("timeout_sync", "ms", 1, INT_MAX, "most time of a queue at a time"),
     tunable("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: weights as they are"),
     tunable("strict_guarantees", "switch", 0, 1, "1: one request at a time, and always idle; 0: as pays off"),
+    tunable("burst", "switch", 0, 1, "1: queues created in a burst are not raised, as in Linux; 0: they are"),
 ];
 
 const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
@@ -46,6 +47,7 @@ pub(super) struct Settings {
     pub(super) timeout_sync_ms: u64,
     pub(super) low_latency: bool,
     pub(super) strict_guarantees: bool,
+    pub(super) burst: bool,
 }
 
 impl Settings {
@@ -67,6 +69,7 @@ impl Settings {
             "timeout_sync" => self.timeout_sync_ms,
             "low_latency" => u64::from(self.low_latency),
             "strict_guarantees" => u64::from(self.strict_guarantees),
+            "burst" => u64::from(self.burst),
             _ => unreachable!("bfq has no tunable {tunable}"),
         }
     }
@@ -84,6 +87,7 @@ impl Default for Settings {
             timeout_sync_ms: 125,
             low_latency: true,
             strict_guarantees: false,
+            burst: true,
         }
     }
 }
@@ -104,6 +108,7 @@ impl Bfq {
                 self.resize_budget();
             }
             "low_latency" => self.set_low_latency(value == 1),
+            "burst" => self.settings.burst = value == 1,
             "strict_guarantees" => {
                 // Guarantees need idling long enough to be worth something.
                 if value == 1 && !self.settings.strict_guarantees {

@@ -104,7 +104,7 @@ fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
                 bfq.flow(process as u32, &spec);
             }
             let mut readers = levels.map(|level| reader(level, think_ns));
-            simulate(&mut bfq, &mut readers, 1, ms(60_000));
+            simulate(&mut bfq, &mut readers, 1, ms(20_000));
             let percent = readers[1].served * 100 / readers[0].served;
             assert!(u64::abs_diff(percent, expected) * 20 <= expected, "{name}, think {think_ns}: {percent} %");
             let turns = bfq.anticipation.started;
@@ -144,9 +144,9 @@ fn an_ssd_with_a_queue_is_kept_busy() {
         let mut bfq = bfq(32, false);
         bfq.set("low_latency", low_latency);
         let mut readers = [reader(4, 0); 40];
-        simulate(&mut bfq, &mut readers, 32, ms(30_000));
+        simulate(&mut bfq, &mut readers, 32, ms(4000));
         let served: u64 = readers.iter().map(|reader| reader.served / 64).sum();
-        assert!(served * 100 >= 30_000 * 32 * percent, "{served} of {}", 30_000 * 32);
+        assert!(served * 100 >= 4000 * 32 * percent, "{served} of {}", 4000 * 32);
         assert!(bfq.queueing.detected);
     }
 }
@@ -173,6 +173,31 @@ fn only_the_right_queues_are_waited_for() {
     assert_eq!(idle_ns(false, |bfq| bfq.set("strict_guarantees", 1), by(0, 0, 100)), Some(8 * MS), "always if strict");
     assert_eq!(idle_ns(true, |_| (), async_write(0, 100)), None, "not for asynchronous requests");
     assert_eq!(idle_ns(false, |_| (), class(PrioClass::RealTime)), Some(8 * MS), "for shares: two classes are busy");
+}
+
+#[test]
+fn asynchronous_requests_are_not_waited_for_even_alone() {
+    let mut bfq = bfq(1, true);
+    insert(&mut bfq, ms(1), async_write(0, 100));
+    let sent = send(&mut bfq, ms(1));
+    finish(&mut bfq, ms(2), sent);
+    assert_eq!((bfq.next_timer(), bfq.in_service), (None, None));
+}
+
+#[test]
+fn a_queue_that_used_up_its_time_on_few_sectors_is_charged_the_whole_budget_of_the_device() {
+    for (until, charged) in [(2, 64), (41, 16_384 * 40 / 125), (126, 16_384)] {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", 0);
+        insert(&mut bfq, ms(1), by(0, 0, 100));
+        let id = bfq.slot(0).queue;
+        let sent = send(&mut bfq, ms(1));
+        finish(&mut bfq, ms(until), sent);
+        assert_eq!(bfq.next_timer(), Some(ms(until + 8)));
+        bfq.on_timer(ms(until + 8));
+        // The time of idling is not charged.
+        assert_eq!(bfq.queue(id).entity.finish, wf2q::delta(charged, 40), "{until} ms");
+    }
 }
 
 #[test]
@@ -245,6 +270,23 @@ fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120
     simulate(&mut fast, &mut readers, 1, ms(2500));
     assert!(readers[0].served > 120_000);
     assert_eq!((raised(&fast), fast.raised_busy), ([1, 1], 0));
+}
+
+#[test]
+fn eight_processes_that_start_at_once_are_not_raised_nor_are_those_that_follow() {
+    let raised = |count: u64, gap_ms: u64, burst: u64| {
+        let mut bfq = bfq(32, true);
+        bfq.set("burst", burst);
+        let mut readers = vec![reader(4, 0); count as usize];
+        for (at, reader) in readers.iter_mut().enumerate() {
+            reader.asks = Some(ms(1000 + gap_ms * at as u64));
+        }
+        simulate(&mut bfq, &mut readers, 32, ms(1200 + gap_ms * count));
+        assert_eq!(bfq.queues.iter().filter(|queue| queue.busy && queue.is_raised()).count(), bfq.raised_busy as usize);
+        bfq.queues.iter().filter(|queue| queue.is_raised()).count()
+    };
+    assert_eq!([raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)], [7, 0, 0, 12]);
+    assert!(raised(12, 190, 1) > 4, "they start too far apart");
 }
 
 #[test]
@@ -331,6 +373,62 @@ fn a_request_that_waited_too_long_goes_first_once_in_a_turn() {
     assert_eq!(order(ms(2)), [1, 2, 3, 0]);
     assert_eq!(order(ms(125)), [1, 2, 3, 0]);
     assert_eq!(order(ms(126)), [1, 0, 2, 3]);
+}
+
+#[test]
+fn metadata_goes_before_data_that_is_nearer() {
+    let mut bfq = bfq(1, true);
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), BlockRequest { meta: true, ..by(0, 1, 50_000) });
+    insert(&mut bfq, ms(1), by(0, 2, 50_064));
+    insert(&mut bfq, ms(1), BlockRequest { meta: true, ..by(0, 3, 90_000) });
+    let order = [(); 4].map(|()| {
+        let sent = send(&mut bfq, ms(1));
+        finish(&mut bfq, ms(1), sent);
+        sent.tag
+    });
+    // After a request only its neighbours are compared.
+    assert_eq!(order, [1, 2, 3, 0]);
+}
+
+#[test]
+fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever() {
+    // Synchronous readers of one request each show nothing: it may be idling that keeps the device from getting more.
+    for (requests, detected) in [(1, true), (40, false)] {
+        let mut bfq = bfq(1, true);
+        for process in 0..4 {
+            (0..requests).for_each(|at| insert(&mut bfq, ms(1), by(process, process * 40 + at, u64::from(at) * 64)));
+        }
+        for _ in 0..36 {
+            if let Some(sent) = bfq.dispatch(ms(1), &NoDisk) {
+                finish(&mut bfq, ms(1), sent);
+            }
+        }
+        assert_eq!(bfq.queueing.detected, detected, "{requests} requests of each process");
+    }
+    let mut bfq = bfq(32, true);
+    (0..80).for_each(|at| insert(&mut bfq, ms(1), by(0, at, u64::from(at) * 64)));
+    let sent: Vec<BlockRequest> = std::iter::from_fn(|| bfq.dispatch(ms(1), &NoDisk)).take(76).collect();
+    sent.into_iter().for_each(|request| finish(&mut bfq, ms(1), request));
+    assert!(bfq.queueing.detected);
+    bfq.queueing.most_in_driver = 0;
+    bfq.in_driver = 1;
+    bfq.held = 40;
+    bfq.in_service = None;
+    (0..100).for_each(|_| bfq.observe_queueing());
+    assert!(bfq.queueing.detected);
+}
+
+#[test]
+fn the_queue_of_the_smallest_weight_is_not_idled_for_because_weights_differ() {
+    let mut bfq = bfq(32, false);
+    bfq.set("low_latency", 0);
+    let heavy = BlockRequest { priority: Priority { class: PrioClass::BestEffort, level: 0 }, ..by(1, 1, 9000) };
+    insert(&mut bfq, ms(1), by(0, 0, 100));
+    insert(&mut bfq, ms(1), heavy);
+    let [light, heavy] = [0, 1].map(|tag| bfq.slot(tag).queue);
+    assert_eq!([light, heavy].map(|id| bfq.is_asymmetric(Some(id))), [false, true]);
+    assert_eq!([light, heavy].map(|id| bfq.better_to_idle(id)), [false, true]);
 }
 
 #[test]
