@@ -163,7 +163,9 @@ fn a_stream_on_its_own_cylinder_against_one_beside_it_has_no_seek_to_save() {
     bench.set("relearn", 0);
     let end = bench.stream(ms(1), 0, 0, 20, 1000);
     // 60 cylinders off, so not close, but told that nothing takes time.
-    ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"].map(|name| bench.set(name, 0));
+    for name in ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"] {
+        bench.set(name, 0);
+    }
     bench.read(end, 1, 82_080);
     assert!(bench.dispatch(end).is_some());
 }
