@@ -244,6 +244,29 @@ fn an_alias_is_pushed_out_at_once_and_goes_first() {
 }
 
 #[test]
+fn an_alias_goes_out_even_while_somebody_is_waited_for_and_ends_the_wait() {
+    let mut bench = at_hz(1000);
+    let end = bench.stream(ms(1), 0, 0, 5, 1000);
+    bench.read(end, 1, FAR);
+    assert_eq!(bench.dispatch(end), None);
+    bench.read(end + 1000, 2, FAR);
+    bench.serve(end + 1000, 1);
+    let counts = bench.elevator.anticipation().unwrap();
+    assert_eq!((counts.started, counts.successes, counts.failures), (1, 0, 0));
+}
+
+#[test]
+fn the_next_request_in_order_grows_as_well() {
+    let mut bench = at_hz(1000);
+    bench.set("antic_expire", 0);
+    bench.stream(ms(1), 0, 0, 2, 1000);
+    let next = bench.read(ms(3), 0, 16);
+    let grown = BlockRequest { nr_sectors: 24, ..next };
+    bench.elevator.merged(ms(3), &next, &grown);
+    assert_eq!(bench.dispatch(ms(3)), Some(grown));
+}
+
+#[test]
 fn writes_in_a_batch_adapt_to_what_they_take() {
     // Readers that come back at once and writes without end.
     let count = |service_us: u64| {

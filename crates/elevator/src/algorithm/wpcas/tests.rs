@@ -319,6 +319,18 @@ fn one_class_lets_a_newcomer_profit_from_the_others() {
 }
 
 #[test]
+fn what_a_process_does_lately_counts_though_nobody_waited_meanwhile() {
+    let mut bench = with("relearn", 0);
+    let mid = bench.stream(ms(1), 0, 0, 20, 1000);
+    bench.write(mid, 1, 9600);
+    bench.serve(mid, 1);
+    let end = bench.stream(mid + 5_000_000, 0, 160, 40, 5000);
+    bench.read(end, 1, FAR);
+    assert_eq!(bench.dispatch(end), None);
+    assert_eq!(bench.elevator.next_timer(), Some(end + 6_000_000), "[4, 6) ms, no longer [0, 2)");
+}
+
+#[test]
 fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
     for (window, wait) in [(64, Some(2000)), (16, Some(6000))] {
         let mut bench = with("window", window);
