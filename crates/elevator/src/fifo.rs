@@ -41,6 +41,12 @@ impl Fifo {
         Some(self.links[tag as usize].1).filter(|next| *next != NONE)
     }
 
+    /// The one that came before `tag`.
+    pub(crate) fn before(&self, tag: u32) -> Option<u32> {
+        debug_assert!(self.contains(tag), "tag {tag} is in the list");
+        Some(self.links[tag as usize].0).filter(|prev| *prev != NONE)
+    }
+
     pub(crate) fn contains(&self, tag: u32) -> bool {
         self.links.get(tag as usize).is_some_and(|&(prev, next)| prev != tag && next != tag)
     }
@@ -125,6 +131,7 @@ mod tests {
         fifo.insert_before(5, 1);
         fifo.insert_after(7, 9);
         assert_eq!(fifo.iter().collect::<Vec<_>>(), [9, 7, 3, 5, 1, 4]);
+        assert_eq!([fifo.before(9), fifo.before(7), fifo.before(4)], [None, Some(9), Some(1)]);
         [3, 9, 4].map(|tag| fifo.remove(tag));
         assert_eq!((fifo.len(), fifo.head(), fifo.after(1)), (3, Some(7), None));
         fifo.push_back(3);

@@ -312,13 +312,24 @@ mod tests {
         let mut bench = Bench::hp(&ROW);
         let mut now = ms(1);
         for at in 0..20 {
-            bench.read(now, 0, at % 2 * 2_400_000);
+            bench.read(now, 0, at % 2 * 1_200_000);
             bench.serve(now, 0);
-            now = now + 1_000_000;
+            now = now + 2_000_000;
         }
-        let end = us(20_000);
-        bench.read(end, 1, 0);
+        // 16.2 ms of seek, of which 15.0 are what the process takes itself; it thinks for 2.
+        let end = us(39_000);
+        bench.read(end, 1, 2_600_000);
         assert_eq!(bench.dispatch(end).map(|got| got.process), Some(1));
+    }
+
+    #[test]
+    fn it_waits_for_the_slow_think_times_too_but_weighs_the_usual_one() {
+        let mut bench = Bench::hp(&ROW);
+        let end = bench.stream(ms(1), 0, 0, 20, 1000) + 3_000_000;
+        bench.read(end, 0, 160);
+        bench.serve(end, 0);
+        bench.read(end, 1, 9600);
+        assert_eq!((bench.dispatch(end), bench.elevator.next_timer()), (None, Some(end + 3_500_000)));
     }
 
     #[test]

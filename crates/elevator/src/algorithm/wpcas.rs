@@ -138,6 +138,8 @@ struct Record {
     seeks: Distances,
     waits: Waits,
     last_arrival: Option<Time>,
+    /// How long to wait for it, until it learns something.
+    period: Option<Period>,
     /// Decisions against waiting since the last wait on trial.
     refusals: u64,
 }
@@ -294,11 +296,16 @@ impl Rule for ServiceTime {
     }
 
     fn period(&mut self, clock: Clock, process: u32) -> Period {
-        match self.period_ns(process) {
+        if let Some(period) = self.record(process).period {
+            return period;
+        }
+        let period = match self.period_ns(process) {
             None => Period::Ticks(self.switches.antic_expire),
             Some(ns) if self.switches.fine_clock => Period::Exact { ns: ns.max(1), grain_ns: 1 },
             Some(ns) => Period::ticks_of(clock, ns),
-        }
+        };
+        self.record(process).period = Some(period);
+        period
     }
 
     fn refuses(&mut self, see: &Outlook<'_>) -> bool {
@@ -335,6 +342,7 @@ impl Rule for ServiceTime {
         let classes = self.classes;
         let record = self.record(arrival.process);
         record.last_arrival = Some(arrival.now.time);
+        record.period = None;
         if let Some(ns) = interval {
             record.intervals.push(ns, &classes);
         }
@@ -346,7 +354,9 @@ impl Rule for ServiceTime {
     fn ended(&mut self, process: u32, ending: Ending, wait_ns: u64) {
         self.on_trial = false;
         let halving = self.switches.counter_halving;
-        let waits = &mut self.record(process).waits;
+        let record = self.record(process);
+        record.period = None;
+        let waits = &mut record.waits;
         match ending {
             Ending::Success => waits.succeeded(wait_ns, halving),
             Ending::Failure => waits.failed(wait_ns, halving),
@@ -359,6 +369,7 @@ impl Rule for ServiceTime {
     }
 
     fn set(&mut self, clock: Clock, tunable: &str, value: u64) -> bool {
+        self.records.iter_mut().for_each(|record| record.period = None);
         self.turn(clock, tunable, value)
     }
 }

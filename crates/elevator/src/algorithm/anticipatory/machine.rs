@@ -34,6 +34,8 @@ pub(super) const SYNC: usize = 1;
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) tree: Sorted,
+    /// The tree's order as links: a neighbour is a look, not a search.
+    order: Fifo,
     pub(super) fifo: Fifo,
     /// The next one in the elevator's order; there is one whenever the tree holds any.
     pub(super) next: Option<BlockRequest>,
@@ -120,8 +122,14 @@ impl<R: Rule> Machine<R> {
     pub(crate) fn new(build: &Build, rule: R) -> Machine<R> {
         let clock = Clock::new(build.hz);
         let settings = Settings::new(clock);
-        let class =
-            || Class { tree: Sorted::new(), fifo: Fifo::new(build.nr_tags), next: None, last_sector: 0, last_check: 0 };
+        let class = || Class {
+            tree: Sorted::new(),
+            order: Fifo::new(build.nr_tags),
+            fifo: Fifo::new(build.nr_tags),
+            next: None,
+            last_sector: 0,
+            last_check: 0,
+        };
         Machine {
             rule,
             ticker: Ticker::new(clock),
@@ -191,8 +199,7 @@ impl<R: Rule> Machine<R> {
             self.writes_left = self.writes_left.saturating_sub(1);
         }
         self.who_done = false;
-        let class = &mut self.classes[of];
-        class.next = BACK_SEEK.next_after(&class.tree, request);
+        self.classes[of].next = self.next_after(request);
         self.take_out(request);
         self.list.add_sorted(*request);
         self.put(request, Place::Listed, 0);
@@ -219,10 +226,12 @@ impl<R: Rule> Machine<R> {
     /// Out of tree and FIFO.
     fn take_out(&mut self, request: &BlockRequest) {
         self.history(request.process).queued -= 1;
-        let class = &mut self.classes[usize::from(request.sync)];
-        if class.next.is_some_and(|next| next.tag == request.tag) {
-            class.next = BACK_SEEK.next_after(&class.tree, request);
+        let of = usize::from(request.sync);
+        if self.classes[of].next.is_some_and(|next| next.tag == request.tag) {
+            self.classes[of].next = self.next_after(request);
         }
+        let class = &mut self.classes[of];
+        class.order.remove(request.tag);
         class.tree.remove(request);
         class.fifo.remove(request.tag);
         if self.last_merge == Some(request.tag) {
@@ -233,10 +242,28 @@ impl<R: Rule> Machine<R> {
     /// Into the tree. A request that starts at the same sector is pushed out to the dispatch list.
     fn plant(&mut self, request: &BlockRequest) {
         let of = usize::from(request.sync);
-        while let Some(alias) = self.classes[of].tree.starting_at(request.sector).copied() {
-            self.move_to_dispatch(&alias);
+        loop {
+            let class = &mut self.classes[of];
+            match class.tree.at_or_after(request.sector).copied() {
+                Some(alias) if alias.sector == request.sector => {
+                    self.move_to_dispatch(&alias);
+                    continue;
+                }
+                Some(above) => class.order.insert_before(request.tag, above.tag),
+                None => class.order.push_back(request.tag),
+            }
+            class.tree.insert(*request);
+            return;
         }
-        self.classes[of].tree.insert(*request);
+    }
+
+    /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where there is none) against its
+    /// predecessor.
+    fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
+        let order = &self.classes[usize::from(request.sync)].order;
+        let held = |tag| self.slot(tag).map(|slot| slot.request);
+        let up = order.after(request.tag).or_else(|| order.head().filter(|lowest| *lowest != request.tag));
+        BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), request.end())
     }
 
     /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
@@ -341,6 +368,7 @@ impl<R: Rule> Elevator for Machine<R> {
         let before = std::mem::replace(&mut slot.request, after);
         let class = &mut self.classes[usize::from(before.sync)];
         class.tree.remove(&before);
+        class.order.remove(before.tag);
         if class.next.is_some_and(|next| next.tag == after.tag) {
             class.next = Some(after);
         }

@@ -7,7 +7,7 @@ use crate::request::BlockRequest;
 use crate::sorted::Sorted;
 
 use super::history::{Arrival, History, Newcomers};
-use super::timing::{Moment, Period};
+use super::timing::Period;
 
 /// What a decision is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

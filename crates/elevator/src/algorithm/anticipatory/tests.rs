@@ -217,7 +217,8 @@ fn an_old_request_goes_first_but_only_once_in_an_expiry_interval() {
     let mut bench = at_hz(1000);
     bench.set("antic_expire", 0);
     let end = bench.stream(ms(1), 0, 0, 2, 1000);
-    [(1, FAR), (2, FAR / 2)].map(|(process, sector)| bench.read(end, process, sector));
+    bench.read(end, 1, FAR);
+    bench.read(end, 2, FAR / 2);
     let late = end + 126_000_000;
     bench.read(late, 0, 16);
     bench.read(late, 3, FAR + 800);
@@ -240,6 +241,29 @@ fn an_alias_is_pushed_out_at_once_and_goes_first() {
     });
     assert_eq!(order[0], old);
     assert!(order[1..].contains(&young));
+}
+
+#[test]
+fn an_alias_goes_out_even_while_somebody_is_waited_for_and_ends_the_wait() {
+    let mut bench = at_hz(1000);
+    let end = bench.stream(ms(1), 0, 0, 5, 1000);
+    bench.read(end, 1, FAR);
+    assert_eq!(bench.dispatch(end), None);
+    bench.read(end + 1000, 2, FAR);
+    bench.serve(end + 1000, 1);
+    let counts = bench.elevator.anticipation().unwrap();
+    assert_eq!((counts.started, counts.successes, counts.failures), (1, 0, 0));
+}
+
+#[test]
+fn the_next_request_in_order_grows_as_well() {
+    let mut bench = at_hz(1000);
+    bench.set("antic_expire", 0);
+    bench.stream(ms(1), 0, 0, 2, 1000);
+    let next = bench.read(ms(3), 0, 16);
+    let grown = BlockRequest { nr_sectors: 24, ..next };
+    bench.elevator.merged(ms(3), &next, &grown);
+    assert_eq!(bench.dispatch(ms(3)), Some(grown));
 }
 
 #[test]

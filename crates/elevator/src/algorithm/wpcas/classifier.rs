@@ -103,15 +103,17 @@ impl Intervals {
         if self.short == 0 {
             return None;
         }
-        let (from, until) = match classes.region {
+        let (from, until, held) = match classes.region {
             Region::Width => {
                 let best = self.best.unwrap_or_else(|| first_of_most(&self.dense));
                 self.best = Some(best);
-                (best, best + classes.wide())
+                (best, best + classes.wide(), u64::from(self.dense[best]))
             }
-            Region::Grown => self.grown(),
+            Region::Grown => {
+                let (from, until) = self.grown();
+                (from, until, self.bins[from..until].iter().map(|count| u64::from(*count)).sum())
+            }
         };
-        let held = self.bins[from..until].iter().map(|count| u64::from(*count)).sum();
         Some((from as u64 * classes.bin_ns, until as u64 * classes.bin_ns, held))
     }
 

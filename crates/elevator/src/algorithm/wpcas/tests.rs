@@ -163,7 +163,9 @@ fn a_stream_on_its_own_cylinder_against_one_beside_it_has_no_seek_to_save() {
     bench.set("relearn", 0);
     let end = bench.stream(ms(1), 0, 0, 20, 1000);
     // 60 cylinders off, so not close, but told that nothing takes time.
-    ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"].map(|name| bench.set(name, 0));
+    for name in ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"] {
+        bench.set(name, 0);
+    }
     bench.read(end, 1, 82_080);
     assert!(bench.dispatch(end).is_some());
 }
@@ -314,6 +316,18 @@ fn one_class_lets_a_newcomer_profit_from_the_others() {
         let timer = bench.elevator.next_timer().unwrap();
         assert_eq!((timer - end) / 1000 - 5000, wait_us, "class {class}");
     }
+}
+
+#[test]
+fn what_a_process_does_lately_counts_though_nobody_waited_meanwhile() {
+    let mut bench = with("relearn", 0);
+    let mid = bench.stream(ms(1), 0, 0, 20, 1000);
+    bench.write(mid, 1, 9600);
+    bench.serve(mid, 1);
+    let end = bench.stream(mid + 5_000_000, 0, 160, 40, 5000);
+    bench.read(end, 1, FAR);
+    assert_eq!(bench.dispatch(end), None);
+    assert_eq!(bench.elevator.next_timer(), Some(end + 6_000_000), "[4, 6) ms, no longer [0, 2)");
 }
 
 #[test]
