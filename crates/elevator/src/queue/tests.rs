@@ -179,6 +179,7 @@ fn a_requeued_request_goes_first_and_is_done_once() {
 struct Special {
     inner: Box<dyn Elevator>,
     found: Option<(u32, Merge)>,
+    searches: bool,
 }
 
 impl Elevator for Special {
@@ -201,7 +202,10 @@ impl Elevator for Special {
         process == 7
     }
     fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
-        Search::Own(self.found)
+        if self.searches { Search::Own(self.found) } else { Search::Queue }
+    }
+    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+        request.sector != 16
     }
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.inner.merged(now, before, after);
@@ -214,14 +218,15 @@ impl Elevator for Special {
     }
     fn set(&mut self, tunable: &str, value: u64) {
         // The laws of real rows have no tunable here: tests say what the search shall find.
-        self.found = (tunable == "found").then_some((value as u32, Merge::Back));
+        self.searches = tunable == "found";
+        self.found = self.searches.then_some((value as u32, Merge::Back));
     }
 }
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
     evidence: Evidence::Proposed,
-    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None }),
+    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true }),
     ..none::ROW
 };
 
@@ -252,6 +257,16 @@ fn an_elevator_that_searches_itself_decides_alone() {
     bed.queue.elevator_mut().set("found", 1);
     bed.submit(piece(2, Op::Read, 16, 8));
     assert_eq!(bed.drain(), [(0, 8, vec![0]), (8, 16, vec![1, 2])]);
+}
+
+#[test]
+fn two_requests_become_one_only_if_the_elevator_lets_go_of_both() {
+    for (at, left) in [(16, 2), (24, 1)] {
+        let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+        bed.queue.elevator_mut().set("searches", 0);
+        bed.reads(&[(at - 16, 8), (at, 8), (at - 8, 8)]);
+        assert_eq!(bed.drain().len(), left, "the request at 16 is out of reach");
+    }
 }
 
 #[test]
