@@ -180,6 +180,7 @@ struct Special {
     inner: Box<dyn Elevator>,
     found: Option<(u32, Merge)>,
     searches: bool,
+    limit: u32,
 }
 
 impl Elevator for Special {
@@ -196,7 +197,7 @@ impl Elevator for Special {
         self.inner.len()
     }
     fn depth_limit(&self, op: Op, _sync: bool) -> Option<u32> {
-        (op == Op::Write).then_some(1)
+        (op == Op::Write).then_some(self.limit)
     }
     fn may_exceed(&self, process: u32) -> bool {
         process == 7
@@ -217,16 +218,21 @@ impl Elevator for Special {
         self.inner.get(tunable)
     }
     fn set(&mut self, tunable: &str, value: u64) {
-        // The laws of real rows have no tunable here: tests say what the search shall find.
-        self.searches = tunable == "found";
-        self.found = self.searches.then_some((value as u32, Merge::Back));
+        // No tunables: tests say here what the search shall find and what the limit is.
+        match tunable {
+            "limit" => self.limit = value as u32,
+            _ => {
+                self.searches = tunable == "found";
+                self.found = self.searches.then_some((value as u32, Merge::Back));
+            }
+        }
     }
 }
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
     evidence: Evidence::Proposed,
-    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true }),
+    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true, limit: 1 }),
     ..none::ROW
 };
 
@@ -247,6 +253,24 @@ fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_poo
     bed.complete(first.tag);
     assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 2));
     assert_eq!(bed.drain().len(), 4);
+}
+
+#[test]
+fn who_waits_comes_before_who_arrives_also_when_the_limit_was_raised() {
+    let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+    (0..2).for_each(|at| bed.submit(piece(at, Op::Write, at * 100, 1)));
+    bed.queue.elevator_mut().set("limit", 4);
+    bed.submit(piece(2, Op::Write, 200, 1));
+    assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [0, 100, 200]);
+}
+
+#[test]
+fn the_one_hit_cache_is_asked_first_and_holds_what_came_after_a_dispatch() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 1));
+    bed.reads(&[(0, 8)]);
+    bed.dispatch();
+    bed.reads(&[(100, 8), (100, 8), (108, 8)]);
+    assert!(matches!(bed.seen[3], Entry::Merged(request) if request.tag == 1), "the hash would give the younger");
 }
 
 #[test]
