@@ -53,7 +53,8 @@ fn setting(bytes: &mut Bytes) -> Setting {
 fn step(bytes: &mut Bytes) -> Step {
     let (flags, place) = (bytes.byte(), bytes.byte());
     let op = if flags & 1 == 0 { Op::Read } else { Op::Write };
-    let class = [PrioClass::BestEffort, PrioClass::RealTime, PrioClass::BestEffort, PrioClass::Idle][usize::from(flags >> 6)];
+    let class =
+        [PrioClass::BestEffort, PrioClass::RealTime, PrioClass::BestEffort, PrioClass::Idle][usize::from(flags >> 6)];
     let level = if flags >> 6 == 0 { 4 } else { bytes.byte() % 8 };
     let near = 5000 + 8 * u64::from(place >> 3);
     Step {

@@ -127,7 +127,9 @@ pub trait Elevator: fmt::Debug + Send {
         Search::Queue
     }
 
-    /// Whether `piece` may join `request`, which it touches; direction and size fit.
+    /// Whether `piece` may join `request`, which it touches; direction and size fit. Before two held requests become one this is
+    /// asked twice, as a back merge, with either of them as `request`: an elevator that has one of them in a dispatch list of its
+    /// own refuses.
     fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
         true
     }

@@ -379,7 +379,7 @@ fn broken(row: &ElevatorKind, inputs: &[Input]) -> Vec<&'static str> {
 
 #[test]
 fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
-    let inputs = some_inputs(120);
+    let inputs = some_inputs(80);
     std::panic::set_hook(Box::new(|_| {}));
     let judged = planted().into_iter().map(|planted| {
         let by = broken(&planted.row, &inputs);

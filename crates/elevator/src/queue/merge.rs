@@ -8,9 +8,11 @@
 //! Departures: of several requests that end (start) at the same sector all are tried, the youngest first; the kernel tries the
 //! first in its hash only. Front merges are found by a hash as well; the kernel's elevators look in their trees, which finds
 //! the same. Joining two requests asks the elevator too, as since Linux 4.9; the older kernel's elevators name the
-//! neighbour themselves and thereby exclude those of another class. Only requests that the elevator holds are joined: a request of its
-//! private dispatch list still counts as held, as it does in the kernel. Of several deadlines the earliest stands (our
-//! proposal); everything else is as the request's first piece had it.
+//! neighbour themselves and thereby exclude those of another class. Of several deadlines the earliest stands (our proposal);
+//! everything else is as the request's first piece had it.
+//!
+//! Only requests that the elevator holds are joined. The kernel also takes a request out of its hash when it goes to the dispatch
+//! list; that list is the elevator's here, which refuses for what stands in it.
 
 use super::tags::direction;
 use super::{Queue, Slot, State};
@@ -80,6 +82,12 @@ impl Queue {
         self.fits(tag, piece, how) && self.elevator.allow_merge(&self.slot(tag).request, piece, how)
     }
 
+    /// Whether two held requests may become one: neither of them may be out of reach, so the elevator is asked about both.
+    fn unites(&self, survivor: u32, gone: u32) -> bool {
+        let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
+        self.joins(survivor, &two, Merge::Back) && self.elevator.allow_merge(&two, &one, Merge::Back)
+    }
+
     /// Whether a request is held and could take the piece by position, direction and size.
     fn fits(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
         let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize) else { return false };
@@ -116,12 +124,12 @@ impl Queue {
             Merge::Back => self
                 .starts
                 .at(direction, request.end())
-                .find(|next| self.joins(grown, &self.slot(*next).request, Merge::Back))
+                .find(|next| self.unites(grown, *next))
                 .map(|next| (grown, next)),
             Merge::Front => self
                 .ends
                 .at(direction, request.sector)
-                .find(|former| self.joins(*former, &request, Merge::Back))
+                .find(|former| self.unites(*former, grown))
                 .map(|former| (former, grown)),
         };
         let Some((survivor, gone)) = pair else { return grown };

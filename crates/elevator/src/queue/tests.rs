@@ -179,6 +179,8 @@ fn a_requeued_request_goes_first_and_is_done_once() {
 struct Special {
     inner: Box<dyn Elevator>,
     found: Option<(u32, Merge)>,
+    searches: bool,
+    limit: u32,
 }
 
 impl Elevator for Special {
@@ -195,13 +197,16 @@ impl Elevator for Special {
         self.inner.len()
     }
     fn depth_limit(&self, op: Op, _sync: bool) -> Option<u32> {
-        (op == Op::Write).then_some(1)
+        (op == Op::Write).then_some(self.limit)
     }
     fn may_exceed(&self, process: u32) -> bool {
         process == 7
     }
     fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
-        Search::Own(self.found)
+        if self.searches { Search::Own(self.found) } else { Search::Queue }
+    }
+    fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
+        request.sector != 16
     }
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.inner.merged(now, before, after);
@@ -213,15 +218,21 @@ impl Elevator for Special {
         self.inner.get(tunable)
     }
     fn set(&mut self, tunable: &str, value: u64) {
-        // The laws of real rows have no tunable here: tests say what the search shall find.
-        self.found = (tunable == "found").then_some((value as u32, Merge::Back));
+        // No tunables: tests say here what the search shall find and what the limit is.
+        match tunable {
+            "limit" => self.limit = value as u32,
+            _ => {
+                self.searches = tunable == "found";
+                self.found = self.searches.then_some((value as u32, Merge::Back));
+            }
+        }
     }
 }
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
     evidence: Evidence::Proposed,
-    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None }),
+    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true, limit: 1 }),
     ..none::ROW
 };
 
@@ -245,6 +256,24 @@ fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_poo
 }
 
 #[test]
+fn who_waits_comes_before_who_arrives_also_when_the_limit_was_raised() {
+    let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+    (0..2).for_each(|at| bed.submit(piece(at, Op::Write, at * 100, 1)));
+    bed.queue.elevator_mut().set("limit", 4);
+    bed.submit(piece(2, Op::Write, 200, 1));
+    assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [0, 100, 200]);
+}
+
+#[test]
+fn the_one_hit_cache_is_asked_first_and_holds_what_came_after_a_dispatch() {
+    let mut bed = Bed::new(&none::ROW, limits(4, 1));
+    bed.reads(&[(0, 8)]);
+    bed.dispatch();
+    bed.reads(&[(100, 8), (100, 8), (108, 8)]);
+    assert!(matches!(bed.seen[3], Entry::Merged(request) if request.tag == 1), "the hash would give the younger");
+}
+
+#[test]
 fn an_elevator_that_searches_itself_decides_alone() {
     let mut bed = Bed::new(&SPECIAL, limits(4, 1));
     bed.reads(&[(0, 8), (8, 8)]);
@@ -252,6 +281,16 @@ fn an_elevator_that_searches_itself_decides_alone() {
     bed.queue.elevator_mut().set("found", 1);
     bed.submit(piece(2, Op::Read, 16, 8));
     assert_eq!(bed.drain(), [(0, 8, vec![0]), (8, 16, vec![1, 2])]);
+}
+
+#[test]
+fn two_requests_become_one_only_if_the_elevator_lets_go_of_both() {
+    for (at, left) in [(16, 2), (24, 1)] {
+        let mut bed = Bed::new(&SPECIAL, limits(4, 1));
+        bed.queue.elevator_mut().set("searches", 0);
+        bed.reads(&[(at - 16, 8), (at, 8), (at - 8, 8)]);
+        assert_eq!(bed.drain().len(), left, "the request at 16 is out of reach");
+    }
 }
 
 #[test]

@@ -376,6 +376,10 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
             Setting::Between(part) => *part,
             _ => 1 << 15,
         };
+        // The kernel's slice_idle_us is slice_idle in another unit: what was set last stands.
+        if kind.tunables.iter().any(|other| other.name.strip_suffix("_us") == Some(tunable.name)) {
+            continue;
+        }
         near(kind, input, tunable.name, together.as_ref(), between(tunable.min, tunable.max, part))?;
     }
     Ok(())
