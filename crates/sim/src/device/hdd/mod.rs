@@ -91,6 +91,9 @@ enum Choice {
 #[derive(Debug, Clone, Copy)]
 struct Ahead {
     head: Head,
+    /// Where the arm was at `seen_ns`.
+    arm: Arm,
+    seen_ns: u64,
     limit: u64,
     segment: usize,
 }
@@ -165,24 +168,26 @@ impl Hdd {
 
     /// Reading on has come as far as it has come by now.
     fn catch_up(&mut self, now: u64) {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.head = self.mechanics.reading_on(now, ahead.head, ahead.limit).head;
-            self.segments.grow(ahead.segment, ahead.head.next);
+        if let Some(ahead) = &mut self.ahead
+            && ahead.seen_ns < now
+        {
+            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
+            (ahead.head, ahead.arm, ahead.seen_ns) = (reached.head, reached.arm, now);
+            self.segments.grow(ahead.segment, reached.head.next);
         }
     }
 
     /// The medium is wanted for something else.
     fn stop_reading_on(&mut self, now: u64) {
+        self.catch_up(now);
         if let Some(ahead) = self.ahead.take() {
-            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
-            self.segments.grow(ahead.segment, reached.head.next);
-            self.arm = reached.arm;
+            self.arm = ahead.arm;
         }
     }
 
     fn read_on(&mut self, head: Head, segment: usize) {
         let limit = (head.next + self.electronics.read_ahead).min(self.mechanics.sectors);
-        self.ahead = Some(Ahead { head, limit, segment });
+        self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
     /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further.
@@ -220,7 +225,7 @@ impl Hdd {
             let held = self.segments.get(ahead.segment);
             held.start <= sector && sector <= held.end
         });
-        let (segment, walk, after) = if let Some(Ahead { head, limit, segment }) = going_on {
+        let (segment, walk, after) = if let Some(Ahead { head, limit, segment, .. }) = going_on {
             // The medium goes on where it is; where it has stopped, the command has to start it again.
             self.ahead = None;
             self.segments.touch(segment);
