@@ -70,6 +70,8 @@ enum Work {
         segment: Option<usize>,
         /// When the last sector had passed.
         media_end_ns: u64,
+        /// Some of it was written meanwhile: it does not go into the cache.
+        stale: bool,
     },
     Write {
         tag: u32,
@@ -237,7 +239,7 @@ impl Hdd {
         };
         self.arm = walk.arm;
         let done = (walk.end_ns + self.bus_ns(1)).max(after).max(begin);
-        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns }));
+        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns, stale: false }));
     }
 
     fn start_write(&mut self, now: u64, command: Waiting) {
@@ -273,7 +275,8 @@ impl Hdd {
     /// The arm has done its work.
     fn finish(&mut self, work: Work, done: &mut Vec<u32>) {
         match work {
-            Work::Read { tag, sector, end, segment, media_end_ns } => {
+            Work::Read { tag, stale: true, .. } => self.done(tag, done),
+            Work::Read { tag, sector, end, segment, media_end_ns, stale: false } => {
                 if let Some(segment) = segment {
                     self.segments.grow(segment, end);
                 }
@@ -303,6 +306,10 @@ impl Hdd {
         let mut stop = false;
         let reading_on = self.ahead.map(|ahead| ahead.segment);
         self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
+        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current {
+            let emptied = segment.is_some_and(|segment| self.segments.get(segment).end == 0);
+            *stale |= emptied || sector < *end && *first < sector + nr;
+        }
         if stop && let Some(ahead) = self.ahead.take() {
             self.arm = self.mechanics.reading_on(now, ahead.head, ahead.limit).arm;
         }
