@@ -260,6 +260,8 @@ impl Flash {
         } else {
             self.program(now);
         }
+        // What is packed, but fills no page, may be all that keeps others out.
+        self.admit(now);
     }
 
     /// The page that is being packed goes to the medium, full or not.
