@@ -203,6 +203,20 @@ fn revolution_and_sustained_rate_are_the_published_ones_within_one_percent() {
 }
 
 #[test]
+fn the_hp97560_has_the_times_of_its_vector() {
+    // algorithms.md §8.7, in microseconds.
+    let seek = device("hp97560", 1).unwrap().geometry().seek;
+    let us = [1, 10, 100, 383, 384, 654, 1000, 1961].map(|d| (seek.seek_ns(d) + 500) / 1000);
+    assert_eq!(us, [3640, 4505, 7240, 11_068, 11_072, 13_232, 16_000, 23_688]);
+    let mut disk = device("hp97560", 1).unwrap();
+    long_read(&mut *disk, 72);
+    assert_eq!(disk.stats().transfer_ns, 14_992_504);
+    let mut disk = device("hp97560", 1).unwrap();
+    long_read(&mut *disk, 1);
+    assert_eq!(disk.stats().transfer_ns, 208_229);
+}
+
+#[test]
 fn trials_are_as_long_as_the_device_is_slow() {
     let ms = |name| device(name, 1).unwrap().trial_ms();
     assert_eq!(["hp97560", "wd4tb7200", "sata-ssd", "nvme", "null"].map(ms), [60_000, 60_000, 2_000, 500, 100]);

@@ -15,6 +15,7 @@
 
 mod ftl;
 mod read;
+mod servers;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,6 +24,7 @@ use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
 use super::{Command, DeviceModel, DeviceStats, check, nowhere};
 use ftl::{Collected, Ftl, MAX_UNITS, UNIT_BYTES};
+use servers::{Servers, Times};
 
 pub(super) use read::read;
 
@@ -31,23 +33,6 @@ const UNIT_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 
 /// No command: its write was reported done long ago.
 const NOBODY: u32 = u32::MAX;
-
-/// How long everything takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Times {
-    read_ns: u64,
-    read_msb_ns: u64,
-    program_ns: u64,
-    erase_ns: u64,
-    channel_bytes_per_s: u64,
-    link_bytes_per_s: u64,
-    read_overhead_ns: u64,
-    /// The same for reads of at most 4 KiB.
-    read_overhead_4k_ns: u64,
-    write_overhead_ns: u64,
-    /// For each 4 KiB written.
-    write_unit_ns: u64,
-}
 
 /// A command inside.
 #[derive(Debug, Clone, Copy)]
@@ -97,21 +82,10 @@ enum Event {
     Done { tag: u32, transfer: bool },
 }
 
-/// What a die did last: whether another plane can join.
-#[derive(Debug, Clone, Copy, Default)]
-struct Die {
-    free_ns: u64,
-    begins_ns: u64,
-    program: bool,
-    took_ns: u64,
-    planes: u32,
-}
-
 /// A flash device.
 #[derive(Debug)]
 pub(super) struct Flash {
     ftl: Ftl,
-    times: Times,
     queue_depth: u32,
     early_completion: bool,
     trial_ms: u64,
@@ -119,9 +93,7 @@ pub(super) struct Flash {
     buffered: u64,
     /// Units of the page that is being packed, with the commands that wait for them.
     packing: Vec<(u32, u32)>,
-    dies: Vec<Die>,
-    channels: Vec<u64>,
-    link_free_ns: u64,
+    servers: Servers,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     numbered: u64,
     inside: Vec<Inside>,
@@ -149,17 +121,14 @@ impl Flash {
         trial_ms: u64,
     ) -> Flash {
         Flash {
-            times,
             queue_depth,
             early_completion,
             trial_ms,
             buffer_units,
             buffered: 0,
             packing: Vec::with_capacity(MAX_UNITS),
-            dies: vec![Die::default(); ftl.shape.dies() as usize],
-            channels: vec![0; ftl.shape.channels as usize],
+            servers: Servers::new(ftl.shape, times),
             ftl,
-            link_free_ns: 0,
             events: BinaryHeap::new(),
             numbered: 0,
             inside: Vec::new(),
@@ -188,49 +157,6 @@ impl Flash {
     fn at(&mut self, ns: u64, event: Event) {
         self.numbered += 1;
         self.events.push(Reverse((ns, self.numbered, event)));
-    }
-
-    fn link(&mut self, now: u64, bytes: u64) -> u64 {
-        self.link_free_ns = now.max(self.link_free_ns) + bytes * 1_000_000_000 / self.times.link_bytes_per_s;
-        self.link_free_ns
-    }
-
-    fn channel(&mut self, now: u64, channel: u32, bytes: u64) -> u64 {
-        let free = &mut self.channels[channel as usize];
-        *free = now.max(*free) + bytes * 1_000_000_000 / self.times.channel_bytes_per_s;
-        *free
-    }
-
-    /// A die works for a page of one of its planes; answers when it is done.
-    fn die(&mut self, now: u64, plane: u32, program: bool, ns: u64) -> u64 {
-        let shape = self.ftl.shape;
-        let bit = 1 << (plane / shape.dies());
-        let die = &mut self.dies[shape.die(plane) as usize];
-        if die.planes & bit == 0 && die.planes != 0 && die.program == program && die.begins_ns >= now {
-            die.planes |= bit;
-            if ns > die.took_ns {
-                die.free_ns += ns - die.took_ns;
-                die.took_ns = ns;
-            }
-            return die.free_ns;
-        }
-        let begins_ns = now.max(die.free_ns);
-        *die = Die { free_ns: begins_ns + ns, begins_ns, program, took_ns: ns, planes: bit };
-        die.free_ns
-    }
-
-    /// A die is busy with garbage collection; nothing joins that.
-    fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
-        if collected == Collected::default() {
-            return;
-        }
-        self.stats.moved_pages += collected.programs;
-        self.stats.erases += collected.erases;
-        let times = self.times;
-        let ns =
-            collected.reads * times.read_ns + collected.programs * times.program_ns + collected.erases * times.erase_ns;
-        let die = &mut self.dies[self.ftl.shape.die(plane) as usize];
-        *die = Die { free_ns: now.max(die.free_ns) + ns, ..Die::default() };
     }
 
     fn slot(&mut self, inside: Inside) -> u32 {
@@ -287,8 +213,8 @@ impl Flash {
     fn sense(&mut self, now: u64, slot: u32, page: Option<(u32, u32)>, bytes: u64) {
         let Some((plane, page)) = page.filter(|_| bytes > 0) else { return };
         self.inside[slot as usize].left += 1;
-        let ns = if page.is_multiple_of(2) { self.times.read_ns } else { self.times.read_msb_ns };
-        let sensed = self.die(now, plane, false, ns);
+        let ns = if page.is_multiple_of(2) { self.servers.times.read_ns } else { self.servers.times.read_msb_ns };
+        let sensed = self.servers.die(now, plane, false, ns);
         let channel = self.ftl.shape.channel(self.ftl.shape.die(plane));
         self.at(sensed, Event::Sensed { slot, channel, bytes });
     }
@@ -308,7 +234,7 @@ impl Flash {
             }
             self.waiting.pop_front();
             self.buffered += units;
-            let filled = self.link(now, inside.nr * SECTOR_BYTES);
+            let filled = self.servers.link(now, inside.nr * SECTOR_BYTES);
             self.at(filled, Event::Filled { slot });
         }
     }
@@ -329,11 +255,13 @@ impl Flash {
         if self.early_completion {
             self.stats.cached_writes += 1;
             self.free_slots.push(slot);
-            let ns = self.times.write_overhead_ns + count * self.times.write_unit_ns;
+            let ns = self.servers.times.write_overhead_ns + count * self.servers.times.write_unit_ns;
             self.at(now + ns, Event::Done { tag: inside.tag, transfer: true });
         } else {
             self.program(now);
         }
+        // What is packed, but fills no page, may be all that keeps others out.
+        self.admit(now);
     }
 
     /// The page that is being packed goes to the medium, full or not.
@@ -364,7 +292,7 @@ impl Flash {
         };
         let shape = self.ftl.shape;
         let bytes = u64::from(shape.units_per_page) * UNIT_BYTES;
-        let carried = self.channel(now, shape.channel(shape.die(plane)), bytes);
+        let carried = self.servers.channel(now, shape.channel(shape.die(plane)), bytes);
         self.at(carried, Event::AtDie { program: place });
     }
 
@@ -373,7 +301,7 @@ impl Flash {
         self.free_programs.push(place);
         self.programming -= 1;
         self.buffered -= u64::from(program.units);
-        let wait = if self.early_completion { 0 } else { self.times.write_overhead_ns };
+        let wait = if self.early_completion { 0 } else { self.servers.times.write_overhead_ns };
         for slot in program.slots.into_iter().filter(|slot| *slot != NOBODY) {
             self.part_done(now + wait, slot);
         }
@@ -396,19 +324,21 @@ impl Flash {
         match event {
             Event::Begin { slot } => self.begin_read(now, slot),
             Event::Sensed { slot, channel, bytes } => {
-                let carried = self.channel(now, channel, bytes);
+                let carried = self.servers.channel(now, channel, bytes);
                 self.at(carried, Event::Carried { slot, bytes });
             }
             Event::Carried { slot, bytes } => {
-                let arrived = self.link(now, bytes);
+                let arrived = self.servers.link(now, bytes);
                 self.at(arrived, Event::Arrived { slot });
             }
             Event::Arrived { slot } => self.part_done(now, slot),
             Event::Filled { slot } => self.fill(now, slot),
             Event::AtDie { program } => {
                 let Program { plane, collected, .. } = self.programs[program as usize];
-                self.collect(now, plane, collected);
-                let programmed = self.die(now, plane, true, self.times.program_ns);
+                self.stats.moved_pages += collected.programs;
+                self.stats.erases += collected.erases;
+                self.servers.collect(now, plane, collected);
+                let programmed = self.servers.die(now, plane, true, self.servers.times.program_ns);
                 self.at(programmed, Event::Programmed { program });
             }
             Event::Programmed { program } => self.programmed(now, program),
@@ -458,7 +388,7 @@ impl DeviceModel for Flash {
                 match op {
                     Op::Read => {
                         let small = u64::from(nr_sectors) <= UNIT_SECTORS;
-                        let times = &self.times;
+                        let times = &self.servers.times;
                         let wait = if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
                         self.at(now + wait, Event::Begin { slot });
                     }

@@ -1,7 +1,8 @@
 //! Reads the description of a flash device.
 
+use super::Flash;
 use super::ftl::{Ftl, MAX_UNITS, Shape, UNIT_BYTES};
-use super::{Flash, Times};
+use super::servers::Times;
 use crate::device::description::Description;
 use crate::device::error::DeviceError;
 use crate::device::random::Rng;

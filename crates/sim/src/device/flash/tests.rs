@@ -162,3 +162,12 @@ fn a_unit_that_is_being_packed_is_read_from_the_buffer() {
     device.advance(Time::from_ns(109_048), &mut done);
     assert_eq!(done, [1]);
 }
+
+#[test]
+fn a_page_that_is_never_filled_does_not_keep_a_large_write_out() {
+    // 16 units of buffer: one write leaves a unit behind while another of 16 units waits, and nobody else writes.
+    let small = SMALL.replace("buffer_kib=1024", "buffer_kib=64");
+    let writes = [transfer(0, Op::Write, 0, 1), transfer(1, Op::Write, 8, 16)];
+    let (times, _) = all(&mut *device(&small, 1).unwrap(), &writes);
+    assert!(times[1] > 440_960, "{}: the first one's page had to be programmed", times[1]);
+}

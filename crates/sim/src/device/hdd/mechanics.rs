@@ -262,12 +262,16 @@ impl Mechanics {
             if settled > now {
                 break;
             }
-            let (wait, passing) = self.pass(settled, spot, self.left_on_track(spot).min(limit - head.next));
+            let take = self.left_on_track(spot).min(limit - head.next);
+            let (wait, passing) = self.pass(settled, spot, take);
             let start = settled + wait;
+            if start > now {
+                // The head is on the track, but has read nothing of it.
+                return Reached { head, arm: spot.arm };
+            }
             if start + passing > now {
                 return self.within_track(now, head, spot, start);
             }
-            let take = self.left_on_track(spot).min(limit - head.next);
             head = Head { next: head.next + take, at_ns: start + passing, arm: spot.arm };
         }
         Reached { head, arm: head.arm }
@@ -275,16 +279,13 @@ impl Mechanics {
 
     /// The end of [`Mechanics::reading_on`] somewhere on a track, of which not all has passed: whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
-        let spt = self.zones[spot.zone as usize].sectors_per_track;
+        let (sectors, of) = self.turned(spot);
+        let phase = sectors * self.revolution_ns / of;
+        let time_of = |passed| (sectors + passed) * self.revolution_ns / of - phase;
         // One more than the quotient can have passed, by the rounding of its start; then at most two too many.
-        let mut passed = now.saturating_sub(start) * spt / self.revolution_ns + 1;
-        let time_of = |passed| self.pass(start, spot, passed).1;
-        while passed > 0 && start + time_of(passed) > now {
+        let mut passed = (now - start) * of / self.revolution_ns + 1;
+        while start + time_of(passed) > now {
             passed -= 1;
-        }
-        if passed == 0 {
-            // The head is on the track, but has read nothing of it.
-            return Reached { head, arm: spot.arm };
         }
         let head = Head { next: head.next + passed, at_ns: start + time_of(passed), arm: spot.arm };
         Reached { head, arm: spot.arm }

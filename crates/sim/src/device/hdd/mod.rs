@@ -15,6 +15,7 @@
 //!
 //! Everything that a command causes is known when its arm starts, so a request costs one event.
 
+mod choice;
 mod dirty;
 mod mechanics;
 mod read;
@@ -69,6 +70,8 @@ enum Work {
         segment: Option<usize>,
         /// When the last sector had passed.
         media_end_ns: u64,
+        /// Some of it was written meanwhile: it does not go into the cache.
+        stale: bool,
     },
     Write {
         tag: u32,
@@ -78,19 +81,13 @@ enum Work {
     Destage(Extent),
 }
 
-/// What the arm does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
-    /// A waiting command, by its place.
-    Command(usize),
-    /// A run of the write cache, by its place.
-    Dirty(usize),
-}
-
 /// Reading on by itself, into a segment.
 #[derive(Debug, Clone, Copy)]
 struct Ahead {
     head: Head,
+    /// Where the arm was at `seen_ns`.
+    arm: Arm,
+    seen_ns: u64,
     limit: u64,
     segment: usize,
 }
@@ -165,24 +162,26 @@ impl Hdd {
 
     /// Reading on has come as far as it has come by now.
     fn catch_up(&mut self, now: u64) {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.head = self.mechanics.reading_on(now, ahead.head, ahead.limit).head;
-            self.segments.grow(ahead.segment, ahead.head.next);
+        if let Some(ahead) = &mut self.ahead
+            && ahead.seen_ns < now
+        {
+            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
+            (ahead.head, ahead.arm, ahead.seen_ns) = (reached.head, reached.arm, now);
+            self.segments.grow(ahead.segment, reached.head.next);
         }
     }
 
     /// The medium is wanted for something else.
     fn stop_reading_on(&mut self, now: u64) {
+        self.catch_up(now);
         if let Some(ahead) = self.ahead.take() {
-            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
-            self.segments.grow(ahead.segment, reached.head.next);
-            self.arm = reached.arm;
+            self.arm = ahead.arm;
         }
     }
 
     fn read_on(&mut self, head: Head, segment: usize) {
         let limit = (head.next + self.electronics.read_ahead).min(self.mechanics.sectors);
-        self.ahead = Some(Ahead { head, limit, segment });
+        self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
     /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further.
@@ -220,7 +219,7 @@ impl Hdd {
             let held = self.segments.get(ahead.segment);
             held.start <= sector && sector <= held.end
         });
-        let (segment, walk, after) = if let Some(Ahead { head, limit, segment }) = going_on {
+        let (segment, walk, after) = if let Some(Ahead { head, limit, segment, .. }) = going_on {
             // The medium goes on where it is; where it has stopped, the command has to start it again.
             self.ahead = None;
             self.segments.touch(segment);
@@ -240,7 +239,7 @@ impl Hdd {
         };
         self.arm = walk.arm;
         let done = (walk.end_ns + self.bus_ns(1)).max(after).max(begin);
-        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns }));
+        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns, stale: false }));
     }
 
     fn start_write(&mut self, now: u64, command: Waiting) {
@@ -276,7 +275,8 @@ impl Hdd {
     /// The arm has done its work.
     fn finish(&mut self, work: Work, done: &mut Vec<u32>) {
         match work {
-            Work::Read { tag, sector, end, segment, media_end_ns } => {
+            Work::Read { tag, stale: true, .. } => self.done(tag, done),
+            Work::Read { tag, sector, end, segment, media_end_ns, stale: false } => {
                 if let Some(segment) = segment {
                     self.segments.grow(segment, end);
                 }
@@ -301,120 +301,18 @@ impl Hdd {
         done.push(tag);
     }
 
-    /// The arm is free: looks for what it does next.
-    fn pick(&mut self, now: u64) {
-        self.admit_writes(now);
-        self.end_flushes(now);
-        while self.current.is_none() {
-            match self.choose(now) {
-                Some(Choice::Command(at)) => {
-                    let command = self.waiting.remove(at);
-                    self.catch_up(now);
-                    if command.write || !self.hit(now, &command) {
-                        self.start(now, command);
-                    }
-                }
-                Some(Choice::Dirty(at)) => self.destage(now, at),
-                None => return,
-            }
-        }
-    }
-
-    /// Writes that waited for room in the cache take it, in order of arrival.
-    fn admit_writes(&mut self, now: u64) {
-        let mut at = 0;
-        while at < self.waiting.len() {
-            let command = self.waiting[at];
-            if !(command.write && self.caches(command.nr)) {
-                at += 1;
-            } else if self.dirty.take(command.sector, command.nr) {
-                self.waiting.remove(at);
-                self.overwritten(now, command.sector, command.nr);
-                self.stats.cached_writes += 1;
-                self.leave(command.ready_ns, command.tag, command.nr);
-            } else {
-                return;
-            }
-        }
-    }
-
-    fn end_flushes(&mut self, now: u64) {
-        while let Some((tag, covers)) =
-            self.flushes.front().copied().filter(|(_, covers)| self.dirty.clean_up_to(*covers))
-        {
-            if matches!(self.current, Some((_, Work::Destage(extent))) if extent.last <= covers) {
-                return;
-            }
-            self.flushes.pop_front();
-            self.leave_at(now + self.electronics.write_overhead_ns, tag, true);
-        }
-    }
-
-    /// Whether writes of this size are reported done when they are in the cache.
-    fn caches(&self, nr: u64) -> bool {
-        self.electronics.immediate_reporting && nr <= self.dirty.room
-    }
-
     /// What was in the read cache of these sectors is old.
     fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
         let mut stop = false;
         let reading_on = self.ahead.map(|ahead| ahead.segment);
         self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
+        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current {
+            let emptied = segment.is_some_and(|segment| self.segments.get(segment).end == 0);
+            *stale |= emptied || sector < *end && *first < sector + nr;
+        }
         if stop && let Some(ahead) = self.ahead.take() {
             self.arm = self.mechanics.reading_on(now, ahead.head, ahead.limit).arm;
         }
-    }
-
-    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter when there is nothing else or
-    /// a flush waits; while a write waits for room, whichever is nearer.
-    fn choose(&self, now: u64) -> Option<Choice> {
-        let extents = &self.dirty.extents;
-        let dirty = || {
-            let time = |at: usize| self.positioning(now, extents[at].sector, extents[at].nr, true);
-            (0..extents.len()).map(|at| (time(at), at)).min()
-        };
-        if !self.flushes.is_empty() {
-            return dirty().map(|(_, at)| Choice::Dirty(at));
-        }
-        let blocked = |command: &Waiting| command.write && self.caches(command.nr);
-        let time = |at: usize| {
-            let command = &self.waiting[at];
-            let begin = now.max(command.ready_ns);
-            begin - now + self.positioning(begin, command.sector, command.nr, command.write)
-        };
-        let mut free = (0..self.waiting.len()).filter(|at| !blocked(&self.waiting[*at]));
-        let command = if self.waiting.len() == 1 || !self.electronics.nearest_first {
-            free.next().map(|at| (0, at))
-        } else {
-            free.map(|at| (time(at), at)).min()
-        };
-        match command {
-            None => dirty().map(|(_, at)| Choice::Dirty(at)),
-            Some((_, at)) if !self.waiting.iter().any(blocked) => Some(Choice::Command(at)),
-            Some((_, at)) => match dirty() {
-                Some((away, extent)) if away < time(at) => Some(Choice::Dirty(extent)),
-                _ => Some(Choice::Command(at)),
-            },
-        }
-    }
-
-    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read.
-    fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
-        let mut arm = self.arm;
-        if let Some(ahead) = self.ahead {
-            let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
-            let held = self.segments.get(ahead.segment);
-            if !write && held.start <= sector && sector <= reached.head.next {
-                return 0;
-            }
-            arm = reached.arm;
-        }
-        if !write && (self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr)) {
-            return 0;
-        }
-        let spot = self.mechanics.locate(sector);
-        let moving = self.mechanics.move_ns(arm, spot.arm, write);
-        moving + self.mechanics.wait_ns(begin + moving, spot)
     }
 
     fn take_transfer(&mut self, now: u64, tag: u32, op: Op, sector: u64, nr: u64) {

@@ -79,6 +79,18 @@ fn a_far_read_costs_the_published_seek() {
     assert_eq!((stats.seeks, stats.seek_cylinders, stats.seek_ns), (1, 1000, 16_000_000));
     assert_eq!(stats.rotation_ns, start - at_cylinder);
     assert_eq!(stats.busy_ns, bench.1);
+    bench.pause(1_000_000_000);
+    assert_eq!(bench.0.stats().busy_ns, stats.busy_ns, "reading on is not being busy");
+}
+
+#[test]
+fn reading_on_takes_the_arm_along() {
+    let mut bench = Bench::new("hp97560");
+    let cylinder = 19 * 72;
+    bench.one(Op::Read, cylinder - 8, 8);
+    bench.pause(3 * T);
+    bench.one(Op::Read, 1000 * cylinder, 8);
+    assert_eq!(bench.0.stats().seek_cylinders, 999, "from cylinder 1, although nobody asked for it");
 }
 
 #[test]
@@ -197,6 +209,17 @@ fn a_slow_bus_is_the_bound() {
     let done = bench.one(Op::Write, 0, 64);
     let earliest = OVERHEAD + 64_000_000 - angle(64);
     assert_eq!(done, next(earliest, 0) + angle(64));
+}
+
+#[test]
+fn what_is_written_while_it_is_read_does_not_stay_in_the_read_cache() {
+    let mut bench = Bench::new("hp97560:queue_depth=2:write_cache=64:immediate_reporting=1");
+    bench.send(0, Op::Read, 0, 8);
+    bench.send(1, Op::Write, 0, 2);
+    bench.until_done(0);
+    bench.flush();
+    bench.one(Op::Read, 0, 8);
+    assert_eq!(bench.0.stats().cache_hits, 0);
 }
 
 const CACHED: &str = "hp97560:write_cache=1024:immediate_reporting=1";

@@ -1,0 +1,123 @@
+//! What the drive does next when its arm is free: the nearest of its commands, in time (RPO, algorithms.md §5.2: the shortest
+//! positioning time first over at most the queue depth; a proposal), the oldest, or a run of the write cache.
+//!
+//! The nearest first can pass a command over for long; no bound is set on that, as none is known of drives.
+
+use super::{Hdd, Waiting, Work};
+
+/// What the arm does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// A waiting command, by its place.
+    Command(usize),
+    /// A run of the write cache, by its place.
+    Dirty(usize),
+}
+
+impl Hdd {
+    /// The arm is free: looks for what it does next.
+    pub(super) fn pick(&mut self, now: u64) {
+        self.admit_writes(now);
+        self.end_flushes(now);
+        while self.current.is_none() {
+            match self.choose(now) {
+                Some(Choice::Command(at)) => {
+                    let command = self.waiting.remove(at);
+                    self.catch_up(now);
+                    if command.write || !self.hit(now, &command) {
+                        self.start(now, command);
+                    }
+                }
+                Some(Choice::Dirty(at)) => self.destage(now, at),
+                None => return,
+            }
+        }
+    }
+
+    /// Writes that waited for room in the cache take it, in order of arrival.
+    pub(super) fn admit_writes(&mut self, now: u64) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let command = self.waiting[at];
+            if !(command.write && self.caches(command.nr)) {
+                at += 1;
+            } else if self.dirty.take(command.sector, command.nr) {
+                self.waiting.remove(at);
+                self.overwritten(now, command.sector, command.nr);
+                self.stats.cached_writes += 1;
+                self.leave(command.ready_ns, command.tag, command.nr);
+            } else {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn end_flushes(&mut self, now: u64) {
+        while let Some((tag, covers)) =
+            self.flushes.front().copied().filter(|(_, covers)| self.dirty.clean_up_to(*covers))
+        {
+            if matches!(self.current, Some((_, Work::Destage(extent))) if extent.last <= covers) {
+                return;
+            }
+            self.flushes.pop_front();
+            self.leave_at(now + self.electronics.write_overhead_ns, tag, true);
+        }
+    }
+
+    /// Whether writes of this size are reported done when they are in the cache.
+    pub(super) fn caches(&self, nr: u64) -> bool {
+        self.electronics.immediate_reporting && nr <= self.dirty.room
+    }
+
+    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter when there is nothing else or
+    /// a flush waits; while a write waits for room, whichever is nearer.
+    fn choose(&self, now: u64) -> Option<Choice> {
+        let extents = &self.dirty.extents;
+        let dirty = || {
+            let time = |at: usize| self.positioning(now, extents[at].sector, extents[at].nr, true);
+            (0..extents.len()).map(|at| (time(at), at)).min()
+        };
+        if !self.flushes.is_empty() {
+            return dirty().map(|(_, at)| Choice::Dirty(at));
+        }
+        let blocked = |command: &Waiting| command.write && self.caches(command.nr);
+        let time = |at: usize| {
+            let command = &self.waiting[at];
+            let begin = now.max(command.ready_ns);
+            begin - now + self.positioning(begin, command.sector, command.nr, command.write)
+        };
+        let mut free = (0..self.waiting.len()).filter(|at| !blocked(&self.waiting[*at]));
+        let command = if self.waiting.len() == 1 || !self.electronics.nearest_first {
+            free.next().map(|at| (0, at))
+        } else {
+            free.map(|at| (time(at), at)).min()
+        };
+        match command {
+            None => dirty().map(|(_, at)| Choice::Dirty(at)),
+            Some((_, at)) if !self.waiting.iter().any(blocked) => Some(Choice::Command(at)),
+            Some((_, at)) => match dirty() {
+                Some((away, extent)) if away < time(at) => Some(Choice::Dirty(extent)),
+                _ => Some(Choice::Command(at)),
+            },
+        }
+    }
+
+    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read.
+    pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
+        let mut arm = self.arm;
+        if let Some(ahead) = self.ahead {
+            let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
+            let held = self.segments.get(ahead.segment);
+            if !write && held.start <= sector && sector <= reached.head.next {
+                return 0;
+            }
+            arm = reached.arm;
+        }
+        if !write && (self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr)) {
+            return 0;
+        }
+        let spot = self.mechanics.locate(sector);
+        let moving = self.mechanics.move_ns(arm, spot.arm, write);
+        moving + self.mechanics.wait_ns(begin + moving, spot)
+    }
+}
