@@ -376,6 +376,34 @@ fn a_request_that_waited_too_long_goes_first_once_in_a_turn() {
 }
 
 #[test]
+fn the_budget_of_a_waiting_queue_grows_with_its_next_request() {
+    let mut bfq = bfq(1, true);
+    bfq.set("low_latency", 0);
+    insert(&mut bfq, ms(1), by(0, 0, 5000));
+    let id = bfq.slot(0).queue;
+    bfq.queue_mut(id).max_budget = 10;
+    insert(&mut bfq, ms(1), BlockRequest { nr_sectors: 200, ..by(0, 1, 1000) });
+    assert_eq!((bfq.queue(id).next, bfq.queue(id).entity.budget), (Some(1), 200));
+}
+
+#[test]
+fn a_request_that_swallows_the_next_one_is_the_next_one() {
+    let mut bfq = bfq(1, true);
+    insert(&mut bfq, ms(1), by(0, 0, 36));
+    let sent = send(&mut bfq, ms(1));
+    finish(&mut bfq, ms(1), sent);
+    for (tag, sector) in [(1, 100), (2, 36), (3, 180)] {
+        insert(&mut bfq, ms(1), by(0, tag, sector));
+    }
+    let id = bfq.slot(1).queue;
+    assert_eq!(bfq.queue(id).next, Some(1), "it is in front of the head");
+    let (survivor, gone) = (bfq.slot(2).request, bfq.slot(1).request);
+    bfq.coalesced(ms(1), &survivor, &gone);
+    bfq.merged(ms(1), &survivor, &BlockRequest { nr_sectors: 128, ..survivor });
+    assert_eq!((bfq.queue(id).next, bfq.len(), send(&mut bfq, ms(1)).nr_sectors), (Some(2), 2, 128));
+}
+
+#[test]
 fn metadata_goes_before_data_that_is_nearer() {
     let mut bfq = bfq(1, true);
     insert(&mut bfq, ms(1), by(0, 0, 100));

@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn the_weight_of_a_queue_counts_until_virtual_time_has_passed_its_finish() {
+        let mut world = World::new(&[40, 40], 1000);
+        let id = world.tree.choose().unwrap();
+        world.tree.remove(id, &world.entities[0]);
+        world.tree.charge(&mut world.entities[0], 1000);
+        world.tree.retire_served(id, &mut world.entities[0]);
+        let weights: Vec<u64> = [998, 3, 1000].map(|sectors| (world.serve(sectors), world.tree.weights).1).into();
+        assert_eq!(weights, [80, 40, 40]);
+    }
+
+    #[test]
     fn who_is_passed_by_virtual_time_is_forgotten_and_may_recover_its_hole_if_it_came_in_time() {
         for (recover, coefficient, start) in [(false, 1, 50), (true, 1, 49), (true, 2, 29)] {
             let mut tree = ServiceTree { vtime: delta(50 * 40, 40), ..ServiceTree::default() };
