@@ -142,7 +142,8 @@ pub trait Elevator: fmt::Debug + Send {
     /// FIFO positions.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
-    /// A process has ended; it will not ask again.
+    /// A process has ended; it will not ask again. Numbers are given anew: a later request of the same number is the first one of a
+    /// process that nobody knows.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
     /// A flow is promised something. Schedulers that share or reserve take it into account.

@@ -92,6 +92,7 @@ fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, name: &st
         warmup_ns: 0,
         duration_ns,
         turnaround_ns: 100_000,
+        turnaround_spread_ns: 0,
     };
     run(trial, &mut Unobserved, &|| false).expect("the trial runs to its end")
 }

@@ -37,6 +37,9 @@ pub struct Trial {
     /// From the completion of a request to the earliest next one of the same client: interrupt, wake-up, system call; in
     /// nanoseconds, taken as 1 at least (a client that needs no time on a device that needs none would never end).
     pub turnaround_ns: u64,
+    /// How much earlier or later that is, drawn anew each time, uniformly; at most `turnaround_ns`. Without it clients that think
+    /// for equal times fall into step, which no machine's do, and a workload that draws nothing is the same for every seed.
+    pub turnaround_spread_ns: u64,
 }
 
 /// A client of a trial that its caller has made: a program, its place, and how much it may have open.
@@ -202,7 +205,8 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         elevator: kind.name,
         workload: workload.name,
         seed: trial.seed,
-        turnaround_ns: trial.turnaround_ns.max(1),
+        turnaround_ns: trial.turnaround_ns,
+        turnaround_spread_ns: trial.turnaround_spread_ns.min(trial.turnaround_ns),
         reaches_device: workload.reaches_device,
         buffered: !params.direct,
         flushes_at_end: workload.flushes_at_end(&params),

@@ -104,6 +104,7 @@ fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
         warmup_ns: 0,
         duration_ns: u64::MAX / 4,
         turnaround_ns: 0,
+        turnaround_spread_ns: 0,
     };
     let mean_ns = SERVICE_NS * 100 / load_percent;
     let program = Box::new(Arrivals { times: stream(11, "arrivals"), mean_ns, left: arrivals, think: false });

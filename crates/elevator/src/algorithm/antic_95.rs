@@ -203,6 +203,12 @@ impl Rule for BenefitCost {
         benefit <= cost
     }
 
+    fn forget(&mut self, process: u32) {
+        if let Some(record) = self.records.get_mut(process as usize) {
+            *record = Record::NEW;
+        }
+    }
+
     fn learn(&mut self, arrival: &Arrival) {
         let at = arrival.process as usize;
         if at >= self.records.len() {

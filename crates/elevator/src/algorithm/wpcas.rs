@@ -308,6 +308,12 @@ impl Rule for ServiceTime {
         period
     }
 
+    fn forget(&mut self, process: u32) {
+        if !self.switches.one_class {
+            *self.record(process) = Record::default();
+        }
+    }
+
     fn refuses(&mut self, see: &Outlook<'_>) -> bool {
         if see.asked == Asked::ToGoOn && self.on_trial {
             return false;

@@ -318,7 +318,7 @@ mod tests {
             ("requests_per_second", "requests/s"),
             ("relative_throughput_to_cfq", ""),
             ("transactions", ""),
-            ("anticipations", ""),
+            ("anticipations", "waits"),
             ("", ""),
         ] {
             assert_eq!(unit_of(name), unit, "{name}");

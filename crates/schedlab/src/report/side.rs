@@ -25,10 +25,10 @@ const ANTICIPATION: [(&str, &str); 7] = [
     ("anticipations", "waits"),
     ("anticipation_successes", "successes"),
     ("anticipation_failures", "failures"),
-    ("success_wait_mean_ms", "mean wait\nof a success, ms"),
-    ("failure_wait_total_ms", "all failed\nwaits, ms"),
-    ("false_idle_ms", "failed wait\nper wait, ms"),
-    ("deceptive_idle_ms", "device idle,\nwork held, ms"),
+    ("success_wait_mean_ms", "ms a\nsuccess"),
+    ("failure_wait_total_ms", "ms all\nfailures"),
+    ("false_idle_ms", "ms failed\nper wait"),
+    ("deceptive_idle_ms", "ms idle,\nwork held"),
 ];
 
 /// Every table that this study has something for.

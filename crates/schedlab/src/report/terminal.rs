@@ -11,6 +11,7 @@ use comfy_table::{Attribute, Cell, Color, Table};
 use experiment::study::{Judgement, Study, Verdict};
 
 use super::grid::{Entry, Grid, Style, plain, wrapped};
+use super::side::SideTable;
 use super::view::{self, MetricView, WorkloadView};
 use super::{Evidence, answer, method, number, reasons, remarks, side};
 
@@ -92,14 +93,21 @@ impl Page<'_> {
         for table in side::tables(study, evidence) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
-            let rows = table
-                .rows
-                .into_iter()
-                .map(|(name, cells)| (name, cells.into_iter().map(|text| (text, plain as Style)).collect()));
-            let grid = Grid { head: table.head.into_iter().map(|head| (head, true)).collect(), rows: rows.collect() };
-            let text = grid.draw(self.options.width.into(), self.options.colour);
-            self.text.push_str(&text);
-            self.text.push('\n');
+            // Too wide for one table: the columns go on in another, under the same names.
+            let width = self.options.width.into();
+            let mut first = 0;
+            while first < table.head.len() {
+                let mut last = table.head.len();
+                let mut grid = columns(&table, first, last);
+                while !grid.fits(width) && last > first + 1 {
+                    last -= 1;
+                    grid = columns(&table, first, last);
+                }
+                let text = grid.draw(width, self.options.colour);
+                self.text.push_str(&text);
+                self.text.push('\n');
+                first = last;
+            }
         }
     }
 
@@ -177,6 +185,14 @@ impl Page<'_> {
             };
         }
     }
+}
+
+/// The columns `first` up to `last` of a side table.
+fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
+    let rows = table.rows.iter().map(|(name, cells)| {
+        (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
+    });
+    Grid { head: table.head[first..last].iter().map(|head| (head.clone(), true)).collect(), rows: rows.collect() }
 }
 
 fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {

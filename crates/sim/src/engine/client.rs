@@ -13,7 +13,7 @@ use elevator::{Completion, Op, Piece, Priority, Request, Time};
 use workload::{Client, ClientTotals, Step};
 
 use super::slots::Slot;
-use super::{Engine, sectors, tell};
+use super::{Engine, Rules, sectors, tell};
 use crate::trace::{EventKind, Observer};
 use crate::trial::Member;
 
@@ -234,15 +234,23 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             Mood::Full | Mood::Throttled(_) | Mood::Syncing if over => self.close(number),
             Mood::Full => {
                 self.clients[number as usize].mood = Mood::Due;
-                self.wake_at(number, now + self.rules.turnaround_ns);
+                self.wake_turned(number);
             }
             Mood::Throttled(request) if client.wake == 0 && client.has_room(request.len) => {
                 self.wake_after(number, now);
             }
-            Mood::Syncing if !client.is_waiting() => self.wake_at(number, now + self.rules.turnaround_ns),
+            Mood::Syncing if !client.is_waiting() => self.wake_turned(number),
             Mood::Closing if !client.is_waiting() => self.close(number),
             _ => {}
         }
+    }
+
+    /// The client's next step comes when interrupt, wake-up and system call are over; at least 1 ns from now, so that no closed loop
+    /// stands still.
+    fn wake_turned(&mut self, number: u32) {
+        let Rules { turnaround_ns, turnaround_spread_ns: spread, .. } = self.rules;
+        let drawn = if spread == 0 { 0 } else { self.turnarounds.below(2 * spread + 1) };
+        self.wake_at(number, self.now + (turnaround_ns - spread + drawn).max(1));
     }
 
     /// A client hears that its request is done; it counts if that is inside the window.
@@ -285,7 +293,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             Mood::Flushing if self.is_over() => self.close(number),
             Mood::Flushing => {
                 self.clients[number as usize].mood = Mood::Due;
-                self.wake_at(number, now + self.rules.turnaround_ns);
+                self.wake_turned(number);
             }
             Mood::LastFlush => self.end(number),
             mood => unreachable!("a client that is {mood:?} has no flush under way"),

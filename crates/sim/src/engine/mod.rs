@@ -24,6 +24,7 @@ use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, T
 use workload::Measured;
 
 use crate::device::{Command, DeviceModel};
+use crate::random::{Stream, stream};
 use crate::trace::{Event, EventKind, Observer};
 use crate::trial::{Member, SimError};
 
@@ -48,8 +49,10 @@ pub(crate) struct Rules {
     pub(crate) elevator: &'static str,
     pub(crate) workload: &'static str,
     pub(crate) seed: u64,
-    /// From a completion to the client's next step; at least 1, so that no closed loop stands still.
+    /// From a completion to the client's next step, in the middle.
     pub(crate) turnaround_ns: u64,
+    /// At most so much earlier or later.
+    pub(crate) turnaround_spread_ns: u64,
     /// Whether I/O reaches the device at all.
     pub(crate) reaches_device: bool,
     /// Whether writes go to memory first.
@@ -65,6 +68,8 @@ pub(crate) struct Rules {
 /// Everything that a trial consists of, at one moment.
 pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     rules: Rules,
+    /// Where the spread of the turnaround is drawn from.
+    turnarounds: Stream,
     observer: &'a mut O,
     pub(crate) queue: Queue,
     pub(crate) device: Box<dyn DeviceModel>,
@@ -100,6 +105,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     pub(crate) fn new(rules: Rules, queue: Queue, device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
         assert!(queue.limits().nr_requests <= FLUSH_TAGS / 4, "tags of requests stay below those of flushes");
         Engine {
+            turnarounds: stream(rules.seed, "turnaround"),
             rules,
             observer,
             queue,

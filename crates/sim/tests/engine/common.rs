@@ -141,6 +141,7 @@ pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
         warmup_ns: 0,
         duration_ns: 100 * MS,
         turnaround_ns: 50 * US,
+        turnaround_spread_ns: 0,
     }
 }
 

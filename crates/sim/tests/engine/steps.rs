@@ -31,6 +31,25 @@ fn a_synchronous_client_waits_for_each_request_and_then_for_the_turnaround() {
 }
 
 #[test]
+fn the_turnaround_is_spread_evenly_around_its_middle_and_another_seed_draws_others() {
+    let submitted = |seed: u64| {
+        let plain = trial("seqread", &[("block_size", "4k")]);
+        let duration_ns = 2000 * MS;
+        let (_, events) = observed(Trial { turnaround_spread_ns: 25 * US, duration_ns, seed, ..plain });
+        times(&events, EventKind::Submit)
+    };
+    let first = submitted(1);
+    // Each request takes 1 ms.
+    let turnarounds: Vec<u64> = first.windows(2).map(|pair| pair[1] - pair[0] - 1000).collect();
+    assert!(turnarounds.iter().all(|us| (25..=75).contains(us)), "{turnarounds:?}");
+    let mean = turnarounds.iter().sum::<u64>() as f64 / turnarounds.len() as f64;
+    assert!((mean - 50.0).abs() < 2.0, "{mean} µs over {}", turnarounds.len());
+    assert!(turnarounds.iter().any(|us| *us < 30) && turnarounds.iter().any(|us| *us > 70));
+    assert_eq!(first, submitted(1));
+    assert_ne!(first, submitted(2));
+}
+
+#[test]
 fn the_device_is_offered_another_request_before_a_synchronous_reader_is_back() {
     let plain = trial("seqread", &[("block_size", "4k"), ("clients", "2")]);
     let (_, events) = observed(Trial { turnaround_ns: 0, nr_requests: Some(8), ..plain });

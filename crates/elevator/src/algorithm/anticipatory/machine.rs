@@ -169,6 +169,17 @@ impl<R: Rule> Machine<R> {
         &mut self.processes[at]
     }
 
+    /// A request of a number whose process has ended is a new process's, of which nothing is known. (If the old one is just waited
+    /// for, the new one's request ends that wait as its own would have.)
+    fn meet(&mut self, process: u32) {
+        let history = self.history(process);
+        if !history.running {
+            let (queued, listed, in_device) = (history.queued, history.listed, history.in_device);
+            *history = History { queued, listed, in_device, ..History::default() };
+            self.rule.forget(process);
+        }
+    }
+
     /// A synchronous request joins what is known of a process: its own, or the one that it works together with.
     pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
@@ -288,6 +299,7 @@ impl<R: Rule> Elevator for Machine<R> {
         }
         let now = self.moment(now);
         let of = usize::from(request.sync);
+        self.meet(request.process);
         if request.sync {
             self.learn(now, request.process, &request);
         }

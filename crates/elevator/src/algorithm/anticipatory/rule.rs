@@ -65,6 +65,9 @@ pub(crate) trait Rule: fmt::Debug + Send {
         true
     }
 
+    /// The number of a process that has ended belongs to another one from now on.
+    fn forget(&mut self, _process: u32) {}
+
     /// A synchronous request arrives.
     fn learn(&mut self, _arrival: &Arrival) {}
 

@@ -2,6 +2,7 @@
 
 use super::chain::Chain;
 use super::lists::{Place, Rank};
+use super::process::Process;
 use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
 use crate::request::{BlockRequest, PrioClass, Priority};
@@ -45,6 +46,23 @@ impl Cfq {
             });
             self.queues.len() as u32 - 1
         });
+        let slice_left = 2 * self.tunables.slice_idle;
+        let process = self.process(now, request.process);
+        // A number whose process has ended is a new process's.
+        let is_another = !process.alive;
+        if is_another {
+            let own = process.sync_queue;
+            *process = Process::new(now.jiffies);
+            process.sync_queue = own;
+        }
+        if let Some(own) = process.sync_queue.filter(|_| is_another) {
+            let unused = !self.lists.contains(own) && self.active != Some(own);
+            let this = self.queue(own);
+            if unused && this.in_flight == 0 && this.next.is_none() {
+                (this.slice_left, this.is_new) = (slice_left, true);
+            }
+            this.idle_window = this.priority.class != PrioClass::Idle;
+        }
         let process = self.process(now, request.process);
         if sync {
             process.sync_queue = Some(queue);

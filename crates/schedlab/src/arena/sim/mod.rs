@@ -201,6 +201,7 @@ impl<'a> SimArena<'a> {
             warmup_ns: ns(wanted.warmup),
             duration_ns: ns(wanted.duration),
             turnaround_ns: setting.turnaround_ns,
+            turnaround_spread_ns: setting.turnaround_ns / 2,
         };
         let stop = || self.flag.load(Ordering::Relaxed);
         let outcome = match &wanted.trace {

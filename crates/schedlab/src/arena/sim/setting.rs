@@ -38,7 +38,7 @@ pub(crate) static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "turnaround_us",
         range: (0, 1_000_000),
-        help: "µs from a completion to the same client's earliest next request: interrupt, wake-up, system call [10]",
+        help: "µs from a completion to the same client's next request at the earliest, give or take half: interrupt, wake-up, system call [10]",
     },
 ];
 
@@ -180,7 +180,7 @@ mod tests {
     fn what_does_not_exist_is_answered_with_the_nearest() {
         assert!(refused("deadlin").contains("deadline"), "{}", refused("deadlin"));
         assert!(
-            refused("deadline:fifo_bach=4").contains("did you mean fifo_batch"),
+            refused("deadline:fifo_bach=4").contains("did you mean \"fifo_batch\""),
             "{}",
             refused("deadline:fifo_bach=4")
         );
