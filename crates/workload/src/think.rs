@@ -174,6 +174,17 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     if params.random_share > 100 {
         return Err(format!("random_share = {}: 0 to 100 percent", params.random_share));
     }
+    mean_is_possible(params)
+}
+
+/// The think times of a client.
+pub(crate) fn of_client(params: &Params, seat: Seat) -> Think {
+    let rng = Rng::new(seat.seed, THINK_STREAM + u64::from(seat.index));
+    Think::drawn(params.think_dist, params.think_time_ns, rng)
+}
+
+/// Whether think times can be drawn.
+pub(crate) fn mean_is_possible(params: &Params) -> Result<(), String> {
     if params.think_time_ns > MAX_MEAN_NS {
         return Err("think_time: at most 3600s is possible".into());
     }
@@ -188,8 +199,7 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         at: (!is_random(seat.index, params.random_share)).then_some(0),
         read_percent: params.read_share,
     };
-    let rng = Rng::new(seat.seed, THINK_STREAM + u64::from(seat.index));
-    Box::new(Paced::thinking(blocks, params, Think::drawn(params.think_dist, params.think_time_ns, rng)))
+    Box::new(Paced::thinking(blocks, params, of_client(params, seat)))
 }
 
 #[cfg(test)]

@@ -34,7 +34,12 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
     let seconds = |flag: &str, word: &str| plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")));
     let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
     let millis = |flag: &str, word: &Option<String>| -> Result<Option<u64>> {
-        word.as_ref().map(|word| seconds(flag, word).map(|s| (s * 1000.0).round() as u64)).transpose()
+        let is_zero = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_alphabetic()) == "0";
+        let ms = |word: &String| match flag {
+            "--warmup" if is_zero(word) => Ok(0),
+            _ => seconds(flag, word).map(|s| (s * 1000.0).round() as u64),
+        };
+        word.as_ref().map(ms).transpose()
     };
     let blocks = match args.blocks.as_str() {
         "auto" => None,

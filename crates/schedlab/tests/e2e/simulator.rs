@@ -65,7 +65,7 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
 #[test]
 fn nothing_of_the_machine_is_needed_or_changed() {
     let lab = Lab::new();
-    compare(&lab, "a", "--device hp97560 --schedulers a=none,b=none --workload mixed --blocks 2 --trial-time 1s")
+    compare(&lab, "a", "--device hp97560 --schedulers a=none,b=none --workload oltp --blocks 2 --trial-time 20s")
         .expect_status(0);
     assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
     let study = study(&lab, "a");

@@ -26,7 +26,8 @@
 //!
 //! Parameters: clients, number (500), transactions (500), size_min (500), size_max (10000), subdirectories (0), read_block,
 //! write_block (512), bias_read, bias_create (5 of 10), metadata (true), seed (42; or `trial`), block_size (512: the file
-//! system's block), file_size (a client's region), direct.
+//! system's block), file_size (a client's region), direct; think_time (0) and think_dist, which PostMark has not: a server does
+//! something with what it has read before it asks again [P].
 
 mod allocator;
 mod files;
@@ -40,6 +41,7 @@ use elevator::{Op, Request};
 use crate::client::{Client, Paced, Pattern};
 use crate::kind::Seat;
 use crate::params::Params;
+use crate::think;
 use allocator::{Allocator, Run};
 use files::{File, FileTable};
 use twister::Twister;
@@ -315,7 +317,8 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
 pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let of_trial = (seat.seed ^ (seat.seed >> 32)) as u32;
     let seed = params.postmark.seed.unwrap_or(of_trial).wrapping_add(seat.index);
-    Box::new(Paced::new(Postmark::new(&params.postmark, params.block_size, seat.len, seed), params))
+    let pattern = Postmark::new(&params.postmark, params.block_size, seat.len, seed);
+    Box::new(Paced::thinking(pattern, params, think::of_client(params, seat)))
 }
 
 #[cfg(test)]

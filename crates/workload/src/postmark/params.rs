@@ -1,6 +1,7 @@
 //! The parameters of `postmark`, with PostMark's defaults [C], and what must hold of them.
 
 use crate::params::{BOOL_FORM, COUNT_FORM, Param, Params, put, size32};
+use crate::think;
 use crate::unit::{SIZE_FORM, parse_bool, show_size};
 
 /// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a second.
@@ -26,6 +27,8 @@ pub(crate) const ACCEPTS: &[&str] = &[
     "block_size",
     "file_size",
     "direct",
+    "think_time",
+    "think_dist",
 ];
 
 /// The parameters that only `postmark` has.
@@ -189,6 +192,7 @@ fn seed(text: &str) -> Option<Option<u32>> {
 
 /// What must hold whatever the target.
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
+    think::mean_is_possible(params)?;
     let setup = &params.postmark;
     if !(1..=MAX_NUMBER).contains(&setup.number) {
         return Err(format!("number = {}: 1 to {MAX_NUMBER} are possible", setup.number));
