@@ -118,11 +118,11 @@ fn a_device_of_ones_own_is_a_file() {
 #[test]
 fn a_trace_says_what_was_reported_in_both_formats() {
     let lab = Lab::new();
-    let words = "--device hp97560 --schedulers deadline,wpcas --workload seqread:clients=3 --blocks 1 --trial-time 5s --warmup 0s";
+    let words = "--device hp97560 --schedulers deadline,wpcas --workload seqread:block_size=4k:clients=3 --blocks 1 --trial-time 20s --warmup 0s";
     let mut seen = Vec::new();
     for format in ["csv", "parquet"] {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
-        let file = lab.path(format).join(format!("traces/seqread-wpcas.{format}"));
+        let file = lab.path(format).join(format!("traces/seqread-block_size-4k-clients-3-wpcas.{format}"));
         let told = lab.run(&format!("trace {} --json", file.display())).expect_status(0).stdout;
         seen.push(serde_json::from_str::<Value>(&told).unwrap());
     }
