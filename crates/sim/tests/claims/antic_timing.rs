@@ -120,6 +120,7 @@ fn a_successful_wait_is_as_long_as_the_thought() {
             with(trial(scheduler, "barracuda7200", "think-mix", &params, 10_000), &[("read_expire", 100_000)]);
         let (outcome, _) = observed(readers, Kept::default());
         let seen = outcome.anticipation.expect("it anticipates");
+        assert!(seen.successes > 5000, "{scheduler}: {seen:?}");
         let mean_ns = seen.success_wait_ns / seen.successes;
         println!("{scheduler}: {seen:?}, mean {mean_ns} ns");
         assert_eq!(mean_ns, 1050 * US, "{scheduler}: think time and turnaround");
