@@ -104,6 +104,15 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             let patient = rate(&unseen(with(patient, &[("read_expire", 1000)]))) / one;
             assert!(patient > 0.95, "{scheduler}, {block}: {patient:.3} with read_expire 1 s");
         }
+        // cfq switches when a slice of 100 ms is over, bfq (with nobody raised) when the 125 ms of a budget are.
+        for (scheduler, turn_at_least_ms, tunables) in [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
+        {
+            let trial = with(readers(scheduler, "hp97560", "2", block, "600m"), tunables);
+            let share = rate(&unseen(trial)) / one;
+            println!("{scheduler}, {block}: {share:.3}");
+            let floor = 1.0 - (seek_ms + turn_ms + controller_ms) / turn_at_least_ms;
+            assert!((floor..0.90).contains(&share), "{scheduler}, {block}: {share:.3}");
+        }
         let deadline = rate(&unseen(readers("deadline", "hp97560", "2", block, "600m"))) / one;
         println!("deadline, {block}: {deadline:.3}");
         assert!(if block == "64k" { deadline < 0.60 } else { deadline < 0.40 }, "deadline, {block}: {deadline:.3}");
@@ -170,5 +179,34 @@ fn a_reader_alone_loses_nothing_to_any_scheduler() {
         let none = rate(&unseen(readers("none", "barracuda7200", "1", "16k", "200m")));
         assert!(rate(&outcome) > 0.99 * none, "{}: {} of {none}", scheduler.name, rate(&outcome));
         assert_eq!(switches.count, 0);
+    }
+}
+
+#[test]
+fn direct_writers_are_waited_for_as_readers_are_and_write_back_is_not() {
+    let writers = |scheduler: &str, direct: &str, clients: &str| {
+        let params = [
+            ("clients", clients),
+            ("block_size", "16k"),
+            ("file_size", "600m"),
+            ("think_time", "0"),
+            ("read_share", "0"),
+            ("direct", direct),
+        ];
+        trial(scheduler, "barracuda7200", "think-mix", &params, 2_000)
+    };
+    let written = |trial: Trial| {
+        let outcome = unseen(trial);
+        let bytes = outcome.measured.writes.bytes as f64;
+        (bytes * 1e9 / outcome.window_ns as f64, outcome.anticipation.map_or(0, |seen| seen.started))
+    };
+    let (one, _) = written(writers("none", "true", "1"));
+    let (deadline, _) = written(writers("deadline", "true", "2"));
+    for scheduler in ["anticipatory", "antic-95", "wpcas", "cfq"] {
+        let (two, waits) = written(writers(scheduler, "true", "2"));
+        println!("{scheduler}: {:.3} of one writer, deadline {:.3}; {waits} waits", two / one, deadline / one);
+        assert!(waits > 50 && two > 0.9 * one && two > deadline, "{scheduler}: {two} of {one}, deadline {deadline}");
+        let (_, waits) = written(writers(scheduler, "false", "2"));
+        assert_eq!(waits, 0, "{scheduler}: nobody waits for write-back");
     }
 }
