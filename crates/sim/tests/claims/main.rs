@@ -1,0 +1,6 @@
+//! What these schedulers are known for, checked end to end on modelled drives: workload, queue, scheduler and disk together.
+
+mod antic_timing;
+mod common;
+mod headlines;
+mod two_readers;
