@@ -21,8 +21,8 @@ mod queue;
 mod request;
 mod scheduler;
 mod sorted;
-mod sweep;
 mod starts;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod testing;

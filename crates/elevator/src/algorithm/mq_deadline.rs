@@ -9,6 +9,9 @@
 //! lowest sector; a lower class waits while a higher one has requests in flight only; `last_dir`, `batching` and `starved`
 //! are shared by the classes, so that a class that is only looked at for aging ends another one's batch.
 //!
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
+//! a batch of 16, 20 ms a request.
+//!
 //! Departures: a call of dispatch that gives nothing leaves these shared variables as they were (in the kernel it may change
 //! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
@@ -33,7 +36,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sorts by sector in batches, prefers reads, bounds the wait of each request",
     source: "Linux 6.12 block/mq-deadline.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
     tunables: &[
         tunable("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
         tunable("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
