@@ -6,11 +6,12 @@ BUDGET     ?= 80s
 OUT        ?= out/demo
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint build clean help
+.PHONY: demo test lint build fuzz clean help
 help:
 	@echo 'make demo   compare the I/O schedulers of this kernel on a temporary loop device, and write a report (about 2 minutes)'
 	@echo '            of your own disk:  make demo DEVICE=/dev/sdb WORKLOAD=randread     (reads only: no data is touched)'
 	@echo 'make test   run every check and test'
+	@echo 'make fuzz   feed every parser and scheduler with made-up input, 20 seconds each (not part of make test)'
 
 build:
 	@scripts/need build
@@ -30,6 +31,10 @@ test:
 	@scripts/need build test
 	$(MAKE) lint
 	cargo test --workspace --locked
+
+fuzz:
+	@scripts/need fuzz
+	scripts/fuzz all 20
 
 clean:
 	cargo clean

@@ -77,7 +77,9 @@ fn input(bytes: &mut Bytes) -> Input {
     let nr_requests = 1 + u32::from(bytes.byte()) % 128;
     let max_sectors = if flags & 16 == 0 { 1024 } else { 1 + u32::from(bytes.byte()) % 64 };
     let service_ns = (0..1 + flags % 5).map(|_| (1 + bytes.scaled() * 1000).min(20_000_000)).collect();
-    let settings = (0..1 + flags / 32).map(|_| setting(bytes)).collect();
+    // One for each tunable, where there are so many: none has more than 32.
+    let nr_settings = 1 + bytes.byte() % 32;
+    let settings = (0..nr_settings).map(|_| setting(bytes)).collect();
     let mut steps = vec![step(bytes)];
     while !bytes.0.is_empty() && steps.len() < 300 {
         steps.push(step(bytes));

@@ -1,25 +1,31 @@
-//! Requests in order of sectors, with the searches that elevators make: the next one up, the neighbour, the lowest.
+//! Tags in order of where their requests are, with the searches that elevators make: the next one up or down, the neighbour.
+//!
+//! Tags only: nodes with whole requests in them cost twice the time. Where no two requests start at one sector, `starts.rs` is
+//! cheaper still.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::request::BlockRequest;
 
-/// Requests sorted by first sector; of equal ones the older first.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Sorted {
-    tree: BTreeMap<(u64, u64), BlockRequest>,
-}
+/// Where a request is (a sector, a cylinder), then its rank among those that are there: the older first.
+pub(crate) type Key = (u64, u64);
 
-fn key(request: &BlockRequest) -> (u64, u64) {
+/// Where a request is, and its tag.
+pub(crate) type Placed = (u64, u32);
+
+/// Its first sector, and its number.
+pub(crate) fn by_sector(request: &BlockRequest) -> Key {
     (request.sector, request.seq)
 }
 
-impl Sorted {
-    pub(crate) fn new() -> Sorted {
-        Sorted::default()
-    }
+/// Tags by key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sorted {
+    tree: BTreeMap<Key, u32>,
+}
 
+impl Sorted {
     pub(crate) fn len(&self) -> usize {
         self.tree.len()
     }
@@ -28,89 +34,62 @@ impl Sorted {
         self.tree.is_empty()
     }
 
-    pub(crate) fn insert(&mut self, request: BlockRequest) {
-        let before = self.tree.insert(key(&request), request);
-        assert!(before.is_none(), "a request is inserted once: {request:?}");
+    pub(crate) fn insert(&mut self, key: Key, tag: u32) {
+        let before = self.tree.insert(key, tag);
+        assert!(before.is_none(), "of two requests one is the older: {key:?}");
     }
 
-    /// Takes out a request that is in it. Its length may have changed meanwhile, its first sector not.
-    pub(crate) fn remove(&mut self, request: &BlockRequest) -> BlockRequest {
-        self.tree.remove(&key(request)).expect("the request is in the tree")
-    }
-
-    /// Replaces a request by what it has grown to, wherever that belongs.
-    pub(crate) fn replace(&mut self, before: &BlockRequest, after: BlockRequest) {
-        self.remove(before);
-        self.insert(after);
-    }
-
-    pub(crate) fn contains(&self, request: &BlockRequest) -> bool {
-        self.tree.contains_key(&key(request))
+    pub(crate) fn remove(&mut self, key: Key) -> u32 {
+        self.tree.remove(&key).expect("a request is removed from where it was put")
     }
 
     /// The lowest.
-    pub(crate) fn first(&self) -> Option<&BlockRequest> {
-        self.tree.first_key_value().map(|(_, request)| request)
+    pub(crate) fn first(&self) -> Option<Placed> {
+        self.tree.first_key_value().map(placed)
     }
 
-    /// The highest.
-    pub(crate) fn last(&self) -> Option<&BlockRequest> {
-        self.tree.last_key_value().map(|(_, request)| request)
+    /// The lowest at or above `place`.
+    pub(crate) fn at_or_above(&self, place: u64) -> Option<Placed> {
+        self.tree.range((place, 0)..).next().map(placed)
     }
 
-    /// The lowest at or above `sector`.
-    pub(crate) fn at_or_after(&self, sector: u64) -> Option<&BlockRequest> {
-        self.tree.range((sector, 0)..).next().map(|(_, request)| request)
+    /// The highest at or below `place`; of several there the youngest.
+    pub(crate) fn at_or_below(&self, place: u64) -> Option<Placed> {
+        self.tree.range(..=(place, u64::MAX)).next_back().map(placed)
     }
 
-    /// The highest below `sector`.
-    pub(crate) fn below(&self, sector: u64) -> Option<&BlockRequest> {
-        self.tree.range(..(sector, 0)).next_back().map(|(_, request)| request)
+    /// The one after `key`, which need not be in it.
+    pub(crate) fn after(&self, key: Key) -> Option<Placed> {
+        self.tree.range((Bound::Excluded(key), Bound::Unbounded)).next().map(placed)
     }
 
-    /// The oldest of those that start exactly at `sector`.
-    pub(crate) fn starting_at(&self, sector: u64) -> Option<&BlockRequest> {
-        self.at_or_after(sector).filter(|request| request.sector == sector)
+    /// The one before `key`, which need not be in it.
+    pub(crate) fn before(&self, key: Key) -> Option<Placed> {
+        self.tree.range(..key).next_back().map(placed)
     }
+}
 
-    /// The one after `request`, which need not be in it.
-    pub(crate) fn successor(&self, request: &BlockRequest) -> Option<&BlockRequest> {
-        self.tree.range((Bound::Excluded(key(request)), Bound::Unbounded)).next().map(|(_, request)| request)
-    }
-
-    /// The one before `request`, which need not be in it.
-    pub(crate) fn predecessor(&self, request: &BlockRequest) -> Option<&BlockRequest> {
-        self.tree.range(..key(request)).next_back().map(|(_, request)| request)
-    }
-
-    /// All, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &BlockRequest> {
-        self.tree.values()
-    }
+fn placed((key, tag): (&Key, &u32)) -> Placed {
+    (key.0, *tag)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::request;
 
     #[test]
     fn neighbours_are_found_from_any_position() {
-        let mut sorted = Sorted::new();
-        for (seq, sector) in [(0, 100), (1, 50), (2, 100), (3, 300)] {
-            sorted.insert(BlockRequest { seq, ..request(seq as u32, sector) });
+        let mut sorted = Sorted::default();
+        for (tag, place) in [(0, 100), (1, 50), (2, 100), (3, 300)] {
+            sorted.insert((place, tag.into()), tag);
         }
-        let tag = |found: Option<&BlockRequest>| found.map(|request| request.tag);
-        assert_eq!([sorted.first(), sorted.last()].map(tag), [Some(1), Some(3)]);
-        assert_eq!(
-            [50, 51, 100, 101, 301].map(|at| tag(sorted.at_or_after(at))),
-            [Some(1), Some(0), Some(0), Some(3), None]
-        );
-        assert_eq!([50, 51, 301].map(|at| tag(sorted.below(at))), [None, Some(1), Some(3)]);
-        assert_eq!([99, 100].map(|at| tag(sorted.starting_at(at))), [None, Some(0)]);
-        let of = *sorted.at_or_after(100).unwrap();
-        assert_eq!((tag(sorted.successor(&of)), tag(sorted.predecessor(&of))), (Some(2), Some(1)));
-        sorted.remove(&of);
-        assert_eq!((sorted.len(), tag(sorted.starting_at(100))), (3, Some(2)));
+        let tag = |found: Option<Placed>| found.map(|(_, tag)| tag);
+        assert_eq!((sorted.first(), sorted.len()), (Some((50, 1)), 4));
+        let above = [50, 51, 100, 101, 301].map(|at| tag(sorted.at_or_above(at)));
+        assert_eq!(above, [Some(1), Some(0), Some(0), Some(3), None]);
+        assert_eq!([49, 50, 100, 400].map(|at| tag(sorted.at_or_below(at))), [None, Some(1), Some(2), Some(3)]);
+        assert_eq!([sorted.after((100, 0)), sorted.before((100, 0))].map(tag), [Some(2), Some(1)]);
+        assert_eq!(sorted.remove((100, 0)), 0);
+        assert_eq!((sorted.len(), sorted.at_or_above(100)), (3, Some((100, 2))));
     }
 }

@@ -45,6 +45,17 @@ impl Starts {
         self.tree.range((Bound::Excluded(sector), Bound::Unbounded)).next().map(|(_, tag)| *tag)
     }
 
+    /// The lowest that starts at `sector` or above, with its start.
+    pub(crate) fn at_or_above(&self, sector: u64) -> Option<(u64, u32)> {
+        self.tree.range(sector..).next().map(|(start, tag)| (*start, *tag))
+    }
+
+    /// The start that is nearest to `sector`; of two the higher.
+    pub(crate) fn nearest(&self, sector: u64) -> Option<u64> {
+        let around = [self.tree.range(sector..).next(), self.tree.range(..sector).next_back()];
+        around.into_iter().flatten().map(|(start, _)| *start).min_by_key(|start| start.abs_diff(sector))
+    }
+
     /// The highest that starts below `sector`.
     pub(crate) fn below(&self, sector: u64) -> Option<u32> {
         self.tree.range(..sector).next_back().map(|(_, tag)| *tag)
@@ -62,6 +73,8 @@ mod tests {
         assert_eq!((starts.first(), starts.len()), (Some(1), 3));
         assert_eq!([100, 299, 300].map(|at| starts.above(at)), [Some(2), Some(2), None]);
         assert_eq!([100, 101, 50].map(|at| starts.below(at)), [Some(1), Some(0), None]);
+        assert_eq!([100, 101].map(|at| starts.at_or_above(at)), [Some((100, 0)), Some((300, 2))]);
+        assert_eq!([0, 74, 75, 76, 200, 900].map(|at| starts.nearest(at).unwrap()), [50, 50, 100, 100, 300, 300]);
         starts.remove(100);
         assert_eq!((starts.at(100), starts.at(300)), (None, Some(2)));
     }

@@ -4,9 +4,8 @@
 //! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
 //! textbooks; that requests at one position go in order of arrival is our proposal.
 
-use std::collections::BTreeMap;
-
 use crate::kind::{Evidence, Tunable};
+use crate::sorted::{Placed, Sorted};
 use crate::textbook::{Held, Rule, View};
 
 /// Where the arm is going.
@@ -55,41 +54,37 @@ pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
 /// Tags by position, then order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    tree: BTreeMap<(u64, u64), u32>,
+    sorted: Sorted,
 }
-
-/// A request's position and tag.
-pub(crate) type Place = (u64, u32);
 
 impl Places {
     pub(crate) fn insert(&mut self, held: &Held) {
-        let before = self.tree.insert((held.position, held.rank), held.request.tag);
-        assert!(before.is_none(), "of two requests one arrived first: {held:?}");
+        self.sorted.insert((held.position, held.rank), held.request.tag);
     }
 
     pub(crate) fn remove(&mut self, held: &Held) {
-        let tag = self.tree.remove(&(held.position, held.rank));
-        assert_eq!(tag, Some(held.request.tag), "the request is where it was put");
+        let tag = self.sorted.remove((held.position, held.rank));
+        assert_eq!(tag, held.request.tag, "the request is where it was put");
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.tree.is_empty()
+        self.sorted.is_empty()
     }
 
     /// The nearest at `from` or beyond it in this direction; the oldest of those at one position.
-    pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Place> {
+    pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
-            Direction::Up => self.tree.range((from, 0)..).next().map(|((position, _), tag)| (*position, *tag)),
+            Direction::Up => self.sorted.at_or_above(from),
             Direction::Down => {
-                // The last key of the range is the youngest there; the oldest is the first key of the same position.
-                let ((position, _), _) = self.tree.range(..=(from, u64::MAX)).next_back()?;
-                self.ahead(*position, Direction::Up)
+                // That is the youngest there; the oldest is the first of the same position.
+                let (position, _) = self.sorted.at_or_below(from)?;
+                self.sorted.at_or_above(position)
             }
         }
     }
 
     /// The nearest strictly behind `from`, seen in this direction.
-    pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Place> {
+    pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(from.checked_sub(1)?, Direction::Down),
             Direction::Down => self.ahead(from.checked_add(1)?, Direction::Up),
@@ -97,7 +92,7 @@ impl Places {
     }
 
     /// The first that a sweep from the very edge would meet.
-    pub(crate) fn first_of_sweep(&self, direction: Direction) -> Option<Place> {
+    pub(crate) fn first_of_sweep(&self, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(0, direction),
             Direction::Down => self.ahead(u64::MAX, direction),

@@ -2,6 +2,9 @@
 //! laws can fail.
 
 mod common;
+#[path = "../examples/shortest_first.rs"]
+#[allow(dead_code, reason = "main is the example's own")]
+mod shortest_first;
 
 use common::{Law, input::Input, inputs, judge, laws, samples};
 use elevator::ELEVATORS;
@@ -11,7 +14,7 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 const CASES: u32 = 64;
 
 fn hold(law: &Law) {
-    for kind in ELEVATORS.iter().chain([&samples::SWEEP, &samples::IDLER]) {
+    for kind in ELEVATORS.iter().chain([&samples::SWEEP, &samples::IDLER, &shortest_first::ROW]) {
         let config = Config { cases: CASES, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
         let judged = TestRunner::new(config)
             .run(&inputs(), |input: Input| judge(law, kind, &input).map_err(TestCaseError::fail));

@@ -1,7 +1,7 @@
 //! docs/write-an-elevator.md against its example: the page's code is the file's, and the file keeps what its row promises.
 //!
-//! A page that is not compiled is wrong within a year. The laws over the rows of the table do not reach the example, which is
-//! no row; so what it promises is tried here, in small.
+//! A page that is not compiled is wrong within a year. The laws over the rows try the example too (`laws.rs`); what its rule
+//! does is tried here, in small.
 
 #[path = "../examples/shortest_first.rs"]
 #[allow(dead_code, reason = "main is the example's own")]

@@ -22,6 +22,12 @@ pub fn stream(seed: u64, name: &str) -> Stream {
 }
 
 impl Stream {
+    /// Random commands for the tests of a device.
+    #[cfg(test)]
+    pub(crate) fn new(seed: u64) -> Stream {
+        stream(seed, "commands")
+    }
+
     /// A number of 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -35,33 +41,11 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from the exponential distribution with this mean, rounded to the nearest integer: times between arrivals that
-    /// know nothing of each other. −ln(u) for u in (0, 1], as −log₂(u) · ln 2, in integers with 40 binary digits.
+    /// A number from the exponential distribution with this mean (below 2⁵⁸): times between arrivals that know nothing of each
+    /// other.
     pub fn exponential(&mut self, mean: u64) -> u64 {
-        const LN_2: u128 = 0xB172_17F7_D1CF_79AB; // · 2⁻⁶⁴
-        let minus_log2 = (64 << FRACTION) - log2(self.bits());
-        let minus_ln = (u128::from(minus_log2) * LN_2) >> 64;
-        ((u128::from(mean) * minus_ln + (1 << (FRACTION - 1))) >> FRACTION) as u64
+        workload::exponential(self.bits(), mean)
     }
-}
-
-/// Binary digits behind the point of [`log2`].
-const FRACTION: u32 = 40;
-
-/// log₂(x + 1) with [`FRACTION`] binary digits, by squaring: each squaring doubles the logarithm and shows its next digit.
-fn log2(x: u64) -> u64 {
-    let x = u128::from(x) + 1;
-    let whole = x.ilog2();
-    // In [1, 2), with 63 digits behind the point.
-    let mut mantissa = ((x << 63) >> whole) as u64;
-    let mut log = u64::from(whole);
-    for _ in 0..FRACTION {
-        let square = (u128::from(mantissa) * u128::from(mantissa)) >> 63;
-        let carry = (square >> 64) as u64;
-        mantissa = (square >> carry) as u64;
-        log = log << 1 | carry;
-    }
-    log
 }
 
 /// The hash by Fowler, Noll and Vo, of 64 bits: it is written down, and names are few.
@@ -85,14 +69,6 @@ mod tests {
         let draw = |seed, name| stream(seed, name).bits();
         assert_ne!(draw(1, "device"), draw(1, "arrivals"));
         assert_ne!(draw(1, "device"), draw(2, "device"));
-    }
-
-    #[test]
-    fn the_integer_logarithm_is_that_of_real_numbers() {
-        for x in [0, 1, 2, 6, 1000, 1 << 40, u64::MAX / 3, u64::MAX] {
-            let seen = log2(x) as f64 / (1u64 << FRACTION) as f64;
-            assert!((seen - (x as f64 + 1.0).log2()).abs() < 1e-9, "{x}: {seen}");
-        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub use measure::{
 pub use params::{PARAMS, Param, ParamError, Params, Phase};
 pub use postmark::PostmarkParams;
 pub use replay::ReplayParams;
+pub use rng::exponential;
 pub use table::{WORKLOADS, describe, find};
 pub use think::ThinkDist;
 pub use unit::{parse_duration_ns, parse_size, show_duration, show_size};

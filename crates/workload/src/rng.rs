@@ -37,9 +37,53 @@ impl Rng {
     }
 }
 
+/// Bits after the point of a logarithm.
+const FRACTION_BITS: u32 = 32;
+
+/// A number from the exponential distribution with this mean (below 2⁵⁸), made of 64 random bits: times without memory, of
+/// thinking, service or between arrivals. −ln u · mean in integers, rounded down.
+pub fn exponential(bits: u64, mean: u64) -> u64 {
+    let times = negative_ln(bits.saturating_add(1));
+    ((times * u128::from(mean)) >> FRACTION_BITS) as u64
+}
+
+/// −ln(u / 2⁶⁴) with [`FRACTION_BITS`] bits after the point; u is not 0. The whole part of the binary logarithm is the position
+/// of the highest bit; each further bit is whether the square of what is left reaches 2.
+fn negative_ln(u: u64) -> u128 {
+    /// As a fraction of 2⁶⁴.
+    const LN_2: u128 = 0xB172_17F7_D1CF_79AB;
+    let shift = u.leading_zeros();
+    let mut mantissa = u << shift;
+    let mut log2 = u64::from(63 - shift);
+    for _ in 0..FRACTION_BITS {
+        let square = u128::from(mantissa) * u128::from(mantissa);
+        let carry = (square >> 127) as u64;
+        mantissa = (square >> (63 + carry)) as u64;
+        log2 = log2 << 1 | carry;
+    }
+    let below = (64 << FRACTION_BITS) - log2;
+    (u128::from(below) * LN_2) >> 64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_logarithm_agrees_with_the_one_of_the_library() {
+        for u in [1, 2, 3, 1 << 31, u64::MAX / 3, 1 << 63, u64::MAX - 1, u64::MAX] {
+            let ours = negative_ln(u) as f64 / f64::from(FRACTION_BITS).exp2();
+            let theirs = 64.0 * std::f64::consts::LN_2 - (u as f64).ln();
+            assert!((ours - theirs).abs() < 1e-8, "{u}: {ours} and {theirs}");
+        }
+    }
+
+    #[test]
+    fn the_longest_and_the_shortest_times_fit() {
+        assert_eq!([exponential(u64::MAX, 1 << 57), exponential(u64::MAX - 1, 1 << 57)], [0, 0]);
+        let longest = exponential(0, 1 << 57) as f64 / 57f64.exp2();
+        assert!((longest - 64.0 * std::f64::consts::LN_2).abs() < 1e-8, "{longest}");
+    }
 
     #[test]
     fn the_sequence_is_pinned_so_that_old_plans_stay_repeatable() {

@@ -9,8 +9,7 @@
 //!
 //! Think times, all with the mean think_time: `fixed`; `uniform` between 0 and twice the mean; `exponential`; `bimodal`, nine of
 //! ten times half the mean, else five and a half times the mean (a process that mostly computes a little and sometimes waits
-//! for its user). Integers only: −ln u comes from a binary logarithm by repeated squaring, so that think times are the same on
-//! every platform.
+//! for its user). Integers only, so that think times are the same on every platform.
 //!
 //! Parameters: clients, random_share (percent of the clients), block_size, file_size (of each client), think_time (mean),
 //! think_dist, read_share, direct, amount. iodepth is 1.
@@ -20,12 +19,8 @@ use elevator::{Op, Request};
 use crate::client::{Client, Paced, Pattern};
 use crate::kind::Seat;
 use crate::params::{PERCENT_FORM, Param, Params, percent, put};
-use crate::rng::Rng;
+use crate::rng::{Rng, exponential};
 
-/// ln 2 as a fraction of 2⁶⁴.
-const LN_2: u128 = 0xB172_17F7_D1CF_79AB;
-/// Bits after the point of a logarithm.
-const FRACTION_BITS: u32 = 32;
 /// The longest mean: an hour. A think time then fits into 64 bits with room to spare.
 const MAX_MEAN_NS: u64 = 3_600_000_000_000;
 /// Think times have random numbers of their own, so that another distribution leaves offsets as they are.
@@ -108,30 +103,11 @@ impl Think {
         match self.dist {
             ThinkDist::Fixed => mean,
             ThinkDist::Uniform => rng.below(2 * mean + 1),
-            ThinkDist::Exponential => {
-                let times = negative_ln(rng.below(u64::MAX) + 1);
-                ((times * u128::from(mean)) >> FRACTION_BITS) as u64
-            }
+            ThinkDist::Exponential => exponential(rng.below(u64::MAX), mean),
             ThinkDist::Bimodal if rng.below(10) == 0 => mean * 11 / 2,
             ThinkDist::Bimodal => mean / 2,
         }
     }
-}
-
-/// −ln(u / 2⁶⁴) with 32 bits after the point; u is not 0. The whole part of the binary logarithm is the position of the highest
-/// bit; each further bit is whether the square of what is left reaches 2.
-fn negative_ln(u: u64) -> u128 {
-    let shift = u.leading_zeros();
-    let mut mantissa = u << shift;
-    let mut log2 = u64::from(63 - shift);
-    for _ in 0..FRACTION_BITS {
-        let square = u128::from(mantissa) * u128::from(mantissa);
-        let carry = (square >> 127) as u64;
-        mantissa = (square >> (63 + carry)) as u64;
-        log2 = log2 << 1 | carry;
-    }
-    let below = (64 << FRACTION_BITS) - log2;
-    (u128::from(below) * LN_2) >> 64
 }
 
 /// Blocks of one client's file, in order or drawn.
@@ -229,15 +205,6 @@ mod tests {
             let spread: f64 =
                 (0..n).map(|_| (think.draw() as f64 / mean as f64 - 1.0).powi(2)).sum::<f64>() / f64::from(n);
             assert!((spread - wanted).abs() < 0.05, "{dist:?}: {spread} instead of {wanted}");
-        }
-    }
-
-    #[test]
-    fn the_logarithm_agrees_with_the_one_of_the_library() {
-        for u in [1, 2, 3, 1 << 31, u64::MAX / 3, 1 << 63, u64::MAX - 1, u64::MAX] {
-            let ours = negative_ln(u) as f64 / f64::from(FRACTION_BITS).exp2();
-            let theirs = 64.0 * std::f64::consts::LN_2 - (u as f64).ln();
-            assert!((ours - theirs).abs() < 1e-8, "{u}: {ours} and {theirs}");
         }
     }
 

@@ -8,6 +8,10 @@
 //! ends the timeout that the look at the total latency is about to ask for, so under steady traffic the total latency is
 //! judged after 500 samples only, never after a second.
 //!
+//! The bound on waits in the row is derived: a request waits for those that were taken out of the software queues before it and
+//! those taken out with it, 126 of its domain at most; at worst each goes alone, with 16 of the other domain and the return of
+//! the one token before it, 20 ms each.
+//!
 //! Departures: of the domains only reads and writes exist here. A software queue is a process (the kernel has one for each
 //! CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
 //! number is beyond the new end of its bitmap). The kernel compares an arriving piece with the last eight requests of its
@@ -28,7 +32,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "holds latency targets by limiting how many reads and writes are in flight; for fast devices",
     source: "Linux 6.12 block/kyber-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(44_000)],
     tunables: &[
         Tunable {
             name: "read_lat_nsec",

@@ -9,18 +9,19 @@
 //! lowest sector; a lower class waits while a higher one has requests in flight only; `last_dir`, `batching` and `starved`
 //! are shared by the classes, so that a class that is only looked at for aging ends another one's batch.
 //!
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
+//! a batch of 16, 20 ms a request.
+//!
 //! Departures: a call of dispatch that gives nothing leaves these shared variables as they were (in the kernel it may change
 //! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
-
-use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use crate::clock::Clock;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::sorted::{Sorted, by_sector};
 use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
@@ -33,7 +34,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sorts by sector in batches, prefers reads, bounds the wait of each request",
     source: "Linux 6.12 block/mq-deadline.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::IdlesWithTimer],
+    promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
     tunables: &[
         tunable("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
         tunable("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
@@ -75,13 +76,6 @@ enum Place {
     InFlight,
 }
 
-/// First sector and number of a request.
-type Key = (u64, u64);
-
-fn key(request: &BlockRequest) -> Key {
-    (request.sector, request.seq)
-}
-
 /// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -94,8 +88,7 @@ struct Slot {
 /// The requests of one class.
 #[derive(Debug)]
 struct Class {
-    /// Tags by first sector, of equal ones the older first. Tags only: nodes with whole requests in them cost twice the time.
-    sorted: [BTreeMap<Key, u32>; 2],
+    sorted: [Sorted; 2],
     fifo: [Fifo; 2],
     /// First sector of what was dispatched last.
     latest: [u64; 2],
@@ -110,7 +103,7 @@ struct Class {
 impl Class {
     fn new() -> Class {
         Class {
-            sorted: [BTreeMap::new(), BTreeMap::new()],
+            sorted: Default::default(),
             fifo: [Fifo::new(0), Fifo::new(0)],
             latest: [0; 2],
             next: [None; 2],
@@ -120,13 +113,12 @@ impl Class {
     }
 
     fn successor(&self, request: &BlockRequest) -> Option<u32> {
-        let above = (Bound::Excluded(key(request)), Bound::Unbounded);
-        self.sorted[direction(request.op)].range(above).next().map(|(_, tag)| *tag)
+        self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
     }
 
     /// The first one at or above where the last one started.
     fn going_up(&self, dir: usize) -> Option<u32> {
-        self.sorted[dir].range((self.latest[dir], 0)..).next().map(|(_, tag)| *tag)
+        self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
     }
 
     fn remove_sorted(&mut self, request: &BlockRequest) {
@@ -134,7 +126,7 @@ impl Class {
         if self.next[dir] == Some(request.tag) {
             self.next[dir] = self.successor(request);
         }
-        self.sorted[dir].remove(&key(request)).expect("the request is in the tree");
+        self.sorted[dir].remove(by_sector(request));
         self.fifo[dir].remove(request.tag);
     }
 }
@@ -349,7 +341,7 @@ impl Elevator for MqDeadline {
                 Slot { place: Place::Head, request, expires: now }
             }
             InsertAt::Sorted => {
-                self.classes[class].sorted[dir].insert(key(&request), request.tag);
+                self.classes[class].sorted[dir].insert(by_sector(&request), request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
                 Slot { place: Place::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
             }
@@ -390,9 +382,9 @@ impl Elevator for MqDeadline {
         let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).place;
         if place == Place::Sorted {
             let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
-            if key(before) != key(after) {
-                class.sorted[dir].remove(&key(before)).expect("the request is in the tree");
-                class.sorted[dir].insert(key(after), after.tag);
+            if by_sector(before) != by_sector(after) {
+                class.sorted[dir].remove(by_sector(before));
+                class.sorted[dir].insert(by_sector(after), after.tag);
             }
         }
     }

@@ -254,8 +254,7 @@ impl ServiceTime {
         if !self.switches.nearest || see.candidate.is_none() {
             return next;
         }
-        let around = [see.sync.at_or_after(see.head), see.sync.below(see.head)];
-        around.into_iter().flatten().map(|request| request.sector).min_by_key(|sector| sector.abs_diff(see.head))
+        see.sync.nearest(see.head)
     }
 
     /// STE: whether Δ > 0.

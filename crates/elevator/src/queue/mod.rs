@@ -6,7 +6,8 @@
 //! A piece joins a request that it touches (`merge.rs`), or becomes a request if it gets a tag (`tags.rs`), or waits for one:
 //! first come first served within its kind (direction and whether somebody waits), and among kinds by arrival as far as their
 //! limits allow. A piece that had to wait does not look for a merge again when its turn comes; 2.6.20's __make_request does
-//! not either (confirmed).
+//! not either (block/ll_rw_blk.c; confirmed). First come first served among those that wait is our proposal: the kernel wakes
+//! waiters one by one as requests are freed, and whoever arrives meanwhile may be faster (recalled).
 //!
 //! Plugging (algorithms of 2.6.20's queue: hold back the first requests until four are there) is left out: whoever waits for
 //! I/O unplugs at once. Wrong use by an elevator or a caller is an assertion: it would falsify a measurement quietly.

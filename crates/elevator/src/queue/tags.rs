@@ -1,13 +1,14 @@
 //! Tags: who may have a request, and which number it gets.
 //!
-//! Legacy Linux (2.6.20 block/ll_rw_blk.c; confirmed) has a pool of nr_requests in each direction; blk-mq one pool of tags. In
-//! both, the elevator can bound a kind of request further ([`crate::Elevator::depth_limit`]; blk-mq's limit_depth), and a
-//! process that is waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests at most: that is how
-//! far 2.6.20 lets anybody go. blk-mq has no such exception; an anticipating elevator of the literature needs it too, so it
-//! stands for all (our proposal).
+//! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests in each direction (2.6.20; confirmed); blk-mq one pool of tags
+//! (recalled). In both, the elevator can bound a kind of request further ([`crate::Elevator::depth_limit`]; blk-mq's
+//! limit_depth), and a process that is waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests
+//! at most: that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to 2.6.13). blk-mq has
+//! no such exception (recalled); an anticipating elevator of the literature needs it too, so it stands for all (our proposal).
 //!
-//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more requests within 20 ms) is
-//! left out. blk-mq bounds a limited kind by the tags of everybody (a shallow part of the bitmap); here by its own.
+//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more requests within 20 ms;
+//! confirmed) is left out. blk-mq bounds a limited kind by the tags of everybody, a shallow part of the bitmap (recalled); here
+//! by its own.
 //!
 //! Two free lists, so that numbers stay dense: a spare tag, at or above what was announced to the elevator, is handed out only
 //! when all others are in use.

@@ -11,8 +11,8 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 
 use super::description::Description;
 use super::error::DeviceError;
-use super::random::Rng;
 use super::{Command, DeviceModel, DeviceStats, nowhere};
+use crate::random::{Stream, stream};
 
 /// A device without a medium.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Null {
     trial_ms: u64,
     service_ns: u64,
     /// None: every service takes the same time.
-    random: Option<Rng>,
+    random: Option<Stream>,
     /// When each server is free.
     servers: BinaryHeap<Reverse<u64>>,
     /// Commands inside: when they are done, in what order they came, and their tags; whether they are transfers.
@@ -43,7 +43,7 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Null, DeviceErro
         sectors: from.number_or("sectors", 1 << 31, 1, u64::MAX >> 16)?,
         trial_ms: from.number_or("trial_ms", 100, 1, 86_400_000)?,
         service_ns,
-        random: exponential.then(|| Rng::new(seed)),
+        random: exponential.then(|| stream(seed, "device")),
         servers: (0..servers).map(|_| Reverse(0)).collect(),
         inside: BinaryHeap::new(),
         transfers: 0,

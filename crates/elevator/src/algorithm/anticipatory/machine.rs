@@ -15,7 +15,7 @@ use crate::fifo::Fifo;
 use crate::kind::Build;
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
 use super::history::{History, Newcomers};
@@ -33,7 +33,7 @@ pub(super) const SYNC: usize = 1;
 /// The requests of a class.
 #[derive(Debug)]
 pub(super) struct Class {
-    pub(super) tree: Sorted,
+    pub(super) tree: Starts,
     /// The tree's order as links: a neighbour is a look, not a search.
     order: Fifo,
     pub(super) fifo: Fifo,
@@ -123,7 +123,7 @@ impl<R: Rule> Machine<R> {
         let clock = Clock::new(build.hz);
         let settings = Settings::new(clock);
         let class = || Class {
-            tree: Sorted::new(),
+            tree: Starts::default(),
             order: Fifo::new(build.nr_tags),
             fifo: Fifo::new(build.nr_tags),
             next: None,
@@ -243,7 +243,7 @@ impl<R: Rule> Machine<R> {
         }
         let class = &mut self.classes[of];
         class.order.remove(request.tag);
-        class.tree.remove(request);
+        class.tree.remove(request.sector);
         class.fifo.remove(request.tag);
         if self.last_merge == Some(request.tag) {
             self.last_merge = None;
@@ -255,15 +255,16 @@ impl<R: Rule> Machine<R> {
         let of = usize::from(request.sync);
         loop {
             let class = &mut self.classes[of];
-            match class.tree.at_or_after(request.sector).copied() {
-                Some(alias) if alias.sector == request.sector => {
+            match class.tree.at_or_above(request.sector) {
+                Some((start, alias)) if start == request.sector => {
+                    let alias = self.slot(alias).expect("what is in the tree is held").request;
                     self.move_to_dispatch(&alias);
                     continue;
                 }
-                Some(above) => class.order.insert_before(request.tag, above.tag),
+                Some((_, above)) => class.order.insert_before(request.tag, above),
                 None => class.order.push_back(request.tag),
             }
-            class.tree.insert(*request);
+            class.tree.insert(request.sector, request.tag);
             return;
         }
     }
@@ -379,7 +380,7 @@ impl<R: Rule> Elevator for Machine<R> {
         let after = BlockRequest { sync: slot.request.sync, ..*after };
         let before = std::mem::replace(&mut slot.request, after);
         let class = &mut self.classes[usize::from(before.sync)];
-        class.tree.remove(&before);
+        class.tree.remove(before.sector);
         class.order.remove(before.tag);
         if class.next.is_some_and(|next| next.tag == after.tag) {
             class.next = Some(after);

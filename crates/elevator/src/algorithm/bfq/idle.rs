@@ -134,7 +134,8 @@ impl Bfq {
             self.anticipation.successes += 1;
             self.anticipation.success_wait_ns += now - self.idling_start;
         }
-        let lone_and_small = alone && self.queue(id).sorted.first().is_some_and(|request| request.nr_sectors < 32);
+        let lone_and_small =
+            alone && self.queue(id).sorted.first().is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
         let timed_out = self.is_timed_out(now, id);
         // More of a stream may come and merge; the next dispatch call ends the wait anyway.
         if lone_and_small && self.idling_boosts_throughput(id) && !timed_out {

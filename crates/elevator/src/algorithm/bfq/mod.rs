@@ -36,6 +36,7 @@ use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
+use crate::sorted::by_sector;
 use crate::vocabulary::{Op, Time};
 
 use budget::Expiry;
@@ -332,8 +333,9 @@ impl Elevator for Bfq {
         let (id, place) = (slot.queue, slot.place);
         if place == Place::Queued {
             let sorted = &mut self.queue_mut(id).sorted;
-            let overtakes = sorted.predecessor(before).is_some_and(|below| below.sector > after.sector);
-            sorted.replace(before, *after);
+            let overtakes = sorted.before(by_sector(before)).is_some_and(|(below, _)| below > after.sector);
+            sorted.remove(by_sector(before));
+            sorted.insert(by_sector(after), after.tag);
             if overtakes {
                 self.reconsider_next(id, after.tag);
             }

@@ -103,7 +103,7 @@ impl BfqQueue {
             base_weight: wanted.1,
             max_budget: budget,
             counted: None,
-            sorted: Sorted::new(),
+            sorted: Sorted::default(),
             fifo: BTreeMap::new(),
             fifo_checked: false,
             next: None,

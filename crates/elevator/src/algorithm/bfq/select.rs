@@ -5,6 +5,7 @@
 use super::queue::BfqQueue;
 use super::{Bfq, Expiry, Place};
 use crate::request::BlockRequest;
+use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
 /// The idle class has a turn at least this often.
@@ -18,7 +19,7 @@ impl Bfq {
         let (jiffies, fifo) = (self.clock.jiffies(now), self.slot(request.tag).fifo);
         let queue = self.queue_mut(id);
         queue.learn(now, &request, slice, rotational);
-        queue.sorted.insert(request);
+        queue.sorted.insert(by_sector(&request), request.tag);
         queue.fifo.insert(fifo, request.tag);
         let was_raised = queue.is_raised();
         let mut interactive = false;
@@ -88,9 +89,10 @@ impl Bfq {
             }
         }
         let sorted = &self.queues[id as usize].sorted;
-        let lowest = || sorted.first().filter(|first| first.tag != request.tag);
-        let up = sorted.successor(request).or_else(lowest).copied();
-        self.better([up, sorted.predecessor(request).copied()], request.sector).map(|next| next.tag)
+        let lowest = || sorted.first().filter(|(_, first)| *first != request.tag);
+        let around = [sorted.after(by_sector(request)).or_else(lowest), sorted.before(by_sector(request))];
+        let around = around.map(|found| found.map(|(_, tag)| self.slot(tag).request));
+        self.better(around, request.sector).map(|next| next.tag)
     }
 
     /// Takes a held request out of its queue.
@@ -104,7 +106,7 @@ impl Bfq {
         }
         let in_service = self.in_service == Some(id);
         let queue = self.queue_mut(id);
-        queue.sorted.remove(&slot.request);
+        queue.sorted.remove(by_sector(&slot.request));
         queue.fifo.remove(&slot.fifo).expect("the request is in the FIFO");
         if queue.sorted.is_empty() {
             queue.next = None;

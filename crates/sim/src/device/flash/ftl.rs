@@ -11,7 +11,7 @@
 //!
 //! Memory: 8 bytes for each unit, so capacity is a parameter: 2 MiB for a simulated GiB.
 
-use crate::device::random::Rng;
+use crate::random::Stream;
 
 /// Bytes of the mapping unit.
 pub(super) const UNIT_BYTES: u64 = 4096;
@@ -99,11 +99,11 @@ pub(super) struct Ftl {
     valid: Vec<u32>,
     planes: Vec<Plane>,
     next_plane: u32,
-    rng: Rng,
+    rng: Stream,
 }
 
 impl Ftl {
-    pub(super) fn new(shape: Shape, rng: Rng) -> Ftl {
+    pub(super) fn new(shape: Shape, rng: Stream) -> Ftl {
         let blocks = shape.planes() * shape.blocks_per_plane;
         let plane =
             |_| Plane { free: (1..shape.blocks_per_plane).rev().collect(), open: 0, next_page: 0, victim: None };

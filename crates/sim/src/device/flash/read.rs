@@ -5,7 +5,7 @@ use super::ftl::{Ftl, MAX_UNITS, Shape, UNIT_BYTES};
 use super::servers::Times;
 use crate::device::description::Description;
 use crate::device::error::DeviceError;
-use crate::device::random::Rng;
+use crate::random::stream;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -33,7 +33,7 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
     let buffer_kib = from.number_or("buffer_kib", 4 * page_kib, 2 * page_kib, 1 << 24)?;
     let early_completion = from.switch_or("early_completion", true)?;
     let condition = from.word_or_first("precondition", &["full", "fresh", "steady"])?;
-    let mut ftl = Ftl::new(shape, Rng::new(seed));
+    let mut ftl = Ftl::new(shape, stream(seed, "device"));
     if condition != 1 {
         ftl.precondition(condition == 2);
     }

@@ -2,8 +2,8 @@
 
 use elevator::{Op, Time};
 
-use crate::device::random::Rng;
 use crate::device::{Command, DeviceModel, DeviceStats, device};
+use crate::random::Stream;
 
 /// A small flash device: 4 channels, 2 dies each, 16 KiB pages; round figures.
 const SMALL: &str = "femu:capacity_mib=64:channels=4:dies_per_channel=2:page_bytes=16384:pages_per_block=16:read_ns=50000\
@@ -71,7 +71,7 @@ fn a_full_buffer_is_as_fast_as_the_dies_program() {
 
 /// Bytes a second of 256 random reads of a page each.
 fn read_rate(changes: &str) -> u64 {
-    let mut rng = Rng::new(4);
+    let mut rng = Stream::new(4);
     let mut device = device(&format!("{SMALL}:{changes}"), 1).unwrap();
     let reads: Vec<_> = (0..256).map(|tag| transfer(tag, Op::Read, rng.below(4000) * 4, 4)).collect();
     let (_, end) = all(&mut *device, &reads);
@@ -99,7 +99,7 @@ fn two_planes_of_a_die_work_together() {
 /// Writes of 4 KiB one after the other, four times the capacity of 64 MiB: nanoseconds for each, and what the device did.
 fn write_all(specification: &str, sequential: bool) -> (u64, DeviceStats) {
     let mut device = device(specification, 1).unwrap();
-    let (mut rng, mut done, mut now) = (Rng::new(6), Vec::new(), Time::ZERO);
+    let (mut rng, mut done, mut now) = (Stream::new(6), Vec::new(), Time::ZERO);
     let nr = 4 * 16_384;
     let mut sent = 0;
     let mut inside = 0;
@@ -141,7 +141,7 @@ fn random_writes_to_a_worn_device_are_slower_and_amplified_and_sequential_ones_a
 fn a_fresh_device_is_faster_than_a_worn_one_as_long_as_it_is_fresh() {
     let time = |condition: &str| {
         let mut device = device(&format!("{SMALL}:precondition={condition}:buffer_kib=64"), 1).unwrap();
-        let mut rng = Rng::new(8);
+        let mut rng = Stream::new(8);
         let writes: Vec<_> = (0..256).map(|tag| transfer(tag, Op::Write, rng.below(16_000), 16)).collect();
         all(&mut *device, &writes).1
     };

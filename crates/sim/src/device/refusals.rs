@@ -1,0 +1,91 @@
+//! What a description or a specification is refused for, and in which words. The laws of devices are in tests/device.
+
+use super::{DEVICES, DeviceError, device, device_from_toml};
+
+#[test]
+fn every_row_can_be_made_and_says_where_it_is_from() {
+    for row in DEVICES {
+        device(row.name, 1).unwrap_or_else(|error| panic!("{}: {error}", row.name));
+        assert!(!row.help.is_empty() && !row.source.is_empty());
+        assert!(row.toml.contains("\ntrial_ms = "), "{}", row.name);
+    }
+}
+
+fn error(specification: &str) -> String {
+    device(specification, 1).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn errors_name_what_is_wrong_and_what_would_be_right() {
+    let expected = [
+        ("hp97650", "no device model is called hp97650; did you mean hp97560?"),
+        ("hp97560:queue=8:x", "“x” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE"),
+        (
+            "hp97560:queue_dept=8",
+            "in the device's specification: this model has no key queue_dept; did you mean queue_depth?",
+        ),
+        ("hp97560:queue_depth=0", "in the device's specification: queue_depth = 0 is out of range: 1 to 4096"),
+        (
+            "hp97560:queue_depth=many",
+            "in the device's specification: queue_depth must be a whole number from 1 to 4096, not “many”",
+        ),
+        ("hp97560:order=far", "in the device's specification: order must be one of nearest, arrival, not “far”"),
+        (
+            "hp97560:immediate_reporting=1",
+            "in the device's specification: immediate_reporting: needs a write_cache (in sectors) to report from",
+        ),
+        (
+            "hp97560:read_ahead=300",
+            "in the device's specification: read_ahead: reads on further than a segment of 256 sectors holds",
+        ),
+        (
+            "hp97560:sectors=3000000",
+            "in the device's specification: sectors: 3000000 sectors, but the zones hold 2684016",
+        ),
+        ("null:service_ns=-1", "in the device's specification: service_ns = -1 is out of range: 0 to 60000000000"),
+    ];
+    for (specification, message) in expected {
+        assert_eq!(error(specification), message);
+    }
+}
+
+#[test]
+fn inconsistent_drives_are_refused_with_their_line() {
+    let drive = |from: &str, to: &str| {
+        let toml = DEVICES[0].toml;
+        assert!(toml.contains(from), "{from}");
+        device_from_toml(&toml.replacen(from, to, 1), &[], 1).map(|_| ()).unwrap_err()
+    };
+    let line = |text: &str| 1 + DEVICES[0].toml.lines().position(|line| line.starts_with(text)).unwrap();
+    let at = |text: &str| format!("line {} of the device's description: ", line(text));
+    let zones = at("zones");
+    assert_eq!(
+        drive("[[1962, ", "[[1961, ").to_string(),
+        format!("{zones}zones: the zones have 1961 cylinders together, the disk has 1962")
+    );
+    assert_eq!(drive("1962, 72,", "1962, 0,").to_string(), format!("{zones}zones.0.1 = 0 is out of range: 1 to 65535"));
+    assert_eq!(
+        drive("72, 8, 18]", "72, 8]").to_string(),
+        format!("{zones}zones.0: a zone is [cylinders, sectors per track, track skew, cylinder skew]")
+    );
+    assert_eq!(
+        drive("c_ns = 8_000_000", "c_ns = 5_000_000").to_string(),
+        format!(
+            "{}seek.knee: the time falls from 11068154 ns at the knee to 8072000 ns beyond; the curve must not decrease",
+            at("knee")
+        )
+    );
+    let heads = at("heads");
+    assert_eq!(
+        drive("heads =", "haeds =").to_string(),
+        format!("{heads}this model has no key haeds; did you mean heads?")
+    );
+    assert_eq!(drive("heads =", "_ =").to_string(), "the key heads is missing: data surfaces (1 to 256)");
+    assert!(
+        matches!(drive("rpm = ", "rpm = ="), DeviceError::Syntax { place: super::Place::Line(at), .. } if at == line("rpm"))
+    );
+    assert_eq!(
+        device_from_toml("", &[], 1).map(|_| ()).unwrap_err().to_string(),
+        "the key model is missing: one of hdd, flash, null"
+    );
+}

@@ -1,0 +1,5 @@
+//! The laws of devices: over every row with arbitrary commands (`laws.rs`), and whether they bite (`mutants.rs`).
+
+mod laws;
+mod mutants;
+mod watch;
