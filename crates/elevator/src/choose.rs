@@ -3,7 +3,6 @@
 //! Source: Linux 2.6.20 block/as-iosched.c and cfq-iosched.c, Linux 6.12 block/bfq-iosched.c; confirmed.
 
 use crate::request::BlockRequest;
-use crate::sorted::Sorted;
 
 /// How far back the arm may go, and what that costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +37,6 @@ impl BackSeek {
         };
         Some(if first { one } else { two })
     }
-
-    /// The request to serve after `request`, which is in the tree and about to leave it: its successor (or the lowest, where
-    /// there is none) against its predecessor.
-    pub(crate) fn next_after(self, sorted: &Sorted, request: &BlockRequest) -> Option<BlockRequest> {
-        let wrapped = || sorted.first().filter(|first| first.tag != request.tag);
-        let up = sorted.successor(request).or_else(wrapped).copied();
-        self.choose(up, sorted.predecessor(request).copied(), request.end())
-    }
 }
 
 #[cfg(test)]
@@ -68,17 +59,5 @@ mod tests {
         assert_eq!(chosen([1100, 940], 1000), 1100, "120 against 100");
         assert_eq!(chosen([900_000, 2_000_500], 2_000_000), 2_000_500, "one wraps");
         assert_eq!(chosen([900_000, 800_000], 2_000_000), 800_000, "both wrap: the lowest");
-    }
-
-    #[test]
-    fn the_next_one_is_the_successor_or_the_lowest_or_one_close_behind() {
-        let mut sorted = Sorted::new();
-        let all: Vec<_> = [(0, 100), (1, 5000), (2, 5100)].map(|(tag, at)| request(tag, at)).into();
-        all.iter().for_each(|request| sorted.insert(*request));
-        let next = |tag: usize| AS.next_after(&sorted, &all[tag]).map(|request| request.tag);
-        assert_eq!([next(0), next(1), next(2)], [Some(1), Some(2), Some(1)]);
-        let mut one = Sorted::new();
-        one.insert(all[0]);
-        assert_eq!(AS.next_after(&one, &all[0]), None);
     }
 }

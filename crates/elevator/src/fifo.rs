@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn tags_come_out_in_order_of_arrival_also_after_one_left_from_the_middle() {
         let mut fifo = Fifo::new(2);
-        [3, 1, 4].map(|tag| fifo.push_back(tag));
+        [3, 1, 4].into_iter().for_each(|tag| fifo.push_back(tag));
         fifo.push_front(9);
         fifo.insert_before(5, 1);
         fifo.insert_after(7, 9);
         assert_eq!(fifo.iter().collect::<Vec<_>>(), [9, 7, 3, 5, 1, 4]);
         assert_eq!([fifo.before(9), fifo.before(7), fifo.before(4)], [None, Some(9), Some(1)]);
-        [3, 9, 4].map(|tag| fifo.remove(tag));
+        [3, 9, 4].into_iter().for_each(|tag| fifo.remove(tag));
         assert_eq!((fifo.len(), fifo.head(), fifo.after(1)), (3, Some(7), None));
         fifo.push_back(3);
         assert_eq!(std::iter::from_fn(|| fifo.pop_front()).collect::<Vec<_>>(), [7, 5, 1, 3]);

@@ -17,12 +17,13 @@ mod fifo;
 mod geometry;
 mod kind;
 mod linux;
+mod ordered;
 mod queue;
 mod request;
 mod scheduler;
 mod sorted;
-mod sweep;
 mod starts;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod testing;

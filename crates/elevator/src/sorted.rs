@@ -1,4 +1,4 @@
-//! Requests in order of sectors, with the searches that elevators make: the next one up, the neighbour, the lowest.
+//! Requests in order of sectors, with the searches that elevators make: the neighbours, the lowest.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -44,33 +44,9 @@ impl Sorted {
         self.insert(after);
     }
 
-    pub(crate) fn contains(&self, request: &BlockRequest) -> bool {
-        self.tree.contains_key(&key(request))
-    }
-
     /// The lowest.
     pub(crate) fn first(&self) -> Option<&BlockRequest> {
         self.tree.first_key_value().map(|(_, request)| request)
-    }
-
-    /// The highest.
-    pub(crate) fn last(&self) -> Option<&BlockRequest> {
-        self.tree.last_key_value().map(|(_, request)| request)
-    }
-
-    /// The lowest at or above `sector`.
-    pub(crate) fn at_or_after(&self, sector: u64) -> Option<&BlockRequest> {
-        self.tree.range((sector, 0)..).next().map(|(_, request)| request)
-    }
-
-    /// The highest below `sector`.
-    pub(crate) fn below(&self, sector: u64) -> Option<&BlockRequest> {
-        self.tree.range(..(sector, 0)).next_back().map(|(_, request)| request)
-    }
-
-    /// The oldest of those that start exactly at `sector`.
-    pub(crate) fn starting_at(&self, sector: u64) -> Option<&BlockRequest> {
-        self.at_or_after(sector).filter(|request| request.sector == sector)
     }
 
     /// The one after `request`, which need not be in it.
@@ -81,11 +57,6 @@ impl Sorted {
     /// The one before `request`, which need not be in it.
     pub(crate) fn predecessor(&self, request: &BlockRequest) -> Option<&BlockRequest> {
         self.tree.range(..key(request)).next_back().map(|(_, request)| request)
-    }
-
-    /// All, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &BlockRequest> {
-        self.tree.values()
     }
 }
 
@@ -101,16 +72,10 @@ mod tests {
             sorted.insert(BlockRequest { seq, ..request(seq as u32, sector) });
         }
         let tag = |found: Option<&BlockRequest>| found.map(|request| request.tag);
-        assert_eq!([sorted.first(), sorted.last()].map(tag), [Some(1), Some(3)]);
-        assert_eq!(
-            [50, 51, 100, 101, 301].map(|at| tag(sorted.at_or_after(at))),
-            [Some(1), Some(0), Some(0), Some(3), None]
-        );
-        assert_eq!([50, 51, 301].map(|at| tag(sorted.below(at))), [None, Some(1), Some(3)]);
-        assert_eq!([99, 100].map(|at| tag(sorted.starting_at(at))), [None, Some(0)]);
-        let of = *sorted.at_or_after(100).unwrap();
+        assert_eq!(tag(sorted.first()), Some(1));
+        let of = BlockRequest { seq: 0, ..request(0, 100) };
         assert_eq!((tag(sorted.successor(&of)), tag(sorted.predecessor(&of))), (Some(2), Some(1)));
         sorted.remove(&of);
-        assert_eq!((sorted.len(), tag(sorted.starting_at(100))), (3, Some(2)));
+        assert_eq!((sorted.len(), tag(sorted.successor(&of))), (3, Some(2)));
     }
 }

@@ -4,9 +4,8 @@
 //! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
 //! textbooks; that requests at one position go in order of arrival is our proposal.
 
-use std::collections::BTreeMap;
-
 use crate::kind::{Evidence, Tunable};
+use crate::ordered::Ordered;
 use crate::textbook::{Held, Rule, View};
 
 /// Where the arm is going.
@@ -55,7 +54,7 @@ pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
 /// Tags by position, then order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    tree: BTreeMap<(u64, u64), u32>,
+    tree: Ordered<(u64, u64)>,
 }
 
 /// A request's position and tag.
@@ -63,12 +62,12 @@ pub(crate) type Place = (u64, u32);
 
 impl Places {
     pub(crate) fn insert(&mut self, held: &Held) {
-        let before = self.tree.insert((held.position, held.rank), held.request.tag);
-        assert!(before.is_none(), "of two requests one arrived first: {held:?}");
+        let new = self.tree.insert((held.position, held.rank), held.request.tag);
+        assert!(new, "of two requests one arrived first: {held:?}");
     }
 
     pub(crate) fn remove(&mut self, held: &Held) {
-        let tag = self.tree.remove(&(held.position, held.rank));
+        let tag = self.tree.remove((held.position, held.rank));
         assert_eq!(tag, Some(held.request.tag), "the request is where it was put");
     }
 
@@ -79,11 +78,11 @@ impl Places {
     /// The nearest at `from` or beyond it in this direction; the oldest of those at one position.
     pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Place> {
         match direction {
-            Direction::Up => self.tree.range((from, 0)..).next().map(|((position, _), tag)| (*position, *tag)),
+            Direction::Up => self.tree.at_or_after((from, 0)).map(|((position, _), tag)| (position, tag)),
             Direction::Down => {
                 // The last key of the range is the youngest there; the oldest is the first key of the same position.
-                let ((position, _), _) = self.tree.range(..=(from, u64::MAX)).next_back()?;
-                self.ahead(*position, Direction::Up)
+                let ((position, _), _) = self.tree.at_or_below((from, u64::MAX))?;
+                self.ahead(position, Direction::Up)
             }
         }
     }

@@ -13,12 +13,10 @@
 //! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
 use crate::clock::Clock;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::ordered::Ordered;
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
@@ -95,7 +93,7 @@ struct Slot {
 #[derive(Debug)]
 struct Class {
     /// Tags by first sector, of equal ones the older first. Tags only: nodes with whole requests in them cost twice the time.
-    sorted: [BTreeMap<Key, u32>; 2],
+    sorted: [Ordered<Key>; 2],
     fifo: [Fifo; 2],
     /// First sector of what was dispatched last.
     latest: [u64; 2],
@@ -110,7 +108,7 @@ struct Class {
 impl Class {
     fn new() -> Class {
         Class {
-            sorted: [BTreeMap::new(), BTreeMap::new()],
+            sorted: Default::default(),
             fifo: [Fifo::new(0), Fifo::new(0)],
             latest: [0; 2],
             next: [None; 2],
@@ -120,13 +118,12 @@ impl Class {
     }
 
     fn successor(&self, request: &BlockRequest) -> Option<u32> {
-        let above = (Bound::Excluded(key(request)), Bound::Unbounded);
-        self.sorted[direction(request.op)].range(above).next().map(|(_, tag)| *tag)
+        self.sorted[direction(request.op)].above(key(request)).map(|(_, tag)| tag)
     }
 
     /// The first one at or above where the last one started.
     fn going_up(&self, dir: usize) -> Option<u32> {
-        self.sorted[dir].range((self.latest[dir], 0)..).next().map(|(_, tag)| *tag)
+        self.sorted[dir].at_or_after((self.latest[dir], 0)).map(|(_, tag)| tag)
     }
 
     fn remove_sorted(&mut self, request: &BlockRequest) {
@@ -134,7 +131,7 @@ impl Class {
         if self.next[dir] == Some(request.tag) {
             self.next[dir] = self.successor(request);
         }
-        self.sorted[dir].remove(&key(request)).expect("the request is in the tree");
+        self.sorted[dir].remove(key(request)).expect("the request is in the tree");
         self.fifo[dir].remove(request.tag);
     }
 }
@@ -391,7 +388,7 @@ impl Elevator for MqDeadline {
         if place == Place::Sorted {
             let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
             if key(before) != key(after) {
-                class.sorted[dir].remove(&key(before)).expect("the request is in the tree");
+                class.sorted[dir].remove(key(before)).expect("the request is in the tree");
                 class.sorted[dir].insert(key(after), after.tag);
             }
         }

@@ -254,8 +254,9 @@ impl ServiceTime {
         if !self.switches.nearest || see.candidate.is_none() {
             return next;
         }
-        let around = [see.sync.at_or_after(see.head), see.sync.below(see.head)];
-        around.into_iter().flatten().map(|request| request.sector).min_by_key(|sector| sector.abs_diff(see.head))
+        let [below, from] = see.sync.around(see.head);
+        // Of two at the same distance the one in front of the head.
+        [from, below].into_iter().flatten().min_by_key(|sector| sector.abs_diff(see.head))
     }
 
     /// STE: whether Δ > 0.

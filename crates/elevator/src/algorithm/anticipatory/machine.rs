@@ -15,7 +15,7 @@ use crate::fifo::Fifo;
 use crate::kind::Build;
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
 use super::history::{History, Newcomers};
@@ -33,7 +33,7 @@ pub(super) const SYNC: usize = 1;
 /// The requests of a class.
 #[derive(Debug)]
 pub(super) struct Class {
-    pub(super) tree: Sorted,
+    pub(super) tree: Starts,
     /// The tree's order as links: a neighbour is a look, not a search.
     order: Fifo,
     pub(super) fifo: Fifo,
@@ -123,7 +123,7 @@ impl<R: Rule> Machine<R> {
         let clock = Clock::new(build.hz);
         let settings = Settings::new(clock);
         let class = || Class {
-            tree: Sorted::new(),
+            tree: Starts::default(),
             order: Fifo::new(build.nr_tags),
             fifo: Fifo::new(build.nr_tags),
             next: None,
@@ -202,7 +202,7 @@ impl<R: Rule> Machine<R> {
         self.classes[of].next = self.next_after(request);
         self.take_out(request);
         self.list.add_sorted(*request);
-        self.put(request, Place::Listed, 0);
+        self.place(request.tag, Place::Listed);
         self.history(request.process).listed += 1;
         self.nr_dispatched += 1;
     }
@@ -223,6 +223,11 @@ impl<R: Rule> Machine<R> {
         self.slots[at] = Some(Slot { request: *request, place, expires });
     }
 
+    /// A known request goes on to another place; its expiry means nothing there.
+    fn place(&mut self, tag: u32, place: Place) {
+        self.slots[tag as usize].as_mut().expect("the request has been inserted").place = place;
+    }
+
     /// Out of tree and FIFO.
     fn take_out(&mut self, request: &BlockRequest) {
         self.history(request.process).queued -= 1;
@@ -232,7 +237,7 @@ impl<R: Rule> Machine<R> {
         }
         let class = &mut self.classes[of];
         class.order.remove(request.tag);
-        class.tree.remove(request);
+        class.tree.remove(request.sector);
         class.fifo.remove(request.tag);
         if self.last_merge == Some(request.tag) {
             self.last_merge = None;
@@ -244,15 +249,16 @@ impl<R: Rule> Machine<R> {
         let of = usize::from(request.sync);
         loop {
             let class = &mut self.classes[of];
-            match class.tree.at_or_after(request.sector).copied() {
-                Some(alias) if alias.sector == request.sector => {
+            match class.tree.at_or_after(request.sector) {
+                Some((sector, alias)) if sector == request.sector => {
+                    let alias = self.slot(alias).expect("what is in a tree is held").request;
                     self.move_to_dispatch(&alias);
                     continue;
                 }
-                Some(above) => class.order.insert_before(request.tag, above.tag),
+                Some((_, above)) => class.order.insert_before(request.tag, above),
                 None => class.order.push_back(request.tag),
             }
-            class.tree.insert(*request);
+            class.tree.insert(request.sector, request.tag);
             return;
         }
     }
@@ -308,7 +314,7 @@ impl<R: Rule> Elevator for Machine<R> {
             self.move_to_dispatch(&next);
         }
         let request = self.list.pop()?;
-        self.put(&request, Place::Device, 0);
+        self.place(request.tag, Place::Device);
         let history = self.history(request.process);
         history.listed -= 1;
         history.in_device += 1;
@@ -367,7 +373,7 @@ impl<R: Rule> Elevator for Machine<R> {
         let after = BlockRequest { sync: slot.request.sync, ..*after };
         let before = std::mem::replace(&mut slot.request, after);
         let class = &mut self.classes[usize::from(before.sync)];
-        class.tree.remove(&before);
+        class.tree.remove(before.sector);
         class.order.remove(before.tag);
         if class.next.is_some_and(|next| next.tag == after.tag) {
             class.next = Some(after);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::clock::Clock;
 use crate::request::BlockRequest;
-use crate::sorted::Sorted;
+use crate::starts::Starts;
 
 use super::history::{Arrival, History, Newcomers};
 use super::timing::Period;
@@ -35,7 +35,7 @@ pub(crate) struct Outlook<'a> {
     /// The asynchronous one that would be, where there is no synchronous one.
     pub(crate) background: Option<BlockRequest>,
     /// All synchronous requests that are queued.
-    pub(crate) sync: &'a Sorted,
+    pub(crate) sync: &'a Starts,
 }
 
 /// How a wait ended.
