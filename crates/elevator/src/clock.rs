@@ -36,8 +36,14 @@ impl Clock {
 
     /// The moment of a tick: the first nanosecond at which [`Clock::jiffies`] gives it.
     pub fn at(self, jiffies: u64) -> Time {
-        let ns = (u128::from(jiffies) * SECOND_NS).div_ceil(u128::from(self.hz));
-        Time::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+        let ns = match jiffies.checked_mul(SECOND_NS as u64) {
+            Some(product) => product.div_ceil(self.hz()),
+            None => {
+                let ns = (u128::from(jiffies) * SECOND_NS).div_ceil(u128::from(self.hz));
+                u64::try_from(ns).unwrap_or(u64::MAX)
+            }
+        };
+        Time::from_ns(ns)
     }
 
     /// A number of ticks in milliseconds, rounded down, as sysfs shows it.

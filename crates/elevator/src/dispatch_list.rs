@@ -36,6 +36,9 @@ impl DispatchList {
 
     /// Inserts in circular ascending order from the boundary: sectors at or above it first, ascending in each part.
     pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
+        if self.list.is_empty() {
+            return self.list.push_back(request);
+        }
         let place = |sector: u64| (sector < self.end_sector, sector);
         let at =
             self.list.iter().rposition(|other| place(other.sector) <= place(request.sector)).map_or(0, |at| at + 1);

@@ -50,7 +50,7 @@ pub enum Origin {
     LegacyLinux,
     /// blk-mq: one pool of tags.
     BlkMq,
-    /// Papers and textbooks; run in a queue as of blk-mq.
+    /// Papers and textbooks; run in a queue as of blk-mq with the largest pool.
     Literature,
 }
 

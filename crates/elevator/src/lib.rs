@@ -17,6 +17,7 @@ mod fifo;
 mod geometry;
 mod kind;
 mod linux;
+mod ordered;
 mod queue;
 mod request;
 mod scheduler;

@@ -3,9 +3,7 @@
 //! Tags only: nodes with whole requests in them cost twice the time. Where no two requests start at one sector, `starts.rs` is
 //! cheaper still.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
+use crate::ordered::Ordered;
 use crate::request::BlockRequest;
 
 /// Where a request is (a sector, a cylinder), then its rank among those that are there: the older first.
@@ -22,7 +20,7 @@ pub(crate) fn by_sector(request: &BlockRequest) -> Key {
 /// Tags by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sorted {
-    tree: BTreeMap<Key, u32>,
+    tree: Ordered<Key>,
 }
 
 impl Sorted {
@@ -35,42 +33,42 @@ impl Sorted {
     }
 
     pub(crate) fn insert(&mut self, key: Key, tag: u32) {
-        let before = self.tree.insert(key, tag);
-        assert!(before.is_none(), "of two requests one is the older: {key:?}");
+        let new = self.tree.insert(key, tag);
+        assert!(new, "of two requests one is the older: {key:?}");
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> u32 {
-        self.tree.remove(&key).expect("a request is removed from where it was put")
+        self.tree.remove(key).expect("a request is removed from where it was put")
     }
 
     /// The lowest.
     pub(crate) fn first(&self) -> Option<Placed> {
-        self.tree.first_key_value().map(placed)
+        self.tree.first().map(placed)
     }
 
     /// The lowest at or above `place`.
     pub(crate) fn at_or_above(&self, place: u64) -> Option<Placed> {
-        self.tree.range((place, 0)..).next().map(placed)
+        self.tree.at_or_after((place, 0)).map(placed)
     }
 
     /// The highest at or below `place`; of several there the youngest.
     pub(crate) fn at_or_below(&self, place: u64) -> Option<Placed> {
-        self.tree.range(..=(place, u64::MAX)).next_back().map(placed)
+        self.tree.at_or_below((place, u64::MAX)).map(placed)
     }
 
     /// The one after `key`, which need not be in it.
     pub(crate) fn after(&self, key: Key) -> Option<Placed> {
-        self.tree.range((Bound::Excluded(key), Bound::Unbounded)).next().map(placed)
+        self.tree.above(key).map(placed)
     }
 
     /// The one before `key`, which need not be in it.
     pub(crate) fn before(&self, key: Key) -> Option<Placed> {
-        self.tree.range(..key).next_back().map(placed)
+        self.tree.below(key).map(placed)
     }
 }
 
-fn placed((key, tag): (&Key, &u32)) -> Placed {
-    (key.0, *tag)
+fn placed((key, tag): (Key, u32)) -> Placed {
+    (key.0, tag)
 }
 
 #[cfg(test)]

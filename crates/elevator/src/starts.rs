@@ -1,15 +1,14 @@
 //! Tags in order of first sectors, where no two requests start at the same sector.
 //!
 //! The legacy schedulers of Linux never keep two such requests in one tree: the older one goes to the device at once. Keyed by
-//! the sector alone, with a tag instead of the request in it, a node is a few cache lines, and each search costs half.
+//! the sector alone, with a tag instead of the request in it, a run of keys is a few cache lines.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use crate::ordered::Ordered;
 
 /// Tags by first sector.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Starts {
-    tree: BTreeMap<u64, u32>,
+    tree: Ordered<u64>,
 }
 
 impl Starts {
@@ -22,43 +21,43 @@ impl Starts {
     }
 
     pub(crate) fn insert(&mut self, sector: u64, tag: u32) {
-        let before = self.tree.insert(sector, tag);
-        assert!(before.is_none(), "one request starts at sector {sector}");
+        let new = self.tree.insert(sector, tag);
+        assert!(new, "one request starts at sector {sector}");
     }
 
     pub(crate) fn remove(&mut self, sector: u64) {
-        self.tree.remove(&sector).expect("a request starts at the sector");
+        self.tree.remove(sector).expect("a request starts at the sector");
     }
 
     /// The one that starts exactly at `sector`.
     pub(crate) fn at(&self, sector: u64) -> Option<u32> {
-        self.tree.get(&sector).copied()
+        self.tree.get(sector)
     }
 
     /// The lowest.
     pub(crate) fn first(&self) -> Option<u32> {
-        self.tree.first_key_value().map(|(_, tag)| *tag)
+        self.tree.first().map(|(_, tag)| tag)
     }
 
     /// The lowest that starts above `sector`.
     pub(crate) fn above(&self, sector: u64) -> Option<u32> {
-        self.tree.range((Bound::Excluded(sector), Bound::Unbounded)).next().map(|(_, tag)| *tag)
+        self.tree.above(sector).map(|(_, tag)| tag)
     }
 
     /// The lowest that starts at `sector` or above, with its start.
     pub(crate) fn at_or_above(&self, sector: u64) -> Option<(u64, u32)> {
-        self.tree.range(sector..).next().map(|(start, tag)| (*start, *tag))
+        self.tree.at_or_after(sector)
     }
 
     /// The start that is nearest to `sector`; of two the higher.
     pub(crate) fn nearest(&self, sector: u64) -> Option<u64> {
-        let around = [self.tree.range(sector..).next(), self.tree.range(..sector).next_back()];
-        around.into_iter().flatten().map(|(start, _)| *start).min_by_key(|start| start.abs_diff(sector))
+        let around = [self.tree.at_or_after(sector), self.tree.below(sector)];
+        around.into_iter().flatten().map(|(start, _)| start).min_by_key(|start| start.abs_diff(sector))
     }
 
     /// The highest that starts below `sector`.
     pub(crate) fn below(&self, sector: u64) -> Option<u32> {
-        self.tree.range(..sector).next_back().map(|(_, tag)| *tag)
+        self.tree.below(sector).map(|(_, tag)| tag)
     }
 }
 

@@ -86,6 +86,12 @@ pub struct Event {
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: &Event);
+
+    /// Whether it listens at all. One that does not may be spared events.
+    #[inline]
+    fn hears(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody listens: costs nothing.
@@ -95,4 +101,9 @@ pub struct Unobserved;
 impl Observer for Unobserved {
     #[inline]
     fn event(&mut self, _event: &Event) {}
+
+    #[inline]
+    fn hears(&self) -> bool {
+        false
+    }
 }

@@ -109,6 +109,7 @@ fn trace(elevator: &'static ElevatorKind) -> String {
         warmup_ns: 0,
         duration_ns: 10_000 * MS,
         turnaround_ns: 50 * US,
+        turnaround_spread_ns: 0,
     };
     let mut lines = Lines(String::new());
     run_members(trial, scenario(), &mut lines, &|| false).expect("nobody interrupts");

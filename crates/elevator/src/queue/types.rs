@@ -42,12 +42,14 @@ pub struct Limits {
 
 impl Limits {
     /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128 requests in each direction;
-    /// blk-mq twice the depth, at most 256, with a scheduler, and the depth without. 512 KiB a request.
+    /// blk-mq twice the depth, at most 256, with a scheduler, and the depth without. Schedulers of the literature see every
+    /// request that waits: they get the largest of these pools, 256 [P]. 512 KiB a request.
     pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
         let nr_requests = match kind.origin {
             Origin::LegacyLinux => 128,
             Origin::BlkMq if kind.name == "none" => queue_depth,
-            Origin::BlkMq | Origin::Literature => 2 * queue_depth.min(128),
+            Origin::BlkMq => 2 * queue_depth.min(128),
+            Origin::Literature => 256,
         };
         Limits { nr_requests, queue_depth, max_sectors: 1024, merge: true }
     }

@@ -173,7 +173,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         // A timer may be set to a time that has passed, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
-        let next = [timer, device, self.wakes.next()].into_iter().flatten().min();
+        let next = earlier(earlier(timer, device), self.wakes.next());
         self.go_to(next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")));
         let now = self.now;
         if device.is_some_and(|at| at <= now) {
@@ -244,8 +244,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let now = self.now;
         let mut pieces = std::mem::take(&mut self.done_pieces);
         // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is told first.
-        let entered = &mut self.entered;
-        let finished = self.queue.complete(now, tag, &mut pieces, &mut |entry| entered.push(entry));
+        let (entered, hears) = (&mut self.entered, self.observer.hears());
+        let mut keep = |entry| {
+            if hears {
+                entered.push(entry);
+            }
+        };
+        let finished = self.queue.complete(now, tag, &mut pieces, &mut keep);
         self.observe_request(EventKind::Complete, &finished.request);
         self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
         for piece in pieces.drain(..) {
@@ -352,6 +357,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn observe_piece(&mut self, kind: EventKind, client: u32, request: &Request) {
         let (sector, nr_sectors) = sectors(self.clients[client as usize].base, request);
         self.observe(kind, Some(client), None, Some(request.op), sector, nr_sectors);
+    }
+}
+
+/// The earlier of two times, of which each may be never.
+#[inline]
+fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

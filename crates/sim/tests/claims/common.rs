@@ -28,6 +28,7 @@ pub(crate) fn trial(elevator: &str, drive: &str, workload: &str, params: &[(&str
         warmup_ns: 0,
         duration_ns: duration_ms * MS,
         turnaround_ns: 50 * US,
+        turnaround_spread_ns: 0,
     }
 }
 

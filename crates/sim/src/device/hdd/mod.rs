@@ -17,6 +17,7 @@
 
 mod choice;
 mod dirty;
+mod divisor;
 mod mechanics;
 mod read;
 mod segments;
@@ -107,6 +108,8 @@ pub(super) struct Hdd {
     flushes: VecDeque<(u32, u64)>,
     /// Commands that need no arm any more, by the time at which they are done; whether they are flushes.
     leaving: VecDeque<(u64, u32, bool)>,
+    /// Nanoseconds for a sector on the bus: whole ones, and what the division leaves.
+    bus_sector: (u64, u64),
     bus_free_ns: u64,
     /// Transfers inside, and all commands inside.
     transfers: u32,
@@ -117,7 +120,9 @@ pub(super) struct Hdd {
 
 impl Hdd {
     fn new(mechanics: Mechanics, electronics: Electronics, segments: Segments, write_cache: u64) -> Hdd {
+        let (sector, by) = (SECTOR_BYTES * 1_000_000_000, electronics.bus_bytes_per_s);
         Hdd {
+            bus_sector: (sector / by, sector % by),
             mechanics,
             electronics,
             segments,
@@ -146,7 +151,9 @@ impl Hdd {
     }
 
     fn bus_ns(&self, sectors: u64) -> u64 {
-        sectors * SECTOR_BYTES * 1_000_000_000 / self.electronics.bus_bytes_per_s
+        let (whole, rest) = self.bus_sector;
+        // Most buses take a whole number of nanoseconds for a sector.
+        whole * sectors + if rest == 0 { 0 } else { rest * sectors / self.electronics.bus_bytes_per_s }
     }
 
     /// A transfer needs no arm: only the bus, when its overhead is over.
