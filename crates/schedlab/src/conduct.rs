@@ -54,7 +54,9 @@ struct Track {
     next: u32,
     /// Blocks that hold every arm that was to be measured in them. A cut-off one is kept as evidence and made up for.
     whole: u32,
-    /// Arms that the last block still lacks.
+    /// Arms that the last block was to hold.
+    planned: Vec<String>,
+    /// Those of them that it still lacks.
     lacking: Vec<String>,
 }
 
@@ -63,7 +65,8 @@ impl Track {
     fn replay(&mut self, trial: &Trial, active: impl FnOnce() -> Vec<String>) {
         if trial.block >= self.next {
             self.next = trial.block + 1;
-            self.lacking = active();
+            self.planned = active();
+            self.lacking.clone_from(&self.planned);
         }
         let interrupted = trial.observation.voids.iter().any(|reason| matches!(reason, VoidReason::Interrupted { .. }));
         if interrupted {
@@ -173,12 +176,14 @@ impl<'a> Conductor<'a> {
 
     /// One block: every active arm once. Returns the end of the experiment if it ended meanwhile.
     fn block(&mut self, at: usize, workload: &WorkloadSpec) -> Result<Option<End>> {
-        let block = self.tracks[at].next;
-        let arms = self.arms(at);
+        let (block, arms, torn) = self.next_block(at);
         let names: Vec<&str> = arms.iter().map(String::as_str).collect();
         let order = schedule::order(self.plan.seed, &workload.name, block, &names);
         self.announce(workload, block, &arms)?;
         for (position, arm) in order.into_iter().enumerate() {
+            if torn.as_ref().is_some_and(|lacking| !lacking.iter().any(|name| name == arm)) {
+                continue;
+            }
             let position = u32::try_from(position).expect("fewer arms than 2^32");
             self.progress.trial(self.share_done(), self.time_left(), &workload.name, arm, block);
             let started_ms = self.at_ms();
@@ -207,6 +212,18 @@ impl<'a> Conductor<'a> {
             self.note("stopped-arm", format!("{}: {name} after block {}", workload.name, block + 1))?;
         }
         Ok(None)
+    }
+
+    /// Number and arms of the next block, and which of them it lacks if it was torn by the end of an earlier session. On a machine a
+    /// torn block is made up for by a new one, since its arms were to be measured together; where a trial is a function of its
+    /// seed it is completed, so that the record becomes the one that an uncut experiment would have had.
+    fn next_block(&mut self, at: usize) -> (u32, Vec<String>, Option<Vec<String>>) {
+        let track = &mut self.tracks[at];
+        let lacking = std::mem::take(&mut track.lacking);
+        if self.arena.one_seed_a_block() && !lacking.is_empty() {
+            return (track.next - 1, track.planned.clone(), Some(lacking));
+        }
+        (track.next, self.arms(at), None)
     }
 
     fn seed(&self, workload: &WorkloadSpec, block: u32, position: u32) -> u64 {

@@ -46,6 +46,19 @@ impl Works {
         self.by_label.get(&spec.name).expect("trials are made of the plan's own workloads")
     }
 
+    /// What the traces that are replayed hold, so that a record does not go on with another one; None without a trace.
+    pub(crate) fn replayed(&self) -> Option<String> {
+        let told = self.by_label.iter().filter_map(|(label, work)| {
+            let records = &work.params.replay.trace.as_ref()?.records;
+            let bytes: u64 = records.iter().map(|record| u64::from(record.len)).sum();
+            let places =
+                records.iter().fold(0u64, |sum, record| sum.rotate_left(5).wrapping_add(record.offset ^ record.at_ns));
+            Some(format!("{label}: {} requests, {bytes} bytes, checksum {places:016x}", records.len()))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Work> {
         self.by_label.values()
     }

@@ -193,7 +193,14 @@ fn same_experiment(
             dir.display()
         )));
     }
-    for (section, name) in [("kernel", "release"), ("device", "identity"), ("device", "size_bytes")] {
+    let same = [
+        ("kernel", "release"),
+        ("device", "identity"),
+        ("device", "size_bytes"),
+        ("device", "description"),
+        ("traces", "replayed"),
+    ];
+    for (section, name) in same {
         let of = |env: &experiment::record::Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
         let (then, now) = (of(&header.environment), of(environment));
         let temporary = plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;

@@ -207,8 +207,8 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
 fn in_virtual_time(plan: &mut Plan) -> Result<()> {
     const BLOCKS: f64 = 30.0;
     let model = Model::read(&plan.device)?;
-    if plan.trial.duration_ms.is_none() && plan.budget == (Budget { blocks: plan.budget.blocks, ..Budget::default() }) {
-        plan.trial.duration_ms = Some(model.trial_ms()?);
+    if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
+        plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
     }
     let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * conduct::round_s(plan);
     if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {

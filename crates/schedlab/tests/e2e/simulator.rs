@@ -60,6 +60,14 @@ fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     };
     assert_eq!(trials("whole").len(), 12);
     assert_eq!(trials("whole"), trials("cut"));
+    // Killed in the middle of the third block.
+    fs::create_dir(lab.path("torn")).unwrap();
+    let text = fs::read_to_string(lab.path("whole").join("record.jsonl")).unwrap();
+    let kept: Vec<&str> = text.lines().take(1 + 5).collect();
+    fs::write(lab.path("torn").join("record.jsonl"), kept.join("\n") + "\n").unwrap();
+    compare(&lab, "torn", &format!("{words} 6 --resume")).expect_status(0);
+    assert_eq!(trials("whole"), trials("torn"));
+    assert_eq!(study(&lab, "whole")["judgements"], study(&lab, "torn")["judgements"]);
 }
 
 #[test]
@@ -91,6 +99,8 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
         &["anticipations", "describes"],
     );
     refused("--device hp97560 --schedulers noop,cfq --destroy-data sda", &["--destroy-data"]);
+    refused("--device /dev/vda --schedulers noop,cfq", &["/dev/vda", "--arena host"]);
+    refused("--device ./nothing/ --schedulers noop,cfq", &["./nothing/"]);
     lab.run("compare --device loop:16M --schedulers none,bfq --trace csv")
         .expect_status(2)
         .says(&["--trace", "blktrace"]);
@@ -109,10 +119,26 @@ fn a_device_of_ones_own_is_a_file() {
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(study(&lab, "own")["judgements"], study(&lab, "row")["judgements"]);
+    // A record goes on with the device that it began with.
+    let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
+    assert!(other.contains("5400"));
+    fs::write(&own, other).unwrap();
+    let again = format!("--device {} {words} --resume", own.display());
+    compare(&lab, "own", &again).expect_status(2).says(&["description", "never joined"]);
     fs::write(&own, "model = \"hdd\"\ncylinder = 12\n").unwrap();
     compare(&lab, "bad", &format!("--device {} {words}", own.display()))
         .expect_status(2)
         .says(&["own.toml", "cylinder"]);
+}
+
+#[test]
+fn a_trial_is_as_long_as_the_device_asks_however_many_blocks_there_are() {
+    let lab = Lab::new();
+    for more in ["", "--blocks 20"] {
+        let plan = lab.run(&format!("compare --arena sim --device hp97560 --schedulers noop,cfq --plan-only {more}"));
+        let plan = plan.expect_status(0).stdout;
+        assert!(plan.contains("duration_ms = 60000"), "{more}: {plan}");
+    }
 }
 
 #[test]

@@ -96,6 +96,12 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// What it has done since it was made.
     fn stats(&self) -> DeviceStats;
 
+    /// The same device with another trial's seed, where copying one is much cheaper than making it; what was done to it before its
+    /// first command (preconditioning) is then the same for every seed. None: make a new one.
+    fn copy(&self, _seed: u64) -> Option<Box<dyn DeviceModel>> {
+        None
+    }
+
     /// How long a trial should be where nobody has said: long enough for some thousand requests.
     fn trial_ms(&self) -> u64 {
         1000

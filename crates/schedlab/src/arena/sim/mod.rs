@@ -29,13 +29,33 @@ use crate::signals::Stop;
 use crate::trace_file::{Format, TraceFile};
 use crate::work::Works;
 
+/// Larger files than this describe no device.
+const MAX_DESCRIPTION: u64 = 1 << 20;
+
 /// What a plan's `device` means in the simulator.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Model {
     /// As in the plan.
     word: String,
     /// The text of the file, where it names one, and the changes after it.
     own: Option<(String, Vec<(String, String)>)>,
+    /// A new one, to look at and to copy; shared by the threads that simulate.
+    prototype: Mutex<Box<dyn DeviceModel>>,
+}
+
+/// The text of a device's description.
+fn description(name: &str) -> Result<String> {
+    if name.starts_with("/dev/") {
+        return Err(usage(format!(
+            "{name} is a real device: --arena host measures it; the simulator has models, see: schedlab list devices"
+        )));
+    }
+    let cannot = |why: String| usage(format!("cannot read the description of a device, {name}: {why}"));
+    let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
+    if !file.is_file() || file.len() > MAX_DESCRIPTION {
+        return Err(cannot("it is no file of at most 1 MiB".to_owned()));
+    }
+    std::fs::read_to_string(name).map_err(|e| cannot(e.to_string()))
 }
 
 impl Model {
@@ -43,8 +63,7 @@ impl Model {
     pub(crate) fn read(word: &str) -> Result<Model> {
         let (name, changes) = word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
         let own = if name.ends_with(".toml") || name.contains('/') {
-            let text = std::fs::read_to_string(name)
-                .map_err(|e| usage(format!("cannot read the description of a device, {name}: {e}")))?;
+            let text = description(name)?;
             let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
                 let (key, value) = change.split_once('=').ok_or_else(|| {
                     usage(format!(
@@ -57,25 +76,29 @@ impl Model {
         } else {
             None
         };
-        let model = Model { word: word.to_owned(), own };
-        model.make(0)?;
-        Ok(model)
+        let prototype = made(word, own.as_ref(), 0)?;
+        Ok(Model { word: word.to_owned(), own, prototype: Mutex::new(prototype) })
     }
 
-    /// A new device.
+    /// A device for a trial with this seed.
     pub(crate) fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
-        match &self.own {
-            None => sim::device::device(&self.word, seed).map_err(|e| usage(e.to_string())),
-            Some((text, changes)) => {
-                let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-                sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{}: {e}", self.word)))
-            }
-        }
+        self.look(|device| device.copy(seed)).map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
     }
 
-    /// How long a trial on such a device should be, in milliseconds of virtual time.
-    pub(crate) fn trial_ms(&self) -> Result<u64> {
-        Ok(self.make(0)?.trial_ms())
+    /// Looks at a device that nothing has been done to.
+    pub(crate) fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
+        see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
+    }
+}
+
+/// A new device.
+fn made(word: &str, own: Option<&(String, Vec<(String, String)>)>, seed: u64) -> Result<Box<dyn DeviceModel>> {
+    match own {
+        None => sim::device::device(word, seed).map_err(|e| usage(e.to_string())),
+        Some((text, changes)) => {
+            let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{word}: {e}")))
+        }
     }
 }
 
@@ -120,11 +143,10 @@ impl<'a> SimArena<'a> {
         for arm in &plan.arms {
             settings.insert(arm.name.clone(), Setting::of(arm)?);
         }
-        let device = model.make(0)?;
         let works = Works::of(plan)?;
         for spec in &plan.workloads {
             let work = works.get(spec);
-            let bytes = device.sectors() * elevator::SECTOR_BYTES;
+            let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
             work.kind
                 .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {} on {}: {e}", spec.name, plan.device)))?;
@@ -233,15 +255,18 @@ impl Arena for SimArena<'_> {
         };
         put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
         put("kernel", "release", format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION")));
-        let device = self.model.make(0)?;
+        let (sectors, depth) = self.model.look(|device| (device.sectors(), device.queue_depth()));
         put("device", "identity", self.model.word.clone());
-        put("device", "size_bytes", (device.sectors() * elevator::SECTOR_BYTES).to_string());
-        put("device", "queue_depth", device.queue_depth().to_string());
+        put("device", "size_bytes", (sectors * elevator::SECTOR_BYTES).to_string());
+        put("device", "queue_depth", depth.to_string());
         if let Some((text, _)) = &self.model.own {
             put("device", "description", text.clone());
         }
+        if let Some(traces) = self.works.replayed() {
+            put("traces", "replayed", traces);
+        }
         for (arm, setting) in &self.settings {
-            put("arms", arm, setting.describe(device.as_ref()));
+            put("arms", arm, self.model.look(|device| setting.describe(device)));
         }
         Ok(facts)
     }

@@ -11,7 +11,7 @@
 //!
 //! Memory: 8 bytes for each unit, so capacity is a parameter: 2 MiB for a simulated GiB.
 
-use crate::random::Stream;
+use crate::random::{Stream, stream};
 
 /// Bytes of the mapping unit.
 pub(super) const UNIT_BYTES: u64 = 4096;
@@ -88,7 +88,7 @@ struct Victim {
 }
 
 /// The translation layer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ftl {
     pub(super) shape: Shape,
     /// Where each unit is.
@@ -103,6 +103,11 @@ pub(super) struct Ftl {
 }
 
 impl Ftl {
+    /// From now on collection draws what belongs to this seed.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        self.rng = stream(seed, "device");
+    }
+
     pub(super) fn new(shape: Shape, rng: Stream) -> Ftl {
         let blocks = shape.planes() * shape.blocks_per_plane;
         let plane =

@@ -83,7 +83,7 @@ enum Event {
 }
 
 /// A flash device.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Flash {
     ftl: Ftl,
     queue_depth: u32,
@@ -427,6 +427,12 @@ impl DeviceModel for Flash {
 
     fn stats(&self) -> DeviceStats {
         self.stats
+    }
+
+    fn copy(&self, seed: u64) -> Option<Box<dyn DeviceModel>> {
+        let mut copy = self.clone();
+        copy.ftl.reseed(seed);
+        Some(Box::new(copy))
     }
 
     fn trial_ms(&self) -> u64 {

@@ -31,7 +31,7 @@ struct Die {
 }
 
 /// All servers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Servers {
     shape: Shape,
     pub(super) times: Times,
