@@ -134,6 +134,12 @@ pub trait Elevator: fmt::Debug + Send {
         true
     }
 
+    /// Whether two held requests that touch after one of them has grown become one. Where the kernel only adds pieces to requests, it
+    /// is no.
+    fn coalesces(&self) -> bool {
+        true
+    }
+
     /// A held request has grown from `before` to `after` (same tag; a front merge changes the first sector too).
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
 

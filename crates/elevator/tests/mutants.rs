@@ -216,6 +216,10 @@ impl Elevator for Mutant {
         self.inner.allow_merge(request, piece, how)
     }
 
+    fn coalesces(&self) -> bool {
+        self.inner.coalesces()
+    }
+
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.merged = true;
         match self.fault {

@@ -151,7 +151,6 @@ fn no_golden_trace_is_left_of_a_scheduler_that_is_gone() {
 
 /// Schedulers whose rules give the same decisions here, and why.
 const TWINS: &[(&str, &str, &str)] = &[
-    ("none", "fcfs", "both go by arrival"),
     ("scan", "look", "they differ in where the arm turns, not in whom it serves"),
     ("c-scan", "c-look", "they differ in where the arm turns, not in whom it serves"),
     ("sptf", "asptf", "nothing waits long enough to count as old"),

@@ -15,7 +15,7 @@
 //! Departures: of the domains only reads and writes exist here. A software queue is a process (the kernel has one for each
 //! CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
 //! number is beyond the new end of its bitmap). The kernel compares an arriving piece with the last eight requests of its
-//! software queue, the queue here with all of them.
+//! software queue, the queue here with all of them. As there, pieces join requests, but requests do not join each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -331,12 +331,16 @@ impl Elevator for Kyber {
         request.process == piece.process && matches!(place, Some(Place::Queued(_)))
     }
 
+    fn coalesces(&self) -> bool {
+        false
+    }
+
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.slot(before.tag).request = *after;
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        // In the kernel the older one grows; here the survivor takes the older one's place.
+        // The queue does not ask for this (see `coalesces`); whoever does gets the older one's place for both.
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);
         if let [Place::Queued(own), Place::Queued(other)] = places

@@ -1,8 +1,10 @@
 //! none: no scheduler. Requests go to the device in order of arrival.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. The kernel keeps a list for each CPU; a client of the
-//! laboratory is a process on a CPU of its own, so an arriving piece joins requests of its own process only.
-//! Parameters: none. Departure: lists of several CPUs are taken in order of arrival, not CPU by CPU.
+//! laboratory is a process on a CPU of its own, so an arriving piece joins requests of its own process only. Pieces join
+//! requests, but requests do not join each other (blk_bio_list_merge): a piece that fills a gap leaves two that touch.
+//! Parameters: none. Departures: lists of several CPUs are taken in order of arrival, not CPU by CPU; the kernel compares a
+//! piece with the last eight requests of its list, the queue here with all of them.
 
 use std::collections::VecDeque;
 
@@ -59,6 +61,10 @@ impl Elevator for NoElevator {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         request.process == piece.process
+    }
+
+    fn coalesces(&self) -> bool {
+        false
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -85,7 +85,9 @@ impl Queue {
     /// Whether two held requests may become one: neither of them may be out of reach, so the elevator is asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
         let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
-        self.joins(survivor, &two, Merge::Back) && self.elevator.allow_merge(&two, &one, Merge::Back)
+        self.elevator.coalesces()
+            && self.joins(survivor, &two, Merge::Back)
+            && self.elevator.allow_merge(&two, &one, Merge::Back)
     }
 
     /// Whether a request is held and could take the piece by position, direction and size.

@@ -1,7 +1,7 @@
 //! The queue around small elevators of its own.
 
 use super::*;
-use crate::algorithm::none;
+use crate::algorithm::{fcfs, none};
 use crate::scheduler::{Merge, NoDisk, Search};
 use crate::vocabulary::Op;
 use crate::{Evidence, Priority};
@@ -74,7 +74,7 @@ impl Bed {
 
 #[test]
 fn a_piece_joins_behind_and_before_and_closes_the_gap_between_two() {
-    let mut bed = Bed::new(&none::ROW, limits(8, 1));
+    let mut bed = Bed::new(&fcfs::ROW, limits(8, 1));
     bed.reads(&[(100, 8), (116, 8), (92, 8), (108, 8), (300, 8)]);
     let Counters { back_merges, front_merges, coalesced, inserted, .. } = *bed.queue.counters();
     assert_eq!((back_merges, front_merges, coalesced, inserted), (1, 1, 1, 3));
@@ -83,14 +83,23 @@ fn a_piece_joins_behind_and_before_and_closes_the_gap_between_two() {
 
 #[test]
 fn a_front_merge_that_reaches_the_former_neighbour_leaves_the_one_at_the_lower_sectors() {
-    let mut bed = Bed::new(&none::ROW, Limits { max_sectors: 20, ..limits(8, 1) });
+    let mut bed = Bed::new(&fcfs::ROW, Limits { max_sectors: 20, ..limits(8, 1) });
     // 104 cannot join 92..104 at its end (12 + 12 > 20), and takes the place before 116.
     bed.reads(&[(116, 2), (92, 12), (104, 12)]);
     assert_eq!(bed.queue.counters().front_merges, 1);
     assert_eq!(bed.drain().iter().map(|(sector, nr, _)| (*sector, *nr)).collect::<Vec<_>>(), [(104, 14), (92, 12)]);
-    let mut bed = Bed::new(&none::ROW, limits(8, 1));
+    let mut bed = Bed::new(&fcfs::ROW, limits(8, 1));
     bed.reads(&[(116, 2), (92, 8), (0, 1), (100, 16)]);
     assert_eq!(bed.drain(), [(92, 26, vec![0, 1, 3]), (0, 1, vec![2])]);
+}
+
+#[test]
+fn where_the_kernel_only_adds_pieces_two_requests_that_touch_stay_two() {
+    let mut bed = Bed::new(&none::ROW, limits(8, 1));
+    bed.reads(&[(100, 8), (116, 8), (92, 8), (108, 8), (300, 8)]);
+    let Counters { back_merges, front_merges, coalesced, inserted, .. } = *bed.queue.counters();
+    assert_eq!((back_merges, front_merges, coalesced, inserted), (1, 1, 0, 3));
+    assert_eq!(bed.drain(), [(92, 24, vec![0, 2, 3]), (116, 8, vec![1]), (300, 8, vec![4])]);
 }
 
 #[test]
@@ -142,7 +151,7 @@ fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
 
 #[test]
 fn a_tag_that_coalescing_frees_goes_to_whoever_waits() {
-    let mut bed = Bed::new(&none::ROW, limits(2, 1));
+    let mut bed = Bed::new(&fcfs::ROW, limits(2, 1));
     bed.reads(&[(0, 8), (16, 8), (100, 8), (8, 8)]);
     assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.held()), (1, 0, 2));
     assert!(
