@@ -360,5 +360,4 @@ impl Elevator for Kyber {
 }
 
 #[cfg(test)]
-#[path = "kyber_tests.rs"]
 mod tests;
