@@ -1,4 +1,4 @@
-//! The laws over every row of the table: what each scheduler promises is tried with arbitrary inputs. `mutants.rs` shows that the
+//! The laws over every row of the table: what each scheduler promises is tried with arbitrary inputs. `mutants/` shows that the
 //! laws can fail.
 
 mod common;
