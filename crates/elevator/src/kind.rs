@@ -110,7 +110,8 @@ pub enum Promise {
         requests: u64,
     },
     /// A synchronous request is dispatched within this time of its insertion while the device takes at most 20 ms for a
-    /// request and at most 64 requests are held, with the default tunables; among requests of one priority.
+    /// request and at most 64 requests are held, with the default tunables; among requests of one priority, no two of which
+    /// start at the same sector (legacy Linux sends the older of such two at once, before its turn).
     WaitsAtMostMs(u64),
     /// Not a promise but a warning: a decision looks at every held request by nature of the algorithm, so that its cost grows
     /// with their number. All others grow at most logarithmically.

@@ -1,4 +1,4 @@
-//! The laws over every row of the table: what each scheduler promises is tried with arbitrary inputs. `mutants.rs` shows that the
+//! The laws over every row of the table: what each scheduler promises is tried with arbitrary inputs. `mutants/` shows that the
 //! laws can fail.
 
 mod common;
@@ -11,11 +11,13 @@ use elevator::ELEVATORS;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
+/// Inputs for each law and row, unless PROPTEST_CASES says otherwise.
 const CASES: u32 = 64;
 
 fn hold(law: &Law) {
+    let cases = std::env::var("PROPTEST_CASES").ok().map_or(CASES, |cases| cases.parse().expect("a number of cases"));
     for kind in ELEVATORS.iter().chain([&samples::SWEEP, &samples::IDLER, &shortest_first::ROW]) {
-        let config = Config { cases: CASES, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+        let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
         let judged = TestRunner::new(config)
             .run(&inputs(), |input: Input| judge(law, kind, &input).map_err(TestCaseError::fail));
         if let Err(TestError::Fail(why, input)) = judged {

@@ -39,6 +39,7 @@ pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 pub(super) mod timing;
+mod trees;
 pub(super) mod tunables;
 mod waiting;
 

@@ -364,5 +364,4 @@ impl Elevator for Kyber {
 }
 
 #[cfg(test)]
-#[path = "kyber_tests.rs"]
 mod tests;

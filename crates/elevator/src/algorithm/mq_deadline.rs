@@ -16,13 +16,16 @@
 //! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
 
+mod choice;
+mod class;
+
 use crate::clock::Clock;
-use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
-use crate::sorted::{Sorted, by_sector};
+use crate::sorted::by_sector;
 use crate::vocabulary::{Op, Time};
+use class::Class;
 
 const INT_MAX: u64 = i32::MAX as u64;
 
@@ -83,52 +86,6 @@ struct Slot {
     request: BlockRequest,
     /// In jiffies.
     expires: u64,
-}
-
-/// The requests of one class.
-#[derive(Debug)]
-struct Class {
-    sorted: [Sorted; 2],
-    fifo: [Fifo; 2],
-    /// First sector of what was dispatched last.
-    latest: [u64; 2],
-    /// 6.1: the request that goes on with the batch.
-    next: [Option<u32>; 2],
-    /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
-    head: Fifo,
-    /// Held or in flight.
-    pending: u64,
-}
-
-impl Class {
-    fn new() -> Class {
-        Class {
-            sorted: Default::default(),
-            fifo: [Fifo::new(0), Fifo::new(0)],
-            latest: [0; 2],
-            next: [None; 2],
-            head: Fifo::new(0),
-            pending: 0,
-        }
-    }
-
-    fn successor(&self, request: &BlockRequest) -> Option<u32> {
-        self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
-    }
-
-    /// The first one at or above where the last one started.
-    fn going_up(&self, dir: usize) -> Option<u32> {
-        self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
-    }
-
-    fn remove_sorted(&mut self, request: &BlockRequest) {
-        let dir = direction(request.op);
-        if self.next[dir] == Some(request.tag) {
-            self.next[dir] = self.successor(request);
-        }
-        self.sorted[dir].remove(by_sector(request));
-        self.fifo[dir].remove(request.tag);
-    }
 }
 
 /// What the classes share about the present batch.
@@ -206,101 +163,6 @@ impl MqDeadline {
     fn next(&self, class: usize, dir: usize) -> Option<u32> {
         let class = &self.classes[class];
         if self.is_61() { class.next[dir] } else { class.going_up(dir) }
-    }
-
-    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the arrival from the expiry.
-    fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
-        let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
-        latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
-    }
-
-    /// Chooses from a class and takes out what it chose; only requests that did not come after `latest`.
-    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
-        if self.is_61()
-            && let Some(tag) = self.classes[class].head.head()
-        {
-            let slot = *self.held(tag);
-            return (!self.came_after(&slot, latest)).then(|| self.take(class, slot));
-        }
-        let goes_on = self.batch.batching < self.fifo_batch;
-        let tag = match goes_on.then(|| self.next(class, self.batch.last_dir)).flatten() {
-            Some(tag) => tag,
-            None => self.new_batch(now, class)?,
-        };
-        let slot = *self.held(tag);
-        if self.came_after(&slot, latest) {
-            return None;
-        }
-        self.batch.batching += 1;
-        Some(self.take(class, slot))
-    }
-
-    /// Decides the direction of a new batch, and where it starts.
-    fn new_batch(&mut self, now: u64, class: usize) -> Option<u32> {
-        let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
-        let dir = if reads && !(writes && self.writes_are_starved()) {
-            READ
-        } else if writes {
-            self.batch.starved = 0;
-            WRITE
-        } else {
-            return None;
-        };
-        let oldest = self.classes[class].fifo[dir].head().expect("the direction has requests");
-        let expired = self.held(oldest).expires <= now;
-        let next = self.next(class, dir).filter(|_| !expired);
-        self.batch.last_dir = dir;
-        self.batch.batching = 0;
-        Some(next.unwrap_or(oldest))
-    }
-
-    /// Counts a decision for reads while writes wait, and says whether there were enough of them.
-    fn writes_are_starved(&mut self) -> bool {
-        self.batch.starved += 1;
-        self.batch.starved > self.writes_starved
-    }
-
-    /// Hands a held request over to the driver.
-    fn take(&mut self, class: usize, slot: Slot) -> BlockRequest {
-        let request = slot.request;
-        if slot.place == Place::Head {
-            self.classes[class].head.remove(request.tag);
-        } else {
-            let (dir, is_61) = (direction(request.op), self.is_61());
-            let class = &mut self.classes[class];
-            class.latest[dir] = request.sector;
-            if is_61 {
-                class.next[dir] = class.successor(&request);
-            }
-            class.remove_sorted(&request);
-        }
-        self.slot(request.tag).place = Place::InFlight;
-        self.len -= 1;
-        request
-    }
-
-    fn try_dispatch(&mut self, now: u64) -> Option<BlockRequest> {
-        if !self.is_61()
-            && let Some(tag) = self.classes[0].head.head()
-        {
-            let slot = *self.held(tag);
-            return Some(self.take(0, slot));
-        }
-        if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
-            let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
-            for class in 1..3 {
-                if let Some(request) = self.choose(now, class, Some(latest)) {
-                    return Some(request);
-                }
-            }
-        }
-        for class in 0..3 {
-            let request = self.choose(now, class, None);
-            if request.is_some() || self.classes[class].pending > 0 {
-                return request;
-            }
-        }
-        None
     }
 
     /// Switching between the kernels' ways keeps what is held where both find it.
@@ -440,5 +302,4 @@ impl Elevator for MqDeadline {
 }
 
 #[cfg(test)]
-#[path = "mq_deadline_tests.rs"]
 mod tests;

@@ -30,14 +30,16 @@ pub fn torment(kind: &ElevatorKind, input: &Input, sync: bool, enough: impl Fn(&
     let crowd = 1 + input.nr_requests as usize % (HELD - 1);
     // Some are there before the victim, so that a batch or a stream goes on already.
     for _ in 0..crowd / 2 {
-        bed.insert(now, &tempting(input, &mut nr, at));
+        let step = tempting(&bed, input, &mut nr, at);
+        bed.insert(now, &step);
     }
     let first = Step { sync: sync || input.steps[0].sync, process: 4, ..plain(&input.steps[0]) };
     let victim = bed.insert(now, &first);
     let mut fate = Fate { passed_by: 0, waited_ns: 0 };
     for _ in 0..PATIENCE {
         while bed.held().len() <= crowd {
-            bed.insert(now, &tempting(input, &mut nr, at));
+            let step = tempting(&bed, input, &mut nr, at);
+            bed.insert(now, &step);
         }
         fate.waited_ns = now.as_ns();
         let given = bed.take(now, &arm).map_err(|trouble| format!("{trouble:?}"))?;
@@ -70,15 +72,19 @@ pub fn torment(kind: &ElevatorKind, input: &Input, sync: bool, enough: impl Fn(&
     Err(format!("it neither dispatches the victim nor breaks the bound: {fate:?}"))
 }
 
-/// The next one of the crowd, close to the arm: where the last one ended, a little further, or where the input has it.
-fn tempting(input: &Input, nr: &mut usize, at: u64) -> Step {
+/// The next one of the crowd, close to the arm: where the last one ended, a little further, or where the input has it; not where
+/// a held one starts, as the promises say.
+fn tempting(bed: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
     let step = &input.steps[*nr % input.steps.len()];
-    let sector = match *nr % if input.merge { 2 } else { 3 } {
+    let mut sector = match *nr % if input.merge { 2 } else { 3 } {
         0 => at,
         1 => at + step.sector % 64,
         _ => step.sector,
     };
     *nr += 1;
+    while bed.held().values().any(|held| held.sector == sector % DISK) {
+        sector += 1;
+    }
     Step { sector: sector % DISK, process: step.process % 4, ..plain(step) }
 }
 

@@ -1,7 +1,7 @@
 //! What the laws over every elevator share: inputs, drivers, the laws themselves, and sample elevators.
 //!
 //! A law is a plain function of a row and an input, so that the same code judges the real rows (`laws.rs`) and the mutants that
-//! it must kill (`mutants.rs`).
+//! it must kill (`mutants/`).
 #![allow(dead_code, unreachable_pub)]
 
 pub mod adversary;

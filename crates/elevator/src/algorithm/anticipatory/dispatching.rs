@@ -5,9 +5,10 @@
 
 use crate::request::BlockRequest;
 
-use super::machine::{ASYNC, Antic, Machine, SYNC};
+use super::machine::{Antic, Machine};
 use super::rule::{Asked, Rule};
 use super::timing::Moment;
+use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
 
 impl<R: Rule> Machine<R> {

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::kind::{Evidence, Tunable};
 
-use super::machine::{ASYNC, SYNC};
+use super::trees::{ASYNC, SYNC};
 
 /// The largest value that sysfs took.
 pub(crate) const MAX_MS: u64 = i32::MAX as u64;

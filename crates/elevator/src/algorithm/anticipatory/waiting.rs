@@ -11,9 +11,10 @@
 use crate::request::BlockRequest;
 
 use super::history::{lower, raise};
-use super::machine::{ASYNC, Antic, Machine, SYNC};
+use super::machine::{Antic, Machine};
 use super::rule::{Asked, Ending, Outlook, Rule};
 use super::timing::Moment;
+use super::trees::{ASYNC, SYNC};
 
 /// What becomes of a wait, begun or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,7 @@
-//! Tests of bfq as a whole: shares, idling, raising, and random drives.
+//! Tests of bfq as a whole: shares, raising, and here idling, classes, merges and random drives.
+
+mod raising;
+mod shares;
 
 use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
@@ -91,67 +94,6 @@ fn async_write(tag: u32, sector: u64) -> BlockRequest {
 }
 
 #[test]
-fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
-    for (name, levels, promised, expected) in
-        [("priorities", [4, 0], None, 200), ("equal", [4, 4], None, 100), ("promises", [4, 4], Some([100, 300]), 300)]
-    {
-        for think_ns in [0, 500_000] {
-            let mut bfq = bfq(1, true);
-            bfq.set("low_latency", 0);
-            bfq.set("max_budget", 2048);
-            for (process, weight) in promised.iter().flatten().enumerate() {
-                let spec = FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
-                bfq.flow(process as u32, &spec);
-            }
-            let mut readers = levels.map(|level| reader(level, think_ns));
-            simulate(&mut bfq, &mut readers, 1, ms(20_000));
-            let percent = readers[1].served * 100 / readers[0].served;
-            assert!(u64::abs_diff(percent, expected) * 20 <= expected, "{name}, think {think_ns}: {percent} %");
-            let turns = bfq.anticipation.started;
-            assert!(turns > 0, "they are idled for");
-        }
-    }
-}
-
-#[test]
-fn a_turn_serves_one_reader_for_many_requests_because_it_is_waited_for() {
-    let mut bfq = bfq(1, true);
-    bfq.set("low_latency", 0);
-    // Thinking for less than a fifth of the time: bound by I/O.
-    let mut readers = [reader(4, 150_000); 2];
-    let order = simulate(&mut bfq, &mut readers, 1, ms(10_000));
-    let turns = order.chunk_by(|a, b| a == b).count();
-    assert!(order.len() / turns > 40, "{} requests in {turns} turns", order.len());
-    let seen = bfq.anticipation().unwrap();
-    assert!(seen.successes * 10 > seen.started * 9 && seen.success_wait_ns / seen.successes == 150_000, "{seen:?}");
-}
-
-#[test]
-fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_then_no_more() {
-    let mut bfq = bfq(1, true);
-    bfq.set("low_latency", 0);
-    let mut readers = [reader(4, 30 * MS), reader(4, 0)];
-    simulate(&mut bfq, &mut readers, 1, ms(20_000));
-    let seen = bfq.anticipation().unwrap();
-    assert!(!bfq.queue(bfq.by_process[&0]).thinks_briefly && bfq.queue(bfq.by_process[&1]).thinks_briefly);
-    assert!(seen.failures <= seen.started / 10, "{seen:?}");
-}
-
-#[test]
-fn an_ssd_with_a_queue_is_kept_busy() {
-    // While only some of the processes are raised, those are waited for; otherwise nobody is.
-    for (low_latency, percent) in [(0, 99), (1, 85)] {
-        let mut bfq = bfq(32, false);
-        bfq.set("low_latency", low_latency);
-        let mut readers = [reader(4, 0); 40];
-        simulate(&mut bfq, &mut readers, 32, ms(4000));
-        let served: u64 = readers.iter().map(|reader| reader.served / 64).sum();
-        assert!(served * 100 >= 4000 * 32 * percent, "{served} of {}", 4000 * 32);
-        assert!(bfq.queueing.detected);
-    }
-}
-
-#[test]
 fn only_the_right_queues_are_waited_for() {
     let idle_ns = |rotational: bool, change: fn(&mut Bfq), first: BlockRequest| {
         let mut bfq = bfq(1, rotational);
@@ -182,22 +124,6 @@ fn asynchronous_requests_are_not_waited_for_even_alone() {
     let sent = send(&mut bfq, ms(1));
     finish(&mut bfq, ms(2), sent);
     assert_eq!((bfq.next_timer(), bfq.in_service), (None, None));
-}
-
-#[test]
-fn a_queue_that_used_up_its_time_on_few_sectors_is_charged_the_whole_budget_of_the_device() {
-    for (until, charged) in [(2, 64), (41, 16_384 * 40 / 125), (126, 16_384)] {
-        let mut bfq = bfq(1, true);
-        bfq.set("low_latency", 0);
-        insert(&mut bfq, ms(1), by(0, 0, 100));
-        let id = bfq.slot(0).queue;
-        let sent = send(&mut bfq, ms(1));
-        finish(&mut bfq, ms(until), sent);
-        assert_eq!(bfq.next_timer(), Some(ms(until + 8)));
-        bfq.on_timer(ms(until + 8));
-        // The time of idling is not charged.
-        assert_eq!(bfq.queue(id).entity.finish, wf2q::delta(charged, 40), "{until} ms");
-    }
 }
 
 #[test]
@@ -233,89 +159,6 @@ fn the_idle_class_has_a_turn_every_two_hundred_milliseconds() {
     let order = simulate(&mut bfq, &mut readers, 1, ms(10_000));
     let idle = order.iter().filter(|process| **process == 2).count();
     assert!((40..=51).contains(&idle), "{idle} turns in ten seconds");
-}
-
-#[test]
-fn asynchronous_sectors_are_charged_three_times_unless_queues_differ() {
-    let mut bfq = bfq(1, true);
-    bfq.set("low_latency", 0);
-    insert(&mut bfq, ms(1), async_write(0, 100));
-    let id = bfq.slot(0).queue;
-    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 192);
-    insert(&mut bfq, ms(1), by(1, 1, 900));
-    assert_eq!(bfq.charge_for(bfq.slot(1).queue, &by(1, 1, 900)), 64, "a synchronous one");
-    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 192);
-    let urgent = BlockRequest { priority: Priority { class: PrioClass::RealTime, level: 4 }, ..by(2, 2, 9000) };
-    insert(&mut bfq, ms(1), urgent);
-    assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 64, "two classes are busy");
-}
-
-#[test]
-fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120000_sectors() {
-    let mut bfq = bfq(1, true);
-    let mut readers = [reader(4, 2 * MS), reader(5, 2 * MS)];
-    simulate(&mut bfq, &mut readers, 1, ms(1000));
-    let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.queue(bfq.by_process[&process]).coefficient);
-    assert_eq!(raised(&bfq), [30, 1], "only the default weight is raised");
-    assert_eq!(bfq.raised_busy, 1);
-    // 7 s × 14000/9333, or later if the peak rate has fallen; bounded by 25 s.
-    let mut slow = super::tests::bfq(1, true);
-    let mut readers = [reader(4, 20 * MS), reader(5, 20 * MS)];
-    simulate(&mut slow, &mut readers, 1, ms(26_000));
-    assert_eq!(raised(&slow), [1, 1]);
-    assert!(readers[0].served < 120_000, "time has ended it, not service");
-    // Without thinking 120000 sectors take two seconds.
-    let mut fast = super::tests::bfq(1, true);
-    let mut readers = [reader(4, 0), reader(5, 0)];
-    simulate(&mut fast, &mut readers, 1, ms(2500));
-    assert!(readers[0].served > 120_000);
-    assert_eq!((raised(&fast), fast.raised_busy), ([1, 1], 0));
-}
-
-#[test]
-fn eight_processes_that_start_at_once_are_not_raised_nor_are_those_that_follow() {
-    let raised = |count: u64, gap_ms: u64, burst: u64| {
-        let mut bfq = bfq(32, true);
-        bfq.set("burst", burst);
-        let mut readers = vec![reader(4, 0); count as usize];
-        for (at, reader) in readers.iter_mut().enumerate() {
-            reader.asks = Some(ms(1000 + gap_ms * at as u64));
-        }
-        simulate(&mut bfq, &mut readers, 32, ms(1200 + gap_ms * count));
-        assert_eq!(bfq.queues.iter().filter(|queue| queue.busy && queue.is_raised()).count(), bfq.raised_busy as usize);
-        bfq.queues.iter().filter(|queue| queue.is_raised()).count()
-    };
-    assert_eq!([raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)], [7, 0, 0, 12]);
-    assert!(raised(12, 190, 1) > 4, "they start too far apart");
-}
-
-#[test]
-fn a_process_that_comes_back_after_two_seconds_is_raised_again_and_one_that_comes_sooner_is_not() {
-    for (gap, coefficient) in [(1900, 1), (2100, 30)] {
-        let mut bfq = bfq(1, true);
-        bfq.set("low_latency", 0);
-        insert(&mut bfq, ms(1), by(0, 0, 100));
-        let sent = send(&mut bfq, ms(1));
-        finish(&mut bfq, ms(2), sent);
-        bfq.on_timer(bfq.next_timer().expect("it is waited for"));
-        bfq.set("low_latency", 1);
-        insert(&mut bfq, ms(10 + gap), by(0, 0, 164));
-        assert_eq!(bfq.queue(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");
-    }
-}
-
-#[test]
-fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
-    for (low_latency, soon) in [(1, true), (0, false)] {
-        let mut bfq = bfq(1, true);
-        bfq.set("low_latency", low_latency);
-        let mut readers = [reader(5, 0); 6];
-        readers[5] = Reader { asks: Some(ms(20_000)), think_ns: MS, ..reader(4, 0) };
-        simulate(&mut bfq, &mut readers, 1, ms(21_000));
-        let served = readers[5].served / 64;
-        // One second of 1 ms reads and 1 ms thinking.
-        assert_eq!(served > 350, soon, "{served} reads in the first second, low_latency {low_latency}");
-    }
 }
 
 #[test]
@@ -373,17 +216,6 @@ fn a_request_that_waited_too_long_goes_first_once_in_a_turn() {
     assert_eq!(order(ms(2)), [1, 2, 3, 0]);
     assert_eq!(order(ms(125)), [1, 2, 3, 0]);
     assert_eq!(order(ms(126)), [1, 0, 2, 3]);
-}
-
-#[test]
-fn the_budget_of_a_waiting_queue_grows_with_its_next_request() {
-    let mut bfq = bfq(1, true);
-    bfq.set("low_latency", 0);
-    insert(&mut bfq, ms(1), by(0, 0, 5000));
-    let id = bfq.slot(0).queue;
-    bfq.queue_mut(id).max_budget = 10;
-    insert(&mut bfq, ms(1), BlockRequest { nr_sectors: 200, ..by(0, 1, 1000) });
-    assert_eq!((bfq.queue(id).next, bfq.queue(id).entity.budget), (Some(1), 200));
 }
 
 #[test]
@@ -472,38 +304,6 @@ fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again() {
     assert_eq!((bfq.next_timer(), send(&mut bfq, ms(3)).tag), (None, 1));
     insert(&mut bfq, ms(3), by(2, 2, 100));
     assert_eq!(bfq.queues.len(), 2);
-}
-
-#[test]
-fn budgets_follow_what_became_of_the_last_one() {
-    let after = |budget: u64, dispatched: u32, why: Expiry| {
-        let mut bfq = bfq(1, true);
-        bfq.set("low_latency", 0);
-        insert(&mut bfq, ms(1), by(0, 0, 100));
-        let id = bfq.slot(0).queue;
-        let queue = bfq.queue_mut(id);
-        (queue.max_budget, queue.dispatched, queue.entity.service) = (budget, dispatched, 700);
-        bfq.feed_back(id, why);
-        bfq.queue(id).max_budget
-    };
-    let (most, least) = (budget::DEFAULT_MAX_BUDGET, budget::DEFAULT_MAX_BUDGET / 32);
-    assert_eq!(after(1000, 1, Expiry::TooIdle), 2000);
-    assert_eq!((after(8000, 0, Expiry::TooIdle), after(2560, 0, Expiry::TooIdle)), (8000 - 4 * least, least));
-    assert_eq!((after(1000, 0, Expiry::Timeout), after(9000, 0, Expiry::Timeout)), (2000, most));
-    assert_eq!((after(1000, 0, Expiry::Exhausted), after(9000, 0, Expiry::Exhausted)), (4000, most));
-    assert_eq!((after(1000, 0, Expiry::NoMoreRequests), after(1000, 0, Expiry::Preempted)), (700, 1000));
-}
-
-#[test]
-fn a_scattered_reader_is_charged_by_time_and_does_not_take_the_device_from_a_sequential_one() {
-    let mut bfq = bfq(1, true);
-    bfq.set("low_latency", 0);
-    // The device takes the same time for both, so by sectors both would get the same; requests of 64 sectors in a millisecond
-    // are half of what a budget is worth for both, so both are slow or none is. The scattered one is not idled for long.
-    let mut readers = [reader(4, 0), Reader { stride: 1_000_000, ..reader(4, 0) }];
-    simulate(&mut bfq, &mut readers, 1, ms(20_000));
-    let [near, far] = readers.map(|reader| reader.served);
-    assert!(bfq.queue(bfq.by_process[&1]).is_seeky() && far > 0 && near >= far, "{near} and {far}");
 }
 
 #[test]

@@ -1,24 +1,15 @@
-//! Do the laws bite? Elevators that are wrong on purpose, and for each the law that must kill it.
-//!
-//! A mutant is a right elevator inside a wrapper with one fault. Every law is tried on every mutant with the same inputs; the
-//! test prints who killed whom, and fails if the law that stands beside a mutant did not, or if the elevator without a fault
-//! breaks any law.
-
-mod common;
+//! An elevator that is right inside and wrong outside.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Input, LAWS, inputs, judge, laws::law, samples};
 use elevator::{
     Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, FlowSpec, InsertAt, Merge, NoDisk, Op,
-    Origin, Promise, Search, Time, find,
+    Search, Time,
 };
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::TestRunner;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+pub(crate) enum Fault {
     None,
     LosesARequest,
     DispatchesTwice,
@@ -53,7 +44,7 @@ enum Fault {
 
 /// A right elevator with a fault.
 #[derive(Debug)]
-struct Mutant {
+pub(crate) struct Mutant {
     inner: Box<dyn Elevator>,
     fault: Fault,
     nr: u64,
@@ -70,7 +61,7 @@ struct Mutant {
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
 impl Mutant {
-    fn wrap(row: &ElevatorKind, build: &Build, fault: Fault) -> Box<dyn Elevator> {
+    pub(crate) fn wrap(row: &ElevatorKind, build: &Build, fault: Fault) -> Box<dyn Elevator> {
         Box::new(Mutant {
             inner: (row.build)(build),
             fault,
@@ -283,151 +274,4 @@ impl Elevator for Mutant {
             _ => of,
         })
     }
-}
-
-/// A row with a fault.
-struct Planted {
-    row: ElevatorKind,
-    fault: Fault,
-    law: &'static str,
-}
-
-macro_rules! plant {
-    ($($base:ident $fault:ident => $law:literal),* $(,)?) => {
-        fn planted() -> Vec<Planted> {
-            vec![$(Planted {
-                row: ElevatorKind {
-                    name: stringify!($fault),
-                    build: |build: &Build| Mutant::wrap(&base::$base(), build, Fault::$fault),
-                    ..base::$base()
-                },
-                fault: Fault::$fault,
-                law: $law,
-            }),*]
-        }
-    };
-}
-
-/// What faults are planted in.
-mod base {
-    use super::*;
-
-    fn copy(of: &ElevatorKind) -> ElevatorKind {
-        let ElevatorKind { name, origin, help, source, evidence, promises, tunables, build } = *of;
-        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
-    }
-
-    pub(super) fn none() -> ElevatorKind {
-        copy(find("none").expect("none is a row"))
-    }
-
-    /// In a pool for each direction, as legacy Linux.
-    pub(super) fn legacy() -> ElevatorKind {
-        ElevatorKind { origin: Origin::LegacyLinux, ..none() }
-    }
-
-    pub(super) fn sweep() -> ElevatorKind {
-        samples::SWEEP
-    }
-
-    pub(super) fn idler() -> ElevatorKind {
-        samples::IDLER
-    }
-}
-
-plant![
-    none LosesARequest => "served_once_through_the_queue",
-    sweep DispatchesTwice => "served_once_directly",
-    none GivesOutOfNothing => "drained_at_the_end",
-    idler ChangesTheProcess => "served_once_directly",
-    sweep KeepsTheLastForEver => "drained_at_the_end",
-    legacy DropsAProcessAtItsExit => "served_once_through_the_queue",
-    sweep LosesTheRequeued => "requeued_requests_are_served_once",
-    none CountsOneTooMany => "counters_agree",
-    sweep CountsNothingAfterMerge => "counters_agree",
-    sweep ForgetsTheCoalesced => "merges_keep_every_sector",
-    idler ForgetsTheMerge => "merges_keep_every_sector",
-    none GrowsTooFar => "merges_keep_every_sector",
-    none JoinsReadsWithWrites => "merges_keep_every_sector",
-    sweep IdlesWithoutTimer => "idling_ends_by_a_timer",
-    idler IdlesForEver => "idling_ends_by_a_timer",
-    sweep IdlesWhileInFlight => "never_idle_while_holding_work",
-    idler IdlesAtTheExtreme => "served_once_through_the_queue",
-    idler GivesWhenAskedAgain => "asking_again_changes_nothing",
-    none SwapsTwo => "order_of_arrival",
-    sweep TurnsBack => "order_of_sectors",
-    idler StarvesOne => "passed_at_most",
-    idler StarvesOne => "waits_at_most",
-    none Overtakes => "passed_at_most",
-    sweep ReadsOneMore => "tunables_read_back",
-    idler IgnoresTheMaximum => "tunables_read_back",
-    sweep SetsAllAtOnce => "tunables_read_back",
-    idler StartsOutOfRange => "tunables_read_back",
-    none RemembersTheOneBefore => "same_input_same_output",
-    idler CountsFailuresTwice => "anticipation_adds_up",
-    idler TakesBackAWait => "anticipation_adds_up",
-];
-
-/// The same inputs every time.
-fn some_inputs(nr: usize) -> Vec<Input> {
-    let mut runner = TestRunner::deterministic();
-    let made = (0..nr).map(|_| inputs().new_tree(&mut runner).expect("the inputs can be made").current());
-    made.collect()
-}
-
-/// The laws that a row breaks with some of these inputs.
-fn broken(row: &ElevatorKind, inputs: &[Input]) -> Vec<&'static str> {
-    let breaks = |law: &&common::Law| inputs.iter().any(|input| judge(law, row, input).is_err());
-    LAWS.iter().filter(breaks).map(|law| law.name).collect()
-}
-
-#[test]
-fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
-    let inputs = some_inputs(80);
-    std::panic::set_hook(Box::new(|_| {}));
-    let judged = planted().into_iter().map(|planted| {
-        let by = broken(&planted.row, &inputs);
-        (planted, by)
-    });
-    let killed: Vec<_> = judged.collect();
-    let healthy = [
-        ElevatorKind { build: |build| Mutant::wrap(&base::none(), build, Fault::None), ..base::none() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::legacy(), build, Fault::None), ..base::legacy() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
-    ];
-    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row, &inputs))).collect();
-    let _ = std::panic::take_hook();
-    for (Planted { fault, law, .. }, by) in &killed {
-        let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");
-        let verdict = if by.contains(law) { "killed by" } else { "SURVIVED" };
-        println!("{:<26} {verdict} {law:<34} also: {others}", format!("{fault:?}"));
-    }
-    for (name, by) in &sick {
-        assert!(by.is_empty(), "{name} without a fault breaks {by:?}");
-    }
-    for (Planted { fault, law, .. }, by) in &killed {
-        assert!(by.contains(law), "{fault:?} survives the law {law}; broken are {by:?}");
-    }
-}
-
-#[test]
-fn every_law_kills_a_mutant() {
-    let planted = planted();
-    for of in LAWS {
-        assert!(planted.iter().any(|planted| planted.law == law(of.name).name), "no mutant is planted for {}", of.name);
-    }
-}
-
-#[test]
-fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
-    let rows = planted();
-    let promised = |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
-    assert!(promised(|promise| matches!(promise, Promise::WorkConserving)));
-    assert!(promised(|promise| matches!(promise, Promise::IdlesWithTimer)));
-    assert!(promised(|promise| matches!(promise, Promise::ArrivalOrder)));
-    assert!(promised(|promise| matches!(promise, Promise::Ascending { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::Sweeping { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::PassedAtMost { .. })));
-    assert!(promised(|promise| matches!(promise, Promise::WaitsAtMostMs(_))));
 }

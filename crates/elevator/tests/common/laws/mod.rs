@@ -1,12 +1,23 @@
 //! The laws. Each says in its first line what it holds a scheduler to.
 
-use std::collections::BTreeMap;
+use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
-use elevator::{Build, Elevator, ElevatorKind, Origin, Priority, Promise, Time};
-
-use super::adversary::torment;
 use super::drive::{Arm, Bare, Log, Trouble, directly, pieces, sums, through_queue};
-use super::input::{Input, Setting, Step, between, geometry};
+use super::input::{Input, Setting, Step, between};
+
+macro_rules! ensure {
+    ($holds:expr, $($words:tt)*) => {
+        if !$holds {
+            return Err(format!($($words)*));
+        }
+    };
+}
+
+mod bounds;
+mod order;
+
+use bounds::{passed_at_most, waits_at_most};
+use order::{order_of_arrival, order_of_sectors};
 
 /// A law.
 pub struct Law {
@@ -43,14 +54,6 @@ table![
 /// The law of this name.
 pub fn law(name: &str) -> &'static Law {
     LAWS.iter().find(|law| law.name == name).unwrap_or_else(|| panic!("there is no law {name}"))
-}
-
-macro_rules! ensure {
-    ($holds:expr, $($words:tt)*) => {
-        if !$holds {
-            return Err(format!($($words)*));
-        }
-    };
 }
 
 fn untroubled(log: &Log) -> Result<(), String> {
@@ -217,139 +220,6 @@ fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<()
         ensure!(log.asked_again.is_empty(), "refused, then not, at {:?}", log.asked_again[0]);
     }
     Ok(())
-}
-
-/// First come, first served, where that is promised.
-fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    if !kind.promises(Promise::ArrivalOrder) {
-        return Ok(());
-    }
-    let unmerged = Input { merge: false, ..input.clone() };
-    for log in [directly(kind, input), through_queue(kind, &unmerged, None)] {
-        let wrong = log.dispatched.windows(2).find(|pair| pair[0].1.seq > pair[1].1.seq);
-        ensure!(wrong.is_none(), "out of order: {wrong:?}");
-    }
-    Ok(())
-}
-
-/// Requests that are all there from the start go in order of sectors, with no more descents or turns than promised.
-fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::Ascending { descents } => Some((true, *descents)),
-        Promise::Sweeping { turns } => Some((false, *turns)),
-        _ => None,
-    });
-    for (ascending, bound) in bounds {
-        let sectors = sweep(kind, input)?;
-        let steps = sectors.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| pair[0] < pair[1]);
-        let breaks = if ascending {
-            steps.filter(|up| !up).count()
-        } else {
-            let ups: Vec<bool> = steps.collect();
-            ups.windows(2).filter(|pair| pair[0] != pair[1]).count()
-        };
-        ensure!(breaks <= bound as usize, "{breaks} instead of at most {bound} descents or turns: {sectors:?}");
-    }
-    Ok(())
-}
-
-/// The order of a pass: one request puts the arm somewhere, then all the others come at once, of one kind and one process. A
-/// cylinder has one sector, so that the order of cylinders is that of sectors.
-fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
-    let build = Build { nr_tags: 128, queue_depth: 1, geometry: geometry(1), ..input.build() };
-    let mut bed = Bare::new(kind, &build, &input.with_defaults());
-    let of = &input.steps[0];
-    let like = |step: &Step| Step {
-        sector: step.sector,
-        nr_sectors: 1,
-        priority: Priority::default(),
-        meta: false,
-        process: 0,
-        exit: false,
-        ..of.clone()
-    };
-    let arm = Arm::default();
-    let mut now = Time::ZERO;
-    let mut sectors = Vec::new();
-    bed.insert(now, &like(of));
-    let mut rest = Some(input.steps.iter().skip(1).take(100));
-    for _ in 0..10_000 {
-        match bed.take(now, &arm).map_err(|trouble| format!("{trouble:?}"))? {
-            Some(request) => {
-                arm.moved(&request);
-                sectors.push(request.sector);
-                bed.finish(now + 1000, request, now);
-                now = now + 1000;
-            }
-            None if bed.held().is_empty() => match rest.take() {
-                // What counts is the order of those that are there together.
-                Some(rest) => {
-                    sectors.clear();
-                    for step in rest {
-                        // Equal sectors are in no order; a step beside keeps them apart.
-                        let mut step = like(step);
-                        while bed.held().values().any(|held| held.sector == step.sector) {
-                            step.sector += 1;
-                        }
-                        bed.insert(now, &step);
-                    }
-                }
-                None => return Ok(sectors),
-            },
-            None => {
-                let timer = bed.elevator.next_timer().ok_or("it refuses without a timer")?;
-                now = now.max(timer);
-                bed.elevator.on_timer(now);
-            }
-        }
-    }
-    Err("the pass does not end".to_string())
-}
-
-/// No request is passed by more later arrivals than promised.
-fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::PassedAtMost { requests } => Some(*requests),
-        _ => None,
-    });
-    for bound in bounds {
-        let fate = torment(kind, input, false, |fate| fate.passed_by > bound)?;
-        ensure!(fate.passed_by <= bound, "more than {bound} later arrivals went first: {fate:?}");
-        let alone = Input { queue_depth: 1, ..input.with_defaults() };
-        let log = directly(kind, &plain(&alone));
-        for (at, (_, request)) in log.dispatched.iter().enumerate() {
-            let passed_by = log.dispatched[..at].iter().filter(|(_, other)| other.seq > request.seq).count() as u64;
-            ensure!(passed_by <= bound, "{request:?} was passed by {passed_by}, more than {bound}");
-        }
-    }
-    Ok(())
-}
-
-/// No synchronous request waits longer than promised.
-fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let bounds = kind.promises.iter().filter_map(|promise| match promise {
-        Promise::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
-        _ => None,
-    });
-    for bound in bounds {
-        let fate = torment(kind, input, true, |fate| fate.waited_ns > bound)?;
-        ensure!(fate.waited_ns <= bound, "a synchronous request waits: {fate:?}");
-        let few = Input { nr_requests: input.nr_requests.min(64), ..input.with_defaults() };
-        let log = directly(kind, &plain(&few));
-        let since: BTreeMap<u64, Time> = log.inserted.iter().map(|(at, request)| (request.seq, *at)).collect();
-        for (at, request) in log.dispatched.iter().filter(|(_, request)| request.sync) {
-            let waited = *at - since[&request.seq];
-            ensure!(waited <= bound, "{request:?} waited for {waited} ns");
-        }
-    }
-    Ok(())
-}
-
-/// The promises of waits speak of requests of one priority.
-fn plain(input: &Input) -> Input {
-    let mut plain = input.clone();
-    plain.steps.iter_mut().for_each(|step| step.priority = Priority::default());
-    plain
 }
 
 /// Every tunable starts within its range and reads back as it was set: alone, and together with all others.

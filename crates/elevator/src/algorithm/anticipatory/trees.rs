@@ -1,0 +1,133 @@
+//! Where the requests of an anticipatory scheduler are: trees and FIFOs, and the way from there to the dispatch list.
+//!
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed.
+
+use crate::fifo::Fifo;
+use crate::request::BlockRequest;
+use crate::starts::Starts;
+
+use super::machine::{Antic, BACK_SEEK, Machine};
+use super::rule::Rule;
+
+/// A class of requests and its index.
+pub(super) const ASYNC: usize = 0;
+pub(super) const SYNC: usize = 1;
+
+/// The requests of a class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) tree: Starts,
+    /// The tree's order as links: a neighbour is a look, not a search.
+    pub(super) order: Fifo,
+    pub(super) fifo: Fifo,
+    /// The next one in the elevator's order; there is one whenever the tree holds any.
+    pub(super) next: Option<BlockRequest>,
+    /// The end of the one that was dispatched last.
+    pub(super) last_sector: u64,
+    /// When the FIFO was looked at, in jiffies.
+    pub(super) last_check: u64,
+}
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a tree and a FIFO; it can grow.
+    Queued,
+    /// In the dispatch list.
+    Listed,
+    Device,
+}
+
+/// A request by its tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) request: BlockRequest,
+    pub(super) place: Place,
+    /// When it expires, in jiffies.
+    pub(super) expires: u64,
+}
+
+impl<R: Rule> Machine<R> {
+    /// From the trees to the dispatch list: whoever was waited for, this is over.
+    pub(super) fn move_to_dispatch(&mut self, request: &BlockRequest) {
+        if matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
+            self.call_off();
+        }
+        self.antic = Antic::Off;
+        let of = usize::from(request.sync);
+        self.classes[of].last_sector = request.end();
+        if request.sync {
+            self.who = Some(request.process);
+        } else {
+            self.who = None;
+            self.writes_left = self.writes_left.saturating_sub(1);
+        }
+        self.who_done = false;
+        self.classes[of].next = self.next_after(request);
+        self.take_out(request);
+        self.list.add_sorted(*request);
+        self.put(request, Place::Listed, 0);
+        self.history(request.process).listed += 1;
+        self.nr_dispatched += 1;
+    }
+
+    pub(super) fn slot(&self, tag: u32) -> Option<&Slot> {
+        self.slots.get(tag as usize)?.as_ref()
+    }
+
+    pub(super) fn is_queued(&self, request: &BlockRequest) -> bool {
+        self.slot(request.tag).is_some_and(|slot| slot.place == Place::Queued)
+    }
+
+    pub(super) fn put(&mut self, request: &BlockRequest, place: Place, expires: u64) {
+        let at = request.tag as usize;
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, None);
+        }
+        self.slots[at] = Some(Slot { request: *request, place, expires });
+    }
+
+    /// Out of tree and FIFO.
+    pub(super) fn take_out(&mut self, request: &BlockRequest) {
+        self.history(request.process).queued -= 1;
+        let of = usize::from(request.sync);
+        if self.classes[of].next.is_some_and(|next| next.tag == request.tag) {
+            self.classes[of].next = self.next_after(request);
+        }
+        let class = &mut self.classes[of];
+        class.order.remove(request.tag);
+        class.tree.remove(request.sector);
+        class.fifo.remove(request.tag);
+        if self.last_merge == Some(request.tag) {
+            self.last_merge = None;
+        }
+    }
+
+    /// Into the tree. A request that starts at the same sector is pushed out to the dispatch list.
+    pub(super) fn plant(&mut self, request: &BlockRequest) {
+        let of = usize::from(request.sync);
+        loop {
+            let class = &mut self.classes[of];
+            match class.tree.at_or_above(request.sector) {
+                Some((start, alias)) if start == request.sector => {
+                    let alias = self.slot(alias).expect("what is in the tree is held").request;
+                    self.move_to_dispatch(&alias);
+                    continue;
+                }
+                Some((_, above)) => class.order.insert_before(request.tag, above),
+                None => class.order.push_back(request.tag),
+            }
+            class.tree.insert(request.sector, request.tag);
+            return;
+        }
+    }
+
+    /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where there is none) against its
+    /// predecessor.
+    fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
+        let order = &self.classes[usize::from(request.sync)].order;
+        let held = |tag| self.slot(tag).map(|slot| slot.request);
+        let up = order.after(request.tag).or_else(|| order.head().filter(|lowest| *lowest != request.tag));
+        BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), request.end())
+    }
+}

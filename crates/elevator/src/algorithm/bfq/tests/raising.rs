@@ -1,0 +1,71 @@
+//! Whose weight is raised, and for how long.
+
+use super::*;
+
+#[test]
+fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120000_sectors() {
+    let mut bfq = bfq(1, true);
+    let mut readers = [reader(4, 2 * MS), reader(5, 2 * MS)];
+    simulate(&mut bfq, &mut readers, 1, ms(1000));
+    let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.queue(bfq.by_process[&process]).coefficient);
+    assert_eq!(raised(&bfq), [30, 1], "only the default weight is raised");
+    assert_eq!(bfq.raised_busy, 1);
+    // 7 s × 14000/9333, or later if the peak rate has fallen; bounded by 25 s.
+    let mut slow = super::tests::bfq(1, true);
+    let mut readers = [reader(4, 20 * MS), reader(5, 20 * MS)];
+    simulate(&mut slow, &mut readers, 1, ms(26_000));
+    assert_eq!(raised(&slow), [1, 1]);
+    assert!(readers[0].served < 120_000, "time has ended it, not service");
+    // Without thinking 120000 sectors take two seconds.
+    let mut fast = super::tests::bfq(1, true);
+    let mut readers = [reader(4, 0), reader(5, 0)];
+    simulate(&mut fast, &mut readers, 1, ms(2500));
+    assert!(readers[0].served > 120_000);
+    assert_eq!((raised(&fast), fast.raised_busy), ([1, 1], 0));
+}
+
+#[test]
+fn eight_processes_that_start_at_once_are_not_raised_nor_are_those_that_follow() {
+    let raised = |count: u64, gap_ms: u64, burst: u64| {
+        let mut bfq = bfq(32, true);
+        bfq.set("burst", burst);
+        let mut readers = vec![reader(4, 0); count as usize];
+        for (at, reader) in readers.iter_mut().enumerate() {
+            reader.asks = Some(ms(1000 + gap_ms * at as u64));
+        }
+        simulate(&mut bfq, &mut readers, 32, ms(1200 + gap_ms * count));
+        assert_eq!(bfq.queues.iter().filter(|queue| queue.busy && queue.is_raised()).count(), bfq.raised_busy as usize);
+        bfq.queues.iter().filter(|queue| queue.is_raised()).count()
+    };
+    assert_eq!([raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)], [7, 0, 0, 12]);
+    assert!(raised(12, 190, 1) > 4, "they start too far apart");
+}
+
+#[test]
+fn a_process_that_comes_back_after_two_seconds_is_raised_again_and_one_that_comes_sooner_is_not() {
+    for (gap, coefficient) in [(1900, 1), (2100, 30)] {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", 0);
+        insert(&mut bfq, ms(1), by(0, 0, 100));
+        let sent = send(&mut bfq, ms(1));
+        finish(&mut bfq, ms(2), sent);
+        bfq.on_timer(bfq.next_timer().expect("it is waited for"));
+        bfq.set("low_latency", 1);
+        insert(&mut bfq, ms(10 + gap), by(0, 0, 164));
+        assert_eq!(bfq.queue(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");
+    }
+}
+
+#[test]
+fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
+    for (low_latency, soon) in [(1, true), (0, false)] {
+        let mut bfq = bfq(1, true);
+        bfq.set("low_latency", low_latency);
+        let mut readers = [reader(5, 0); 6];
+        readers[5] = Reader { asks: Some(ms(20_000)), think_ns: MS, ..reader(4, 0) };
+        simulate(&mut bfq, &mut readers, 1, ms(21_000));
+        let served = readers[5].served / 64;
+        // One second of 1 ms reads and 1 ms thinking.
+        assert_eq!(served > 350, soon, "{served} reads in the first second, low_latency {low_latency}");
+    }
+}

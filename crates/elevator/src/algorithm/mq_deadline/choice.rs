@@ -1,0 +1,103 @@
+//! Which request is next: batches, expired requests, and classes that have aged.
+//!
+//! Source: Linux 6.12 block/mq-deadline.c; confirmed.
+
+use super::{MqDeadline, Place, READ, Slot, WRITE, direction};
+use crate::request::BlockRequest;
+
+impl MqDeadline {
+    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the arrival from the expiry.
+    fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
+        let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
+        latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
+    }
+
+    /// Chooses from a class and takes out what it chose; only requests that did not come after `latest`.
+    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
+        if self.is_61()
+            && let Some(tag) = self.classes[class].head.head()
+        {
+            let slot = *self.held(tag);
+            return (!self.came_after(&slot, latest)).then(|| self.take(class, slot));
+        }
+        let goes_on = self.batch.batching < self.fifo_batch;
+        let tag = match goes_on.then(|| self.next(class, self.batch.last_dir)).flatten() {
+            Some(tag) => tag,
+            None => self.new_batch(now, class)?,
+        };
+        let slot = *self.held(tag);
+        if self.came_after(&slot, latest) {
+            return None;
+        }
+        self.batch.batching += 1;
+        Some(self.take(class, slot))
+    }
+
+    /// Decides the direction of a new batch, and where it starts.
+    fn new_batch(&mut self, now: u64, class: usize) -> Option<u32> {
+        let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
+        let dir = if reads && !(writes && self.writes_are_starved()) {
+            READ
+        } else if writes {
+            self.batch.starved = 0;
+            WRITE
+        } else {
+            return None;
+        };
+        let oldest = self.classes[class].fifo[dir].head().expect("the direction has requests");
+        let expired = self.held(oldest).expires <= now;
+        let next = self.next(class, dir).filter(|_| !expired);
+        self.batch.last_dir = dir;
+        self.batch.batching = 0;
+        Some(next.unwrap_or(oldest))
+    }
+
+    /// Counts a decision for reads while writes wait, and says whether there were enough of them.
+    fn writes_are_starved(&mut self) -> bool {
+        self.batch.starved += 1;
+        self.batch.starved > self.writes_starved
+    }
+
+    /// Hands a held request over to the driver.
+    fn take(&mut self, class: usize, slot: Slot) -> BlockRequest {
+        let request = slot.request;
+        if slot.place == Place::Head {
+            self.classes[class].head.remove(request.tag);
+        } else {
+            let (dir, is_61) = (direction(request.op), self.is_61());
+            let class = &mut self.classes[class];
+            class.latest[dir] = request.sector;
+            if is_61 {
+                class.next[dir] = class.successor(&request);
+            }
+            class.remove_sorted(&request);
+        }
+        self.slot(request.tag).place = Place::InFlight;
+        self.len -= 1;
+        request
+    }
+
+    pub(super) fn try_dispatch(&mut self, now: u64) -> Option<BlockRequest> {
+        if !self.is_61()
+            && let Some(tag) = self.classes[0].head.head()
+        {
+            let slot = *self.held(tag);
+            return Some(self.take(0, slot));
+        }
+        if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
+            let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
+            for class in 1..3 {
+                if let Some(request) = self.choose(now, class, Some(latest)) {
+                    return Some(request);
+                }
+            }
+        }
+        for class in 0..3 {
+            let request = self.choose(now, class, None);
+            if request.is_some() || self.classes[class].pending > 0 {
+                return request;
+            }
+        }
+        None
+    }
+}

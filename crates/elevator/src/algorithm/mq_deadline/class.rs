@@ -1,0 +1,52 @@
+//! The requests of one priority class: sorted and in order of arrival, for each direction.
+
+use super::direction;
+use crate::fifo::Fifo;
+use crate::request::BlockRequest;
+use crate::sorted::{Sorted, by_sector};
+
+/// The requests of one class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) sorted: [Sorted; 2],
+    pub(super) fifo: [Fifo; 2],
+    /// First sector of what was dispatched last.
+    pub(super) latest: [u64; 2],
+    /// 6.1: the request that goes on with the batch.
+    pub(super) next: [Option<u32>; 2],
+    /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
+    pub(super) head: Fifo,
+    /// Held or in flight.
+    pub(super) pending: u64,
+}
+
+impl Class {
+    pub(super) fn new() -> Class {
+        Class {
+            sorted: Default::default(),
+            fifo: [Fifo::new(0), Fifo::new(0)],
+            latest: [0; 2],
+            next: [None; 2],
+            head: Fifo::new(0),
+            pending: 0,
+        }
+    }
+
+    pub(super) fn successor(&self, request: &BlockRequest) -> Option<u32> {
+        self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
+    }
+
+    /// The first one at or above where the last one started.
+    pub(super) fn going_up(&self, dir: usize) -> Option<u32> {
+        self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
+    }
+
+    pub(super) fn remove_sorted(&mut self, request: &BlockRequest) {
+        let dir = direction(request.op);
+        if self.next[dir] == Some(request.tag) {
+            self.next[dir] = self.successor(request);
+        }
+        self.sorted[dir].remove(by_sector(request));
+        self.fifo[dir].remove(request.tag);
+    }
+}
