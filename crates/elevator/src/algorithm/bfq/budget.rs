@@ -128,7 +128,9 @@ impl Bfq {
             }
             self.feed_back(id, why);
         }
-        if self.queue(id).sorted.is_empty() {
+        // Preempted while it was waited for to keep its share, it keeps its place among those that have requests.
+        let keeps_place = why == Expiry::Preempted && self.queue(id).alive && self.idling_keeps_guarantees(id);
+        if self.queue(id).sorted.is_empty() && !keeps_place {
             let queue = self.queue_mut(id);
             if queue.dispatched == 0 {
                 queue.budget_timeout = Some(jiffies);

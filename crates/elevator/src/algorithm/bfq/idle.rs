@@ -90,7 +90,7 @@ impl Bfq {
         self.raised_busy == 0 && (one_at_a_time || ((self.rotational || !self.queueing.detected) && streams))
     }
 
-    fn idling_keeps_guarantees(&self, id: u32) -> bool {
+    pub(super) fn idling_keeps_guarantees(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let busy: u32 = self.busy.iter().sum();
         let raised = queue.is_raised() && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);

@@ -13,6 +13,12 @@
 //! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
 //! real-time queues; groups; several actuators. A queue that idles or waits for a completion is therefore alone meanwhile.
 //!
+//! Sequential readers that start together get little at first, in the kernel too: all are raised, and while a raised queue is busy
+//! nobody is idled for to gain throughput, nor for the shares of equals (idling_boosts_thr_without_issues,
+//! idling_needed_for_service_guarantees). Raising ends after 120000 sectors, or after what the reference disk needs seven seconds
+//! for: ten and a half seconds until the peak rate is known. From then on, and with low_latency 0 at once, each is idled for
+//! until its budget or time is used up. A workload whose processes are made anew for each pass never leaves that stage.
+//!
 //! Departures: those of `wf2q`; an in-service queue that got a lone small request goes on waiting only until the next
 //! dispatch call, which this queue makes at once (in the kernel too, the block layer decides when); that a budget is unsigned
 //! (it never goes below nothing in the kernel either); a queue is forgotten by its tree when its process has ended.
@@ -370,9 +376,14 @@ impl Elevator for Bfq {
     fn exited(&mut self, now: Time, process: u32) {
         let Some(id) = self.by_process.remove(&process) else { return };
         self.queue_mut(id).alive = false;
-        if self.in_service == Some(id) && self.queue(id).sorted.is_empty() {
+        let (busy, empty) = (self.queue(id).busy, self.queue(id).sorted.is_empty());
+        if self.in_service == Some(id) && empty {
             self.expire(now, false, Expiry::Exited);
         } else {
+            if busy && empty {
+                // It was preempted and has kept its place.
+                self.retire(id, false);
+            }
             self.release(id);
         }
     }

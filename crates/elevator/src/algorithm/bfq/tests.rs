@@ -292,6 +292,28 @@ fn the_queue_of_the_smallest_weight_is_not_idled_for_because_weights_differ() {
 }
 
 #[test]
+fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until_its_process_ends() {
+    let mut bfq = bfq(4, true);
+    bfq.set("low_latency", 0);
+    let level = |level, read| BlockRequest { priority: Priority { class: PrioClass::BestEffort, level }, ..read };
+    let (light, heavy) = (level(4, by(0, 0, 1 << 32)), level(0, by(1, 1, 2 << 32)));
+    insert(&mut bfq, ms(0), light);
+    assert_eq!(send(&mut bfq, ms(0)).process, 0);
+    insert(&mut bfq, ms(1), heavy);
+    assert_eq!((bfq.in_service, bfq.busy), (None, [0, 1, 0]), "the lightest is not waited for because weights differ");
+    assert_eq!(send(&mut bfq, ms(1)).process, 1);
+    finish(&mut bfq, ms(2), light);
+    insert(&mut bfq, ms(3), level(4, by(0, 2, (1 << 32) + 64)));
+    assert_eq!((bfq.in_service, bfq.busy), (None, [0, 2, 0]), "the heavy one has no request and stays");
+    let id = bfq.by_process[&1];
+    assert!(bfq.queue(id).busy && bfq.queue(id).sorted.is_empty());
+    finish(&mut bfq, ms(4), heavy);
+    bfq.exited(ms(4), 1);
+    assert_eq!((bfq.busy, bfq.spare.as_slice()), ([0, 1, 0], [id].as_slice()));
+    assert_eq!(send(&mut bfq, ms(5)).tag, 2);
+}
+
+#[test]
 fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
