@@ -30,7 +30,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sptf with ageing: who has waited long is near; linear in the requests held",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    promises: &[Promise::WorkConserving, Promise::LinearTime],
     tunables: &[
         Tunable {
             name: "w_ms",

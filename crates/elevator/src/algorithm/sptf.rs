@@ -22,7 +22,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "shortest positioning time first: seek and rotation, asked of the disk; linear in the requests held",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving],
+    promises: &[Promise::WorkConserving, Promise::LinearTime],
     tunables: &[],
     build,
 };
