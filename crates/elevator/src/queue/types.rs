@@ -40,15 +40,22 @@ pub struct Limits {
     pub merge: bool,
 }
 
+/// Commands that an adapter takes at once for its disks, at least: AHCI's 32.
+const ADAPTER_TAGS: u32 = 32;
+
 impl Limits {
     /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128 requests in each direction;
-    /// blk-mq twice the depth, at most 256, with a scheduler, and the depth without. Schedulers of the literature see every
+    /// blk-mq twice the tags, at most 256, with a scheduler, and the tags without. Schedulers of the literature see every
     /// request that waits: they get the largest of these pools, 256 [P]. 512 KiB a request.
+    ///
+    /// Tags are those of the adapter, which a disk that takes one command at a time shares: the kernel asks the adapter and
+    /// not the disk. With twice the disk's depth, two readers of three would wait for a request and no scheduler could see them.
     pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
+        let tags = queue_depth.max(ADAPTER_TAGS);
         let nr_requests = match kind.origin {
             Origin::LegacyLinux => 128,
-            Origin::BlkMq if kind.name == "none" => queue_depth,
-            Origin::BlkMq => 2 * queue_depth.min(128),
+            Origin::BlkMq if kind.name == "none" => tags,
+            Origin::BlkMq => 2 * tags.min(128),
             Origin::Literature => 256,
         };
         Limits { nr_requests, queue_depth, max_sectors: 1024, merge: true }

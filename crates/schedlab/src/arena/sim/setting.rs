@@ -28,7 +28,7 @@ pub(crate) static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "nr_requests",
         range: (1, 65_536),
-        help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's depth, literature 256]",
+        help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
     },
     Attribute {
         name: "queue_depth",
