@@ -2,10 +2,11 @@
 //! while 4096 others are held.
 //!
 //! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds of all rows alternate, so
-//! that a machine that slows down slows all of them down; the median stands. Time is processor time of this thread. A cost that grows with the logarithm of the
+//! that a machine that slows down slows all of them down; the median stands. A cost that grows with the logarithm of the
 //! number held doubles from 64 to 4096; rows that look at every request by nature say so (`Promise::LinearTime`).
 
 use std::hint::black_box;
+use std::time::Instant;
 
 use elevator::{
     BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority, Promise, Queue,
@@ -100,9 +101,9 @@ impl Bed {
     }
 
     fn round_ns(&mut self) -> f64 {
-        let start = processor_ns();
+        let start = Instant::now();
         (0..PER_ROUND).for_each(|_| self.one());
-        (processor_ns() - start) as f64 / f64::from(PER_ROUND)
+        start.elapsed().as_nanos() as f64 / f64::from(PER_ROUND)
     }
 }
 
@@ -145,12 +146,6 @@ fn main() {
         let documented = documented.map_or(String::new(), |(_, ns)| format!("{ns} ns"));
         println!("{:<16} {few:>9.0} {many:>9.0} {growth:>9.1} {to_none:>9} {documented:>11}  {remark}", kind.name);
     }
-}
-
-/// Processor time of this thread so far, from the scheduling statistics of Linux.
-fn processor_ns() -> u64 {
-    let status = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel keeps statistics");
-    status.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first number is the time run")
 }
 
 fn median(mut values: [f64; ROUNDS]) -> f64 {
