@@ -47,7 +47,7 @@ Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evi
 pub(crate) enum Command {
     /// Show every block device: kind, identity, scheduler, tunables, what is on it.
     Devices(DevicesArgs),
-    /// List what can be compared: schedulers, workloads, metrics.
+    /// List what there is: schedulers, modelled devices, workloads, metrics.
     List(ListArgs),
     /// Compare I/O schedulers on a device, and write a report.
     #[command(after_help = COMPARE_HELP)]
@@ -55,6 +55,7 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     Run(RunArgs),
     /// Read a trace of a simulated trial: what happened, and the figures that follow from it.
+    #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
     /// Judge evidence: a record of schedlab, or any CSV table.
     #[command(after_help = STUDY_HELP)]
@@ -83,6 +84,15 @@ Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requ
 
 Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds nothing,
 or on the one that you name in --destroy-data.";
+
+const TRACE_HELP: &str = "\
+Examples:
+  schedlab compare --arena sim --device hp97560 --schedulers deadline,wpcas --workload dss --trace parquet --out out
+  schedlab trace out/traces/dss-wpcas.parquet
+  schedlab trace out/traces/dss-wpcas.parquet --to wpcas.csv
+
+Columns: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, done, timer, flush, flushed, exit), process, tag, op,
+sector, nr_sectors.";
 
 const STUDY_HELP: &str = "\
 Examples:
@@ -232,7 +242,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct TraceArgs {
     /// A .parquet or .csv file that `--trace` has written.
     pub(crate) file: PathBuf,
-    /// Write the same events into this file; its name tells the format.
+    /// Write the same events into this new file; its name (.parquet, .csv) tells the format.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// Print JSON.

@@ -49,11 +49,15 @@ impl Works {
     /// What the traces that are replayed hold, so that a record does not go on with another one; None without a trace.
     pub(crate) fn replayed(&self) -> Option<String> {
         let told = self.by_label.iter().filter_map(|(label, work)| {
-            let records = &work.params.replay.trace.as_ref()?.records;
+            let trace = work.params.replay.trace.as_ref()?;
+            let (records, bad) = (&trace.records, trace.bad_lines);
             let bytes: u64 = records.iter().map(|record| u64::from(record.len)).sum();
             let places =
                 records.iter().fold(0u64, |sum, record| sum.rotate_left(5).wrapping_add(record.offset ^ record.at_ns));
-            Some(format!("{label}: {} requests, {bytes} bytes, checksum {places:016x}", records.len()))
+            Some(format!(
+                "{label}: {} requests, {bytes} bytes, {bad} broken lines, checksum {places:016x}",
+                records.len()
+            ))
         });
         let told: Vec<String> = told.collect();
         (!told.is_empty()).then(|| told.join("; "))
@@ -80,6 +84,9 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
             spec.kind
         )));
     };
+    if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+        return Err(usage(format!("workload {label}: {file} is no file: a trace is read whole")));
+    }
     let contents =
         fs::read(&file).map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;
     let trace = params.replay.parse(&contents).map_err(|e| {

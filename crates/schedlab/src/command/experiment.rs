@@ -171,7 +171,11 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<
     let (mut store, mut record) = Store::resume(dir)?;
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
-    let text = format!("{}; {} trials were there", now.strftime("%Y-%m-%d %H:%M:%S UTC"), record.trials.len());
+    let when = match plan.arena {
+        ArenaKind::Host => format!("{}; ", now.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        ArenaKind::Sim => String::new(),
+    };
+    let text = format!("{when}{} trials were there", record.trials.len());
     let note = Note { at_ms, event: "resumed".to_owned(), text };
     store.append(&experiment::record::Line::Note(note.clone()))?;
     record.notes.push(note);

@@ -108,7 +108,7 @@ fn write<T: parquet::data_type::DataType>(
     Ok(())
 }
 
-pub(super) fn read(file: File, each: &mut dyn FnMut(&Event)) -> Result<()> {
+pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
     let reader = SerializedFileReader::new(file)?;
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
@@ -116,7 +116,7 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event)) -> Result<()> {
         return Err(anyhow!("its columns are {}; a trace has {}", names.join(", "), COLUMNS.join(", ")));
     }
     for row in reader.get_row_iter(None)? {
-        each(&event(&row?)?);
+        each(&event(&row?)?)?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Writer {
     }
 }
 
-pub(super) fn read(file: File, each: &mut dyn FnMut(&Event)) -> Result<()> {
+pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
     let mut csv = csv::Reader::from_reader(BufReader::new(file));
     let head: Vec<String> = csv.headers()?.iter().map(str::to_owned).collect();
     if head != COLUMNS {
@@ -49,7 +49,7 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event)) -> Result<()> {
     for row in csv.records() {
         let row = row?;
         let line = row.position().map_or(0, csv::Position::line);
-        each(&event(&row).with_context(|| format!("line {line}"))?);
+        each(&event(&row).with_context(|| format!("line {line}"))?)?;
     }
     Ok(())
 }

@@ -60,11 +60,14 @@ impl TraceFile {
         Ok(TraceFile { format, dir: dir.to_owned() })
     }
 
-    /// The file of one workload and arm; a name's odd characters become a dash.
-    pub(crate) fn path(&self, workload: &str, arm: &str) -> PathBuf {
+    /// The file of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
+    pub(crate) fn path(&self, workload: &str, arm: &str, taken: &[PathBuf]) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
         let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
-        self.dir.join(format!("{name}.{}", self.format.extension()))
+        let extension = self.format.extension();
+        let numbered = (2..).map(|number| self.dir.join(format!("{name}-{number}.{extension}")));
+        let plain = self.dir.join(format!("{name}.{extension}"));
+        std::iter::once(plain).chain(numbered).find(|path| !taken.contains(path)).expect("numbers do not end")
     }
 
     /// A writer of events into `path`.
@@ -122,19 +125,35 @@ impl Observer for Writer {
     }
 }
 
-/// Reads a trace, one event after the other, in the order of the file.
+/// Reads a trace, one event after the other, in the order of the file, which is that of time.
 pub(crate) fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
     let named = || format!("cannot read the trace {}", path.display());
     let file = std::fs::File::open(path).with_context(named)?;
+    let (mut number, mut last) = (0u64, Time::ZERO);
+    let mut in_order = |event: &Event| {
+        number += 1;
+        if event.at < last {
+            let (at, last) = (event.at.as_ns(), last.as_ns());
+            return Err(anyhow!(
+                "event {number} is at {at} ns, before the one above it ({last} ns): it was changed or damaged"
+            ));
+        }
+        last = event.at;
+        each(event);
+        Ok(())
+    };
     match Format::of(path)? {
-        Format::Parquet => columnar::read(file, each),
-        Format::Csv => comma::read(file, each),
+        Format::Parquet => columnar::read(file, &mut in_order),
+        Format::Csv => comma::read(file, &mut in_order),
     }
     .with_context(named)
 }
 
-/// Writes events that are at hand; for `schedlab trace --to`.
+/// Writes the events of one file into another, new one.
 pub(crate) fn convert(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        return Err(crate::failure::usage(format!("{} is there already: name a new file with --to", to.display())));
+    }
     let mut writer = Writer::create(Format::of(to)?, to)?;
     read(from, &mut |event| writer.event(event))?;
     writer.finish()
@@ -200,7 +219,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         for format in [Format::Parquet, Format::Csv] {
             let file = TraceFile::new(format, dir.path()).expect("the directory is there");
-            let path = file.path("a b", "x/y");
+            let path = file.path("a b", "x/y", &[]);
+            assert_ne!(file.path("a-b", "x-y", std::slice::from_ref(&path)), path, "two arms never share a file");
             let mut writer = file.writer(&path).expect("the file is made");
             events().iter().for_each(|event| writer.event(event));
             writer.finish().expect("the file is written");
@@ -221,6 +241,11 @@ mod tests {
             ("a.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,isue,0,0,read,0,8\n", "did you mean \"issue\""),
             ("b.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,issue,0,0,read,x,8\n", "line 2"),
             ("c.csv", "time,what\n", "at_ns"),
+            (
+                "f.csv",
+                "at_ns,event,process,tag,op,sector,nr_sectors\n5,timer,,,,0,0\n4,timer,,,,0,0\n",
+                "event 2 is at 4 ns, before",
+            ),
             ("d.parquet", "not parquet", "d.parquet"),
             ("e.txt", "", ".parquet or a .csv"),
         ];

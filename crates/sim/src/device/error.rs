@@ -6,7 +6,7 @@ use super::DEVICES;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No row has this name.
-    #[error("no device model is called {name}{}", nearest_device(name))]
+    #[error("no device model is called {name:?}{}; see: schedlab list devices. Real devices and loop:SIZE need --arena host", nearest_device(name))]
     Unknown {
         /// The name as written.
         name: String,

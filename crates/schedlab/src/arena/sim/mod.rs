@@ -121,6 +121,8 @@ pub(crate) struct SimArena<'a> {
     traces: Option<TraceFile>,
     /// Workload and arm of trials that were traced.
     traced: Vec<(String, String)>,
+    /// Their files.
+    files: Vec<std::path::PathBuf>,
 }
 
 /// One trial to simulate.
@@ -162,6 +164,7 @@ impl<'a> SimArena<'a> {
             flag: stop.flag(),
             traces: None,
             traced: Vec::new(),
+            files: Vec::new(),
         })
     }
 
@@ -178,8 +181,9 @@ impl<'a> SimArena<'a> {
         if self.traced.contains(&named) {
             return None;
         }
-        let path = traces.path(workload, arm);
+        let path = traces.path(workload, arm, &self.files);
         self.traced.push(named);
+        self.files.push(path.clone());
         Some(path)
     }
 

@@ -106,7 +106,7 @@ impl Setting {
         let Some(tunable) = self.kind.tunable(name) else {
             let known = || self.kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|row| row.name));
             return Err(usage(format!(
-                "arm {arm}: {} has no tunable {name}{}; it has {}",
+                "arm {arm}: {} has no tunable {name}{} There are: {}",
                 self.kind.name,
                 nearest(name, known()),
                 known().collect::<Vec<_>>().join(", ")
@@ -149,7 +149,7 @@ pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
     elevator::find(name).ok_or_else(|| {
         let known = || elevator::ELEVATORS.iter().map(|row| row.name);
         usage(format!(
-            "the simulator has no scheduler {name:?}{}; it has {}",
+            "the simulator has no scheduler {name:?}{} There are: {}",
             nearest(name, known()),
             known().collect::<Vec<_>>().join(", ")
         ))
