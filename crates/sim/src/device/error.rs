@@ -6,7 +6,10 @@ use super::DEVICES;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No row has this name.
-    #[error("no device model is called {name:?}{}; see: schedlab list devices. Real devices and loop:SIZE need --arena host", nearest_device(name))]
+    #[error(
+        "no device model is called {name:?}{}; `schedlab list devices` has them all (real devices and loop:SIZE are for --arena host)",
+        nearest_device(name)
+    )]
     Unknown {
         /// The name as written.
         name: String,
@@ -112,5 +115,5 @@ pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> O
 }
 
 fn nearest_device(name: &str) -> String {
-    nearest(name, DEVICES.iter().map(|row| row.name)).map_or(String::new(), |near| format!("; did you mean {near}?"))
+    nearest(name, DEVICES.iter().map(|row| row.name)).map_or(String::new(), |near| format!(", did you mean {near}?"))
 }

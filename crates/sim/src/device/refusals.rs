@@ -18,7 +18,10 @@ fn error(specification: &str) -> String {
 #[test]
 fn errors_name_what_is_wrong_and_what_would_be_right() {
     let expected = [
-        ("hp97650", "no device model is called hp97650; did you mean hp97560?"),
+        (
+            "hp97650",
+            "no device model is called \"hp97650\", did you mean hp97560?; `schedlab list devices` has them all (real devices and loop:SIZE are for --arena host)",
+        ),
         ("hp97560:queue=8:x", "“x” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE"),
         (
             "hp97560:queue_dept=8",
