@@ -56,16 +56,16 @@ row() {
 
 # What the study leaves open about WPCAS itself: DEVICE WORKLOAD
 rules() {
-    section "WPCAS's own parameters: $2 on $1"
+    section "WPCAS's own parameters (else γ 50 %, n 64, width 2 ms): $2 on $1"
     for percent in 30 50 70 90; do row "γ $percent %" "$1" "$2" :hz=1000 ":gamma_percent=$percent"; done
-    for n in 16 64 256 1024; do row "n $n" "$1" "$2" :hz=1000 ":window=$n"; done
-    for ms in 1 2 4 8; do row "width $ms ms" "$1" "$2" :hz=1000 ":width_ms=$ms"; done
+    for n in 16 256 1024; do row "n $n" "$1" "$2" :hz=1000 ":window=$n"; done
+    for ms in 1 4 8; do row "width $ms ms" "$1" "$2" :hz=1000 ":width_ms=$ms"; done
+    row "literal T_as: tas=1, γ 90 %" "$1" "$2" :hz=1000 ":tas=1:gamma_percent=90"
+    row "never on trial: relearn=0" "$1" "$2" :hz=1000 ":relearn=0"
+    if [ "$case" = postmark ]; then return; fi
     row "grown around the mode: region=1" "$1" "$2" :hz=1000 ":region=1"
     row "fine_clock=1, bins of 100 µs" "$1" "$2" :hz=1000 ":fine_clock=1:bin_us=100"
     row "arrival to arrival: interval=1" "$1" "$2" :hz=1000 ":interval=1"
-    row "literal T_as: tas=1, γ 50 %" "$1" "$2" :hz=1000 ":tas=1"
-    row "literal T_as: tas=1, γ 90 %" "$1" "$2" :hz=1000 ":tas=1:gamma_percent=90"
-    row "never on trial: relearn=0" "$1" "$2" :hz=1000 ":relearn=0"
     row "nearest=1, mean_close=1, class=1" "$1" "$2" :hz=1000 ":nearest=1:mean_close=1:class=1"
 }
 
@@ -77,18 +77,21 @@ clocks() {
     for us in 10 100 500 1000 3000 5000; do row "$us µs" "$1" "$2" ":hz=1000:turnaround_us=$us" ""; done
     section "think times: $3 on $1"
     for dist in exponential bimodal; do
-        for mean in 500us 1ms 2ms; do row "$dist, $mean" "$1" "$3:think_dist=$dist:think_time=$mean" ":hz=1000" ""; done
+        for mean in 1ms 2ms; do row "$dist, $mean" "$1" "$3:think_dist=$dist:think_time=$mean" ":hz=1000" ""; done
     done
 }
 
-# LABEL WORKLOAD
+# LABEL WORKLOAD DRIVE...
 drives() {
     section "drives: $1"
-    for drive in hp97560 hp97560:read_ahead=0 barracuda7200 cheetah9lp wd4tb7200:queue_depth=1 wd4tb7200 nvme; do
-        row "$drive" "$drive" "$2" :hz=1000 ""
+    workload=$2
+    shift 2
+    for drive in "$@"; do
+        row "$drive" "$drive" "$workload" :hz=1000 ""
     done
 }
 
+others="hp97560:read_ahead=0 barracuda7200 cheetah9lp wd4tb7200:queue_depth=1 wd4tb7200 nvme"
 case=${1:?sequential, random or postmark}
 shift
 wanted=${*:-all}
@@ -122,8 +125,8 @@ sequential | random)
     if wants rules; then rules hp97560 $thinking:think_dist=exponential:think_time=1ms; fi
     if wants time; then clocks hp97560 $iozone:clients=10:file_size=8M $thinking; fi
     if wants drives; then
-        drives "files of 512 KiB" $iozone:clients=10
-        drives "files of 8 MiB" $iozone:clients=10:file_size=8M
+        drives "files of 512 KiB" $iozone:clients=10 $others
+        drives "files of 8 MiB" $iozone:clients=10:file_size=8M $others
     fi
     ;;
 postmark)
@@ -134,9 +137,9 @@ postmark)
     modern=wd4tb7200:queue_depth=1
     if wants files; then
         section "PostMark on hp97560: web server, processes"
-        for n in 1 2 4 8 16; do row "$n" hp97560 "$web:clients=$n:$think" :hz=1000 ""; done
+        for n in 1 2 4 16; do row "$n" hp97560 "$web:clients=$n:$think" :hz=1000 ""; done
         section "web server on $modern, processes"
-        for n in 1 2 4 16; do row "$n" $modern "$web:clients=$n:$think" :hz=1000 ""; done
+        for n in 2 4 16; do row "$n" $modern "$web:clients=$n:$think" :hz=1000 ""; done
         row "4, eight times the files" $modern "$(echo $web | sed 's/=500:/=4000:/; s/=2000:/=16000:/'):file_size=128M:clients=4:$think" :hz=1000 ""
         section "other loads of 4 processes on hp97560"
         row "web server in reads of 512 bytes" hp97560 "postmark:seed=trial:clients=4:bias_read=10:bias_create=off:number=200:transactions=1000:$think" :hz=1000 ""
@@ -146,8 +149,11 @@ postmark)
     if wants rules; then rules hp97560 $web:clients=4:$think; fi
     if wants time; then clocks hp97560 $web:clients=4 $web:clients=4; fi
     if wants drives; then
-        drives "web server, 4 processes" $web:clients=4:$think
-        drives "web server, 4 processes, some long pauses" $web:clients=4:think_dist=bimodal:think_time=1200us
+        drives "web server, 4 processes" $web:clients=4:$think $others
+        section "drives: web server, some long pauses (bimodal, 1.2 ms)"
+        paused=$web:think_dist=bimodal:think_time=1200us
+        for drive in hp97560 barracuda7200 $modern; do row "$drive, 4 processes" $drive $paused:clients=4 :hz=1000 ""; done
+        row "$modern, 2 processes" $modern $paused:clients=2 :hz=1000 ""
     fi
     ;;
 *)
