@@ -103,6 +103,12 @@ pub fn direction_of(name: &str) -> (Direction, bool) {
     if let Some(metric) = find(name) {
         return (metric.direction, true);
     }
+    direction_by_words(name)
+}
+
+/// The direction that the words of a name tell: of a column that is called like a metric of ours that only describes, and is
+/// another thing.
+pub(crate) fn direction_by_words(name: &str) -> (Direction, bool) {
     let lower = name.to_ascii_lowercase();
     let costs = ["latency", "time", "delay", "idle", "duration", "wait", "overhead", "elapsed"];
     let rates = ["per_s", "iops", "tps", "throughput", "flops", "mb_s", "rate", "bandwidth"];
@@ -132,7 +138,8 @@ mod tests {
         assert_eq!(direction_of("buffered_disk_reads_mb_per_s"), (HigherIsBetter, true));
         assert_eq!(direction_of("latency_average_ms"), (LowerIsBetter, true));
         assert_eq!(direction_of("kflops"), (HigherIsBetter, true));
-        assert_eq!(direction_of("deceptive_idle_ms"), (LowerIsBetter, true));
+        assert_eq!(direction_of("deceptive_idle_ms"), (Descriptive, true));
+        assert_eq!(direction_by_words("deceptive_idle_ms"), (LowerIsBetter, true));
         assert_eq!(direction_of("score"), (HigherIsBetter, false));
     }
 }

@@ -98,7 +98,15 @@ impl<'a> Conductor<'a> {
             decider.push(trial);
         }
         let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
-        let offset = Duration::from_millis(record.last_ms());
+        let offset = match plan.arena {
+            ArenaKind::Host => Duration::from_millis(record.last_ms()),
+            // Virtual time is spent by trials alone.
+            ArenaKind::Sim => record
+                .trials
+                .iter()
+                .map(|trial| trial_length(plan).1 + Duration::from_nanos(trial.observation.duration_ns))
+                .sum(),
+        };
         let began = Instant::now();
         let (refused, arena_began) = (Vec::new(), arena.elapsed());
         Conductor { plan, arena, store, stop, progress, decider, began, arena_began, offset, sequence, tracks, refused }

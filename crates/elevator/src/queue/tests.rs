@@ -343,6 +343,6 @@ fn the_usual_window_is_twice_the_tags_of_the_adapter_even_for_a_disk_that_takes_
     let window = |name: &str, depth| Limits::usual(crate::find(name).unwrap(), depth).nr_requests;
     assert_eq!([1, 31, 32, 64, 1023].map(|depth| window("bfq", depth)), [64, 64, 64, 128, 256]);
     assert_eq!([1, 31, 32, 64, 1023].map(|depth| window("none", depth)), [32, 32, 32, 64, 1023]);
-    assert_eq!((window("cfq", 1), window("sptf", 1)), (128, 64));
+    assert_eq!((window("cfq", 1), window("sptf", 1)), (128, 256));
     assert_eq!(Limits::usual(crate::find("bfq").unwrap(), 1).queue_depth, 1);
 }

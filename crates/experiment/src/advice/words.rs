@@ -127,6 +127,13 @@ fn noun(metric: &str) -> String {
         "write_latency_mean_us" => "mean write latency",
         "write_latency_p99_us" => "p99 write latency",
         "cpu_us_per_io" => "processor time per request",
+        "fairness_jain" => "fairness",
+        "longest_wait_ms" => "longest wait",
+        "seek_distance_cylinders" => "seek distance",
+        "seek_ms" => "seek time",
+        "rotation_ms" => "rotational wait",
+        "write_amplification" => "write amplification",
+        "false_idle_per_success_ms" => "failed waiting for each success",
         foreign => foreign,
     };
     words.replace('_', " ")

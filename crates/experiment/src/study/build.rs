@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{Judgement, SCHEMA, Study, Summary};
 use crate::advice::recommend;
 use crate::judge::{Question, judge};
-use crate::metric::{Direction, METRICS, direction_of, find};
+use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
 use crate::plan::{Criteria, Method};
 use crate::record::Record;
 use crate::samples::{Sample, of_trials};
@@ -86,8 +86,17 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
 }
 
 impl Options {
+    fn is_foreign(&self) -> bool {
+        self.arena.is_empty() || self.arena == "foreign"
+    }
+
     fn direction(&self, metric: &str) -> Direction {
-        self.directions.get(metric).copied().unwrap_or_else(|| direction_of(metric).0)
+        let told = || match direction_of(metric).0 {
+            // Somebody else's column: whoever names it wants it judged.
+            Direction::Descriptive if self.is_foreign() => direction_by_words(metric).0,
+            direction => direction,
+        };
+        self.directions.get(metric).copied().unwrap_or_else(told)
     }
 }
 

@@ -206,9 +206,9 @@ mod tests {
         (0..150_000u64)
             .flat_map(|n| {
                 [
-                    one(n, EventKind::Submit, Some(n as u32 % 7), None, Some(Op::Write), n * 8, 8),
-                    one(n + 5, EventKind::Issue, Some(0), Some(3), Some(Op::Read), 1 << 40, 1024),
-                    one(n + 9, EventKind::Timer, None, None, None, 0, 0),
+                    one(10 * n, EventKind::Submit, Some(n as u32 % 7), None, Some(Op::Write), n * 8, 8),
+                    one(10 * n + 5, EventKind::Issue, Some(0), Some(3), Some(Op::Read), 1 << 40, 1024),
+                    one(10 * n + 9, EventKind::Timer, None, None, None, 0, 0),
                 ]
             })
             .collect()

@@ -15,12 +15,6 @@ mod refusals;
 use description::Description;
 pub use error::{DeviceError, Place};
 
-/// What the tests of the hdd call the random numbers.
-#[cfg(test)]
-mod random {
-    pub(super) use crate::random::Stream as Rng;
-}
-
 /// What a device is told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {

@@ -200,7 +200,6 @@ fn expired_per_mille(outstanding: u32) -> u64 {
 #[test]
 fn with_a_deep_random_backlog_most_dispatches_are_expired_ones_and_with_a_shallow_one_few() {
     let (deep, shallow) = (expired_per_mille(64), expired_per_mille(8));
-    println!("expired: {deep} and {shallow} per mille");
     assert!((680..=760).contains(&deep), "64 + 64 outstanding: {deep} per mille, derived: 720");
     assert!((40..=80).contains(&shallow), "8 + 8 outstanding: {shallow} per mille, derived: 60");
 }

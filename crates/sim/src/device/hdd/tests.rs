@@ -2,8 +2,8 @@
 
 use elevator::{BlockRequest, Op, Priority, Time};
 
-use crate::device::random::Rng;
 use crate::device::{Command, DeviceModel, device};
+use crate::random::stream;
 
 /// The HP 97560: revolution 60 s / 4002; a track of 72 sectors.
 const T: u64 = 14_992_504;
@@ -243,7 +243,7 @@ fn immediate_reporting_is_as_fast_as_the_bus_and_a_flush_waits_for_the_medium() 
 #[test]
 fn a_full_write_cache_makes_writes_wait_for_the_medium() {
     let mut bench = Bench::new("hp97560:write_cache=64:immediate_reporting=1");
-    let mut rng = Rng::new(3);
+    let mut rng = stream(3, "requests");
     let mut latencies = Vec::new();
     for _ in 0..40 {
         let before = bench.1;
@@ -271,7 +271,7 @@ fn dirty_sectors_are_read_from_the_cache() {
 /// Mean nanoseconds of a random read with so many always inside.
 fn random_reads(specification: &str, depth: u32) -> u64 {
     let mut bench = Bench::new(specification);
-    let (mut rng, mut done) = (Rng::new(11), Vec::new());
+    let (mut rng, mut done) = (stream(11, "requests"), Vec::new());
     let sectors = bench.0.sectors() - 8;
     for tag in 0..depth {
         bench.send(tag, Op::Read, rng.below(sectors), 8);
@@ -300,7 +300,7 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
     assert!(one.abs_diff(11_617_000) < 300_000, "{one}");
     // The best of 32 positioning times by the model itself, drawn independently.
     let bench = Bench::new("wd4tb7200");
-    let (mut rng, mut sum) = (Rng::new(5), 0);
+    let (mut rng, mut sum) = (stream(5, "requests"), 0);
     for _ in 0..1000 {
         let from = Time::from_ns(rng.below(1 << 40));
         let mut probe = Bench::new("wd4tb7200:segments=0");
@@ -333,7 +333,7 @@ fn request(sector: u64) -> BlockRequest {
 
 #[test]
 fn the_positioning_time_is_what_a_request_then_takes() {
-    let mut rng = Rng::new(9);
+    let mut rng = stream(9, "requests");
     let mut bench = Bench::new("cheetah9lp:segments=0");
     for _ in 0..500 {
         let sector = rng.below(bench.0.sectors() - 8);

@@ -107,7 +107,6 @@ fn random_readers_get_the_same_time_as_sequential_ones() {
     let mut readers: Vec<Client> =
         (0..4).map(|at| Client { random: at % 2 == 1, ..client(at * 1_000_000_000) }).collect();
     let shares = shares(&mut readers);
-    println!("sequential and random readers: {shares:?} per mille");
     assert!(shares.iter().all(|share| share.abs_diff(250) <= 25), "{shares:?}");
 }
 
