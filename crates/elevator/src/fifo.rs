@@ -1,25 +1,19 @@
-//! A queue in order of arrival from whose middle requests can be taken: links in a table indexed by tag.
-//!
-//! Schedulers take most requests out of their FIFO from the middle, by tag. A deque would have to be searched; links cost a
-//! few nanoseconds at any length.
+//! A queue in order of arrival from whose middle requests can be taken: one chain over a table of links of its own.
 
-const NONE: u32 = u32::MAX;
+use crate::chain::{Chain, Links};
 
 /// Tags in order of arrival. A tag is in it at most once.
 #[derive(Debug, Clone)]
 pub(crate) struct Fifo {
-    /// (previous, next) by tag; a tag that is not in the list points at itself.
-    links: Vec<(u32, u32)>,
-    head: u32,
-    tail: u32,
+    links: Links,
+    chain: Chain,
     len: usize,
 }
 
 impl Fifo {
     /// Room for the tags below `nr_tags`; it grows by itself if a larger one comes.
     pub(crate) fn new(nr_tags: u32) -> Fifo {
-        let links = (0..nr_tags).map(|tag| (tag, tag)).collect();
-        Fifo { links, head: NONE, tail: NONE, len: 0 }
+        Fifo { links: Links::new(nr_tags), chain: Chain::default(), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -32,60 +26,50 @@ impl Fifo {
 
     /// The oldest.
     pub(crate) fn head(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
+        self.chain.oldest()
     }
 
     /// The one that came after `tag`.
     pub(crate) fn after(&self, tag: u32) -> Option<u32> {
-        debug_assert!(self.contains(tag), "tag {tag} is in the list");
-        Some(self.links[tag as usize].1).filter(|next| *next != NONE)
+        self.links.after(tag)
     }
 
     /// The one that came before `tag`.
     pub(crate) fn before(&self, tag: u32) -> Option<u32> {
-        debug_assert!(self.contains(tag), "tag {tag} is in the list");
-        Some(self.links[tag as usize].0).filter(|prev| *prev != NONE)
+        self.links.before(tag)
     }
 
     pub(crate) fn contains(&self, tag: u32) -> bool {
-        self.links.get(tag as usize).is_some_and(|&(prev, next)| prev != tag && next != tag)
+        self.links.contains(tag)
     }
 
     /// Appends the youngest.
     pub(crate) fn push_back(&mut self, tag: u32) {
-        self.link(tag, self.tail, NONE);
+        self.links.push_back(&mut self.chain, tag);
+        self.len += 1;
     }
 
     /// Puts `tag` before all others.
     pub(crate) fn push_front(&mut self, tag: u32) {
-        self.link(tag, NONE, self.head);
+        self.links.push_front(&mut self.chain, tag);
+        self.len += 1;
     }
 
     /// Puts `tag` right before `before`, which is in the list.
     pub(crate) fn insert_before(&mut self, tag: u32, before: u32) {
-        assert!(self.contains(before), "tag {before} is in the list");
-        self.link(tag, self.links[before as usize].0, before);
+        self.links.insert_before(&mut self.chain, tag, before);
+        self.len += 1;
     }
 
     /// Puts `tag` right after `after`, which is in the list.
     pub(crate) fn insert_after(&mut self, tag: u32, after: u32) {
-        assert!(self.contains(after), "tag {after} is in the list");
-        self.link(tag, after, self.links[after as usize].1);
+        self.links.insert_after(&mut self.chain, tag, after);
+        self.len += 1;
     }
 
     /// Takes `tag` out, wherever it stands.
     pub(crate) fn remove(&mut self, tag: u32) {
-        assert!(self.contains(tag), "tag {tag} is in the list");
-        let (prev, next) = self.links[tag as usize];
-        match prev {
-            NONE => self.head = next,
-            prev => self.links[prev as usize].1 = next,
-        }
-        match next {
-            NONE => self.tail = prev,
-            next => self.links[next as usize].0 = prev,
-        }
-        self.links[tag as usize] = (tag, tag);
+        self.links.remove(&mut self.chain, tag);
         self.len -= 1;
     }
 
@@ -99,23 +83,6 @@ impl Fifo {
     /// All tags, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.head(), |tag| self.after(*tag))
-    }
-
-    fn link(&mut self, tag: u32, prev: u32, next: u32) {
-        assert!(!self.contains(tag), "tag {tag} is in the list once at most");
-        for grown in self.links.len() as u32..=tag {
-            self.links.push((grown, grown));
-        }
-        self.links[tag as usize] = (prev, next);
-        match prev {
-            NONE => self.head = tag,
-            prev => self.links[prev as usize].1 = tag,
-        }
-        match next {
-            NONE => self.tail = tag,
-            next => self.links[next as usize].0 = tag,
-        }
-        self.len += 1;
     }
 }
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod chain;
 mod choose;
 mod clock;
 mod decay;

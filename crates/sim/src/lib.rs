@@ -14,4 +14,4 @@ mod trial;
 pub use device::{DEVICES, DeviceKind, DeviceModel};
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
-pub use trial::{Member, Outcome, SimError, Trial, run, run_members};
+pub use trial::{Member, Outcome, SimError, Trial, queue_for, run, run_members};

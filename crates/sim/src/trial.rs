@@ -187,20 +187,34 @@ pub fn run_members<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// Queue and device of a trial, as the scheduler's kernel would set them up.
-fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
-    let Trial { elevator: kind, workload, params, device, .. } = trial;
-    let queue_depth = trial.queue_depth.unwrap_or(u32::MAX).clamp(1, device.queue_depth());
+/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz` and
+/// `tunables` are those of a [`Trial`].
+pub fn queue_for(
+    kind: &ElevatorKind,
+    tunables: &[(String, u64)],
+    hz: u32,
+    nr_requests: Option<u32>,
+    queue_depth: Option<u32>,
+    device: &dyn DeviceModel,
+) -> Queue {
+    let queue_depth = queue_depth.unwrap_or(u32::MAX).clamp(1, device.queue_depth());
     let usual = Limits::usual(kind, queue_depth);
-    let limits = Limits { nr_requests: trial.nr_requests.unwrap_or(usual.nr_requests), ..usual };
+    let limits = Limits { nr_requests: nr_requests.unwrap_or(usual.nr_requests), ..usual };
     let geometry = device.geometry();
-    let build = Build { hz: trial.hz, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
+    let build = Build { hz, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
     let mut queue = Queue::new(kind, &build, limits);
-    for (name, value) in &trial.tunables {
+    for (name, value) in tunables {
         let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
         assert!((row.min..=row.max).contains(value), "{name} = {value}: {} to {} are possible", row.min, row.max);
         queue.elevator_mut().set(name, *value);
     }
+    queue
+}
+
+/// Queue, device and rules of a trial.
+fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
+    let Trial { elevator: kind, workload, params, device, .. } = trial;
+    let queue = queue_for(kind, &trial.tunables, trial.hz, trial.nr_requests, trial.queue_depth, device.as_ref());
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,

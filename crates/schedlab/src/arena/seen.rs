@@ -59,10 +59,6 @@ impl Seen<'_> {
     /// The trial as the record keeps it.
     pub(crate) fn observation(&self, voids: Vec<VoidReason>) -> Observation {
         let Seen { measured, device, system } = self;
-        let latency = engine::latency_curves(measured)
-            .into_iter()
-            .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
-            .collect();
         let counters = [
             ("issued_read_bytes", measured.issued.read_bytes as f64),
             ("issued_written_bytes", measured.issued.written_bytes as f64),
@@ -81,11 +77,19 @@ impl Seen<'_> {
         Observation {
             duration_ns: measured.window_ns,
             metrics: engine::metrics(measured),
-            latency,
+            latency: curves(measured),
             counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             voids,
         }
     }
+}
+
+/// The latency curves of a trial as the record keeps them.
+pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
+    engine::latency_curves(measured)
+        .into_iter()
+        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
+        .collect()
 }
 
 /// Percentiles that rest on too few requests.

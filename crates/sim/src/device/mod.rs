@@ -250,6 +250,24 @@ pub fn device_from_toml(toml: &str, changes: &[(&str, &str)], seed: u64) -> Resu
 /// The models that a description can name.
 const MODELS: [&str; 3] = ["hdd", "flash", "null"];
 
+/// A device's own clock.
+#[derive(Debug, Clone, Copy, Default)]
+struct OwnClock {
+    ns: u64,
+}
+
+impl OwnClock {
+    /// Moves on to `now`; if a command was inside until now, that time was busy.
+    #[inline]
+    fn pass(&mut self, now: u64, is_busy: bool, stats: &mut DeviceStats) {
+        assert!(now >= self.ns, "time runs forward: {now} ns after {} ns", self.ns);
+        if is_busy {
+            stats.busy_ns += now - self.ns;
+        }
+        self.ns = now;
+    }
+}
+
 /// The position of a request for a device without an arm.
 fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
     0

@@ -11,7 +11,7 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 
 use super::description::Description;
 use super::error::DeviceError;
-use super::{Command, DeviceModel, DeviceStats, nowhere};
+use super::{Command, DeviceModel, DeviceStats, OwnClock, nowhere};
 use crate::random::{Stream, stream};
 
 /// A device without a medium.
@@ -29,7 +29,7 @@ pub(super) struct Null {
     inside: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
     transfers: u32,
     arrivals: u64,
-    clock_ns: u64,
+    clock: OwnClock,
     stats: DeviceStats,
 }
 
@@ -48,18 +48,14 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Null, DeviceErro
         inside: BinaryHeap::new(),
         transfers: 0,
         arrivals: 0,
-        clock_ns: 0,
+        clock: OwnClock::default(),
         stats: DeviceStats::default(),
     })
 }
 
 impl Null {
     fn pass_time(&mut self, now: u64) {
-        assert!(now >= self.clock_ns, "time runs forward: {now} ns after {} ns", self.clock_ns);
-        if !self.inside.is_empty() {
-            self.stats.busy_ns += now - self.clock_ns;
-        }
-        self.clock_ns = now;
+        self.clock.pass(now, !self.inside.is_empty(), &mut self.stats);
     }
 }
 

@@ -39,13 +39,13 @@
 //! * Jiffies start at 0, so that the idle class waits its 100 ms at the start as well.
 //! * If the next request of a queue is pushed out by another's front merge, the source is left without one; here it is that other.
 
-mod chain;
 mod lists;
 mod process;
 mod service;
 mod tunables;
 mod wait;
 
+use crate::chain::{Chain, Links};
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
@@ -53,7 +53,6 @@ use crate::request::{BlockRequest, Finished, Priority};
 use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
-use chain::{Chain, Links};
 use lists::Lists;
 use process::Process;
 use tunables::Tunables;

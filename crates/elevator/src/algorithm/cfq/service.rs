@@ -1,9 +1,9 @@
 //! Queues and slices: where a request goes, whose turn it is, what is sent in it, and when it ends.
 
-use super::chain::Chain;
 use super::lists::{Place, Rank};
 use super::process::Process;
 use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
+use crate::chain::Chain;
 use crate::choose::BackSeek;
 use crate::request::{BlockRequest, PrioClass, Priority};
 use crate::starts::Starts;

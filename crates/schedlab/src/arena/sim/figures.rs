@@ -1,9 +1,9 @@
 //! From what a simulated trial showed to the metrics and counters of the record.
 
-use experiment::record::{LatencyCurve, Observation};
+use experiment::record::Observation;
 use sim::Outcome;
 
-use super::super::seen::too_few;
+use super::super::seen::{curves, too_few};
 
 /// The trial as the record keeps it.
 pub(super) fn observation(outcome: &Outcome) -> Observation {
@@ -15,10 +15,6 @@ pub(super) fn observation(outcome: &Outcome) -> Observation {
         let extra = of_device(outcome).into_iter().chain(of_anticipation(outcome));
         metrics.extend(extra.map(|(name, value)| (name.to_owned(), value)));
     }
-    let latency = workload::latency_curves(measured)
-        .into_iter()
-        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
-        .collect();
     let (queue, device) = (&outcome.queue, &outcome.device);
     let counters = [
         ("pieces", queue.submitted),
@@ -40,7 +36,7 @@ pub(super) fn observation(outcome: &Outcome) -> Observation {
     Observation {
         duration_ns: measured.window_ns,
         metrics,
-        latency,
+        latency: curves(measured),
         counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect(),
         voids: too_few(measured),
     }

@@ -1,7 +1,7 @@
 //! From an arm of a plan to a scheduler of the laboratory with its tunables, and the words for what is wrong with one.
 
 use anyhow::Result;
-use elevator::{Build, ElevatorKind, Limits};
+use elevator::ElevatorKind;
 use experiment::plan::Arm;
 use sim::DeviceModel;
 
@@ -120,25 +120,13 @@ impl Setting {
 
     /// Every tunable with the value that it has on this device, for the record.
     pub(crate) fn describe(&self, device: &dyn DeviceModel) -> String {
-        let depth = self.queue_depth.unwrap_or(u32::MAX).min(device.queue_depth());
-        let mut limits = Limits::usual(self.kind, depth);
-        limits.nr_requests = self.nr_requests.unwrap_or(limits.nr_requests);
-        let build = Build {
-            hz: self.hz,
-            nr_tags: limits.nr_requests,
-            queue_depth: depth,
-            rotational: device.geometry().cylinders > 0,
-            geometry: device.geometry(),
-        };
-        let mut elevator = (self.kind.build)(&build);
-        for (name, value) in &self.tunables {
-            elevator.set(name, *value);
-        }
+        let queue = sim::queue_for(self.kind, &self.tunables, self.hz, self.nr_requests, self.queue_depth, device);
+        let (elevator, limits) = (queue.elevator(), queue.limits());
         let mut words = vec![self.kind.name.to_owned()];
         words.extend(self.kind.tunables.iter().map(|row| format!("{}={}", row.name, elevator.get(row.name))));
         words.push(format!("hz={}", self.hz));
         words.push(format!("nr_requests={}", limits.nr_requests));
-        words.push(format!("queue_depth={depth}"));
+        words.push(format!("queue_depth={}", limits.queue_depth));
         words.push(format!("turnaround_us={}", self.turnaround_ns / 1000));
         words.join(" ")
     }

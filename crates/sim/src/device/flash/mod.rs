@@ -22,7 +22,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
-use super::{Command, DeviceModel, DeviceStats, check, nowhere};
+use super::{Command, DeviceModel, DeviceStats, OwnClock, check, nowhere};
 use ftl::{Collected, Ftl, MAX_UNITS, UNIT_BYTES};
 use servers::{Servers, Times};
 
@@ -107,7 +107,7 @@ pub(super) struct Flash {
     flushes: Vec<(u32, u64, u64)>,
     transfers: u32,
     commands: u32,
-    clock_ns: u64,
+    clock: OwnClock,
     stats: DeviceStats,
 }
 
@@ -141,17 +141,13 @@ impl Flash {
             flushes: Vec::new(),
             transfers: 0,
             commands: 0,
-            clock_ns: 0,
+            clock: OwnClock::default(),
             stats: DeviceStats::default(),
         }
     }
 
     fn pass_time(&mut self, now: u64) {
-        assert!(now >= self.clock_ns, "time runs forward: {now} ns after {} ns", self.clock_ns);
-        if self.commands > 0 {
-            self.stats.busy_ns += now - self.clock_ns;
-        }
-        self.clock_ns = now;
+        self.clock.pass(now, self.commands > 0, &mut self.stats);
     }
 
     fn at(&mut self, ns: u64, event: Event) {

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
-use super::{Command, DeviceModel, DeviceStats, check};
+use super::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use dirty::{Dirty, Extent};
 use mechanics::{Arm, Costs, Head, Mechanics};
 use segments::Segments;
@@ -114,7 +114,7 @@ pub(super) struct Hdd {
     /// Transfers inside, and all commands inside.
     transfers: u32,
     commands: u32,
-    clock_ns: u64,
+    clock: OwnClock,
     stats: DeviceStats,
 }
 
@@ -136,18 +136,14 @@ impl Hdd {
             bus_free_ns: 0,
             transfers: 0,
             commands: 0,
-            clock_ns: 0,
+            clock: OwnClock::default(),
             stats: DeviceStats::default(),
         }
     }
 
     /// Moves the clock; what was inside until now was busy.
     fn pass_time(&mut self, now: u64) {
-        assert!(now >= self.clock_ns, "time runs forward: {now} ns after {} ns", self.clock_ns);
-        if self.commands > 0 {
-            self.stats.busy_ns += now - self.clock_ns;
-        }
-        self.clock_ns = now;
+        self.clock.pass(now, self.commands > 0, &mut self.stats);
     }
 
     fn bus_ns(&self, sectors: u64) -> u64 {
@@ -158,7 +154,7 @@ impl Hdd {
 
     /// A transfer needs no arm: only the bus, when its overhead is over.
     fn leave(&mut self, ready_ns: u64, tag: u32, sectors: u64) {
-        self.bus_free_ns = ready_ns.max(self.clock_ns).max(self.bus_free_ns) + self.bus_ns(sectors);
+        self.bus_free_ns = ready_ns.max(self.clock.ns).max(self.bus_free_ns) + self.bus_ns(sectors);
         self.leave_at(self.bus_free_ns, tag, false);
     }
 
