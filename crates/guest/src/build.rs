@@ -1,0 +1,1 @@
+//! From source to a kernel that has booted.

@@ -1,0 +1,37 @@
+//! Linux in a process: User-mode Linux kernels, from a source package to a guest that has been run.
+//!
+//! The kernel-building half: a [`Request`] says which kernel is wanted, the [`Cache`] finds or builds it, and a built [`Kernel`] has
+//! our [modules](Kernel::modules) built against it. Nothing here needs root, and nothing is written outside the cache directory.
+
+mod build;
+mod cache;
+mod error;
+mod modules;
+mod source;
+
+pub use cache::{Cache, Kernel, Patch, Request};
+pub use error::Error;
+pub use modules::ModuleSet;
+pub use source::Source;
+
+use std::time::Duration;
+
+/// Who is told how far a build is.
+pub trait Progress {
+    /// A new part of the work begins, in a few words: `unpacking linux-source-6.1`.
+    fn phase(&mut self, what: &str);
+    /// Within this part `done` of about `total` steps are done; `left` is the time left, where it can be told.
+    fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
+    /// Something worth a line of its own.
+    fn say(&mut self, text: &str);
+}
+
+/// Tells nobody.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn phase(&mut self, _: &str) {}
+    fn step(&mut self, _: u64, _: u64, _: Option<Duration>) {}
+    fn say(&mut self, _: &str) {}
+}
