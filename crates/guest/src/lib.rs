@@ -3,16 +3,22 @@
 //! The kernel-building half: a [`Request`] says which kernel is wanted, the [`Cache`] finds or builds it, and a built [`Kernel`] has
 //! our [modules](Kernel::modules) built against it. Nothing here needs root, and nothing is written outside the cache directory.
 
+mod boot;
 mod build;
 mod cache;
 mod error;
+pub mod inside;
 mod modules;
 mod source;
+pub mod warden;
+mod workdir;
 
+pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel};
 pub use cache::{Cache, Kernel, Patch, Request};
 pub use error::Error;
 pub use modules::ModuleSet;
 pub use source::Source;
+pub use workdir::workdir;
 
 use std::time::Duration;
 

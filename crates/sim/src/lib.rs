@@ -12,6 +12,7 @@ mod trace;
 mod trial;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
+pub use engine::jain;
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
 pub use trial::{Member, Outcome, SimError, Trial, queue_for, run, run_members};

@@ -96,6 +96,11 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         None
     }
 
+    /// The model as the block driver of the kernel arena reads it; None: that driver has no such model.
+    fn tables(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// How long a trial should be where nobody has said: long enough for some thousand requests.
     fn trial_ms(&self) -> u64 {
         1000

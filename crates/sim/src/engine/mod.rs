@@ -29,8 +29,9 @@ use crate::trace::{Event, EventKind, Observer};
 use crate::trial::{Member, SimError};
 
 use client::{Mood, Seated};
+pub(crate) use ledger::between;
+pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
-pub(crate) use ledger::{between, jain};
 use slots::Slots;
 use wakes::Wakes;
 
