@@ -23,6 +23,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 const KEPT_LINES: usize = 30;
 /// What a beat of the guest's clock begins with.
 const BEAT: &str = "schedlab-clock ";
+/// The variable of init's environment that names the working directory.
+pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
 /// How often the caller's wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -53,7 +55,7 @@ pub struct Boot<'a> {
     pub kernel: &'a Kernel,
     /// The program that becomes its init: an absolute path of this machine.
     pub init: &'a Path,
-    /// The init's first argument; the second one is the working directory.
+    /// The init's argument; [`WORKDIR_VARIABLE`] in its environment is the working directory.
     pub role: &'static str,
     /// Its memory in MiB.
     pub memory_mib: u32,
@@ -216,7 +218,8 @@ impl Boot<'_> {
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }
-        line.extend(["--".to_owned(), self.role.to_owned(), directory]);
+        // Words that the kernel does not know become the init's arguments, and pairs its environment.
+        line.extend([self.role.to_owned(), format!("{WORKDIR_VARIABLE}={directory}")]);
         Ok(line)
     }
 
@@ -259,15 +262,14 @@ impl Seen {
             self.clock_ns = clock.trim().parse().unwrap_or(self.clock_ns);
             return;
         }
-        if let Some((_, message)) = line.split_once("Kernel panic - not syncing: ") {
-            self.panic.get_or_insert_with(|| message.to_owned());
-        }
-        if line.is_empty() {
+        // What the kernel says after its last sentence is where it stood, not why.
+        if line.is_empty() || self.panic.is_some() {
             return;
         }
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
+        self.panic = line.split_once("Kernel panic - not syncing: ").map(|(_, message)| message.to_owned());
         self.lines.push_back(line);
     }
 
@@ -307,7 +309,9 @@ mod tests {
         let mut seen = Seen::default();
         seen.hear("[    0.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100".to_owned());
         seen.hear("Kernel panic - not syncing: another one".to_owned());
+        seen.hear(" [<603783c0>] ? dump_stack_lvl+0x44/0x50".to_owned());
         assert_eq!(seen.panic.as_deref(), Some("Attempted to kill init! exitcode=0x00000100"));
+        assert_eq!(seen.lines.len(), 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod source;
 pub mod warden;
 mod workdir;
 
-pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel};
+pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
 pub use cache::{Cache, Kernel, Patch, Request};
 pub use error::Error;
 pub use modules::ModuleSet;

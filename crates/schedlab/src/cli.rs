@@ -259,6 +259,7 @@ pub(crate) struct GuestWardenArgs {
 #[derive(Debug, Args)]
 pub(crate) struct GuestInitArgs {
     /// The guest's working directory, with its order.
+    #[arg(long, env = guest::WORKDIR_VARIABLE)]
     pub(crate) workdir: PathBuf,
 }
 
