@@ -281,7 +281,7 @@ fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
 }
 
 /// Sectors of the largest transfer, 8 GiB: so that no product of bytes and nanoseconds overflows.
-const MAX_SECTORS: u32 = 1 << 24;
+pub(crate) const MAX_SECTORS: u32 = 1 << 24;
 
 /// What every model asks of a transfer; wrong use is a mistake in the laboratory.
 fn check(tag: u32, sector: u64, nr_sectors: u32, sectors: u64, inside: u32, depth: u32) {
