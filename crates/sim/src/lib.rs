@@ -5,6 +5,7 @@
 //! tables.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod device;
 mod engine;
 mod random;
