@@ -122,33 +122,36 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 }
 
 /*
- * COMPAT_SCHED(made): defines compat_init_sched, compat_init_hctx and compat_depth_updated around
- * int made(struct request_queue *, struct elevator_queue *), which sets elevator_data.
+ * COMPAT_SCHED(made, resized): defines compat_init_sched, compat_init_hctx and compat_depth_updated around
+ * int made(struct request_queue *, struct elevator_queue *), which sets elevator_data, and void resized(struct request_queue *),
+ * which is called once the number of tags has changed: at least once, perhaps for each hardware queue.
  */
 #if COMPAT_CORE_ALLOCATES
-#define COMPAT_SCHED(made)									\
+#define COMPAT_SCHED(made, resized)								\
 	static void compat_depth_updated(struct request_queue *q)				\
 	{											\
 		blk_mq_set_min_shallow_depth(q, 1);						\
+		resized(q);									\
 	}											\
 	static int compat_init_sched(struct request_queue *q, struct elevator_queue *eq)	\
 	{											\
 		int error = made(q, eq);							\
 												\
 		if (!error)									\
-			compat_depth_updated(q);						\
+			blk_mq_set_min_shallow_depth(q, 1);					\
 		return error;									\
 	}
 #define COMPAT_INIT_HCTX
 #else
-#define COMPAT_SCHED(made)									\
+#define COMPAT_SCHED(made, resized)								\
 	static void compat_depth_updated(struct blk_mq_hw_ctx *hctx)				\
 	{											\
 		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);		\
+		resized(hctx->queue);								\
 	}											\
 	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)		\
 	{											\
-		compat_depth_updated(hctx);							\
+		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);		\
 		return 0;									\
 	}											\
 	static int compat_init_sched(struct request_queue *q, struct elevator_type *type)	\

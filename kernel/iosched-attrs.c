@@ -88,6 +88,11 @@ static void read_anticipation(struct iosched *io, struct core_anticipation *out)
 
 	spin_lock_irqsave(&io->lock, irq);
 	io->ops->anticipation(io->core, out);
+	out->started += io->before.started;
+	out->successes += io->before.successes;
+	out->failures += io->before.failures;
+	out->success_wait_ns += io->before.success_wait_ns;
+	out->failure_wait_ns += io->before.failure_wait_ns;
 	spin_unlock_irqrestore(&io->lock, irq);
 }
 

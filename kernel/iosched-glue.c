@@ -18,6 +18,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -58,9 +59,15 @@ static struct iosched *of_queue(struct request_queue *q)
 /* The core's tag: the scheduler's, which is the queue's or, with several hardware queues, one of theirs. */
 static u32 tag_of(const struct iosched *io, const struct request *rq)
 {
-	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * MAX_SCHED_RQ;
+	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * io->queue_tags;
 
 	return base + rq->internal_tag;
+}
+
+/* Whether the core was made for that many; if it could not be made larger, it was not. */
+static bool has_tag(const struct iosched *io, const struct request *rq)
+{
+	return rq->internal_tag >= 0 && rq->internal_tag < io->queue_tags && tag_of(io, rq) < io->tags;
 }
 
 /* The record that a request is counted to; NULL: to nobody's. */
@@ -138,13 +145,20 @@ static void count_in_flight(struct iosched *io, int by)
 	WRITE_ONCE(io->in_flight, io->in_flight + by);
 }
 
+/* The core shall not know the process any more: its record may go. */
+static void part(struct iosched *io, u64 now, struct iosched_icq *record)
+{
+	record->told = true;
+	list_del_init(&record->link);
+	io->ops->exited(io->core, now, (struct core_process *)record->process);
+}
+
 /* A request of this process is no longer the core's; the last one of a process that has ended lets it go. */
 static void leave(struct iosched *io, u64 now, struct iosched_icq *owner)
 {
 	if (!owner || --owner->outstanding || !owner->ended || owner->told)
 		return;
-	owner->told = true;
-	io->ops->exited(io->core, now, (struct core_process *)owner->process);
+	part(io, now, owner);
 }
 
 /* A request that was held and mergeable is not any more. */
@@ -259,7 +273,7 @@ static bool is_for_core(const struct iosched *io, const struct request *rq)
 {
 	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE)
 		return false;
-	return blk_rq_sectors(rq) && !WARN_ON_ONCE(tag_of(io, rq) >= io->tags);
+	return blk_rq_sectors(rq) && has_tag(io, rq);
 }
 
 static void insert_one(struct iosched *io, u64 now, struct request *rq, bool at_head,
@@ -590,11 +604,16 @@ static void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 
 static void iosched_init_icq(struct io_cq *icq)
 {
+	struct iosched *io = of_queue(icq->q);
 	struct iosched_icq *record = record_of(icq);
+	unsigned long irq;
 
 	record->outstanding = 0;
 	record->ended = record->told = false;
 	memset(record->process, 0, iosched_ops->process_size);
+	spin_lock_irqsave(&io->lock, irq);
+	list_add_tail(&record->link, &io->records);
+	spin_unlock_irqrestore(&io->lock, irq);
 }
 
 /*
@@ -610,9 +629,7 @@ static void iosched_exit_icq(struct io_cq *icq)
 	spin_lock_irqsave(&io->lock, irq);
 	record->ended = true;
 	if (!record->outstanding && !record->told) {
-		record->told = true;
-		io->ops->exited(io->core, tick(io, ktime_get_ns()),
-				(struct core_process *)record->process);
+		part(io, tick(io, ktime_get_ns()), record);
 		arm(io);
 	}
 	spin_unlock_irqrestore(&io->lock, irq);
@@ -640,6 +657,101 @@ static enum hrtimer_restart iosched_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* How many tags a hardware queue has now; with a shared map, all that it can come to have. */
+static u32 count_queue_tags(struct request_queue *q)
+{
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
+	u32 most = 0;
+
+	if (blk_mq_is_shared_tags(q->tag_set->flags))
+		return MAX_SCHED_RQ;
+	queue_for_each_hw_ctx(q, hctx, i) {
+		if (hctx->sched_tags)
+			most = max(most, hctx->sched_tags->nr_tags);
+	}
+	return most;
+}
+
+/* Gives it a core for so many tags of each hardware queue, if there is memory. */
+static int make_core(struct iosched *io, u32 queue_tags)
+{
+	struct request_queue *q = io->q;
+	struct core_config config = {
+		.tags = queue_tags * (io->shared_tags ? 1 : q->nr_hw_queues),
+		.hz = clamp(hz, 100u, 1000u),
+		.sectors = q->disk ? get_capacity(q->disk) : 0,
+	};
+	/* The queue is frozen: memory must not be waited for by writing to it. */
+	unsigned int noio = memalloc_noio_save();
+
+	io->tags = config.tags;
+	io->queue_tags = queue_tags;
+	io->core = kvzalloc_node(io->ops->state_size(config.tags), GFP_KERNEL, q->node);
+	io->slots = kvcalloc(config.tags, sizeof(*io->slots), GFP_KERNEL);
+	memalloc_noio_restore(noio);
+	if (!io->core || !io->slots) {
+		kvfree(io->core);
+		kvfree(io->slots);
+		return -ENOMEM;
+	}
+	if (iosched_configure)
+		iosched_configure(&config);
+	io->ops->init(io->core, &config);
+	return 0;
+}
+
+/* Another core takes the place of this one: with its tunables, but without what it knew of processes. No request is held. */
+static void replace_core(struct iosched *io, struct iosched *other)
+{
+	struct iosched_icq *record;
+	struct core_anticipation counts = {};
+	u64 now = tick(io, ktime_get_ns());
+	u32 at;
+
+	for (at = 0; at < io->ops->nr_tunables; at++) {
+		u64 value = io->ops->get(io->core, at);
+
+		if (value != io->ops->get(other->core, at))
+			io->ops->set(other->core, at, value);
+	}
+	list_for_each_entry(record, &io->records, link)
+		io->ops->exited(io->core, now, (struct core_process *)record->process);
+	io->ops->exited(io->core, now, io->anonymous);
+	io->ops->anticipation(io->core, &counts);
+	io->before.started += counts.started;
+	io->before.successes += counts.successes;
+	io->before.failures += counts.failures;
+	io->before.success_wait_ns += counts.success_wait_ns;
+	io->before.failure_wait_ns += counts.failure_wait_ns;
+	swap(io->core, other->core);
+	swap(io->slots, other->slots);
+	swap(io->tags, other->tags);
+	swap(io->queue_tags, other->queue_tags);
+}
+
+/*
+ * The number of tags has changed. The queue is frozen, so the core is empty. It is made anew if there are more than it was made
+ * for; if there is no memory, requests with the new tags go past it in order of arrival.
+ */
+static void iosched_resize(struct request_queue *q)
+{
+	struct iosched *io = of_queue(q);
+	struct iosched other = { .q = q, .ops = io->ops, .shared_tags = io->shared_tags };
+	u32 queue_tags = count_queue_tags(q);
+	unsigned long irq;
+
+	if (queue_tags <= io->queue_tags || make_core(&other, queue_tags))
+		return;
+	spin_lock_irqsave(&io->lock, irq);
+	if (!WARN_ON_ONCE(io->held || io->in_flight))
+		replace_core(io, &other);
+	stir(io);
+	spin_unlock_irqrestore(&io->lock, irq);
+	kvfree(other.core);
+	kvfree(other.slots);
+}
+
 static void iosched_free(struct iosched *io)
 {
 	kvfree(io->core);
@@ -648,40 +760,26 @@ static void iosched_free(struct iosched *io)
 	kfree(io);
 }
 
-/*
- * The number of scheduler tags can be changed at any time up to MAX_SCHED_RQ for each hardware queue, so that is what the core is
- * made for: a quarter of a megabyte or so.
- */
 static struct iosched *iosched_new(struct request_queue *q)
 {
-	bool shared = blk_mq_is_shared_tags(q->tag_set->flags);
-	struct core_config config = {
-		.tags = MAX_SCHED_RQ * (shared ? 1 : q->nr_hw_queues),
-		.hz = clamp(hz, 100u, 1000u),
-		.sectors = q->disk ? get_capacity(q->disk) : 0,
-	};
 	struct iosched *io = kzalloc_node(sizeof(*io), GFP_KERNEL, q->node);
 
 	if (!io)
 		return NULL;
 	io->q = q;
 	io->ops = iosched_ops;
-	io->tags = config.tags;
-	io->shared_tags = shared;
-	io->core = kvzalloc_node(io->ops->state_size(config.tags), GFP_KERNEL, q->node);
-	io->slots = kvcalloc(config.tags, sizeof(*io->slots), GFP_KERNEL);
+	io->shared_tags = blk_mq_is_shared_tags(q->tag_set->flags);
 	io->anonymous = kzalloc(max_t(size_t, 8, io->ops->process_size), GFP_KERNEL);
-	if (!io->core || !io->slots || !io->anonymous) {
-		iosched_free(io);
+	if (!io->anonymous || make_core(io, count_queue_tags(q))) {
+		kfree(io->anonymous);
+		kfree(io);
 		return NULL;
 	}
-	if (iosched_configure)
-		iosched_configure(&config);
-	io->ops->init(io->core, &config);
 	io->armed = CORE_NEVER;
 	io->max_inflight = compat_rotational(q) ? 1 : 0;
 	io->sorted[READ] = io->sorted[WRITE] = RB_ROOT;
 	INIT_LIST_HEAD(&io->aside);
+	INIT_LIST_HEAD(&io->records);
 	spin_lock_init(&io->lock);
 	compat_timer_setup(&io->timer, iosched_timer);
 	return io;
@@ -699,7 +797,7 @@ static int iosched_made(struct request_queue *q, struct elevator_queue *eq)
 	return 0;
 }
 
-COMPAT_SCHED(iosched_made)
+COMPAT_SCHED(iosched_made, iosched_resize)
 
 /* The queue is frozen: no request is left. */
 static void iosched_exit_sched(struct elevator_queue *eq)

@@ -35,11 +35,12 @@ struct iosched {
 	/* Of those without a record of their own, and of pieces that are only compared. */
 	struct core_process *anonymous;
 	struct iosched_slot *slots;
-	u32 tags;
+	u32 tags;		/* that the core is made for */
+	u32 queue_tags;		/* of each hardware queue, or of all together where they share them */
 	bool shared_tags;
 
 	/*
-	 * Guards all below and the core. Taken inside of ioc->lock and q->queue_lock (exit_icq), so neither may be taken, and no
+	 * Guards all below, the core, its slots and sizes. Taken inside of ioc->lock and q->queue_lock (exit_icq), so neither may be taken, and no
 	 * request freed, while it is held. It is taken in interrupts (completion, timer).
 	 */
 	spinlock_t lock;
@@ -54,6 +55,10 @@ struct iosched {
 	bool idle;
 	/* Requests that bypass the core: discards and other operations without a position, head inserts, unprepared ones. */
 	struct list_head aside;
+	/* Processes that have not ended. */
+	struct list_head records;
+	/* What cores before this one have counted. */
+	struct core_anticipation before;
 	/* Held requests by sector, reads and writes apart: neighbours that could become one. */
 	struct rb_root sorted[2];
 };
@@ -61,6 +66,7 @@ struct iosched {
 /* A process (an io_context) at a queue. The core's record follows. */
 struct iosched_icq {
 	struct io_cq icq;	/* must be first */
+	struct list_head link;	/* in iosched.records until the core is told of its end */
 	u32 outstanding;	/* requests inserted and not completed */
 	bool ended;		/* the process has ended */
 	bool told;		/* and the core knows */
