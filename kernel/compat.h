@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every difference between the kernels that the elevators are built for: 6.1, 6.12, and 6.18 and later as far as it is known. No
- * other file asks for a version. What a version of the block layer wants is given the shape of the newest one here, so that the
- * glue is written once.
+ * All differences between the versions of Linux that the modules are built for: 6.1, 6.12, and newer ones as far as they are known.
+ * No other file asks for a version. What a version wants is given one shape here, so that the rest is written once.
  *
- * Needs the private headers of the block layer (elevator.h, blk-mq.h, blk-mq-sched.h, blk-mq-debugfs.h) of exactly the kernel
- * that is built for; Kbuild puts their directory on the path.
+ * The second part is for who defines COMPAT_ELEVATOR before including this. It needs the private headers of the block layer
+ * (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of exactly the kernel that is built for; Kbuild puts their directory
+ * on the path.
  */
 #ifndef SCHEDLAB_COMPAT_H
 #define SCHEDLAB_COMPAT_H
 
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+
+/* 6.13 sets a timer's function when it is set up, 6.15 knows no other way. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void compat_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+					clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#else
+#define compat_hrtimer_setup hrtimer_setup
+#endif
+
+#ifdef COMPAT_ELEVATOR
+
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
-#include <linux/hrtimer.h>
 #include <linux/iocontext.h>
 #include <linux/module.h>
 #include <linux/sbitmap.h>
-#include <linux/version.h>
 
 #include "elevator.h"
 #include "blk.h"
@@ -56,18 +71,6 @@ typedef bool compat_insert_t;
 
 /* Tables of sysfs and debugfs entries; the former are constant from 6.3 or so, which a plain array fits everywhere. */
 typedef struct elv_fs_entry compat_entry_t;
-
-/* A timer with its function: one call since 6.13; hrtimer_init() is gone since 6.15. */
-static inline void compat_timer_setup(struct hrtimer *timer,
-				      enum hrtimer_restart (*function)(struct hrtimer *))
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-#else
-	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	timer->function = function;
-#endif
-}
 
 /* Whether the device says that it has moving parts. The flag, its sense and its macro have changed, the macro's name tells. */
 static inline bool compat_rotational(struct request_queue *q)
@@ -169,6 +172,8 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 		return error;									\
 	}
 #define COMPAT_INIT_HCTX .init_hctx = compat_init_hctx,
+#endif
+
 #endif
 
 #endif

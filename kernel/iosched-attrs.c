@@ -167,8 +167,8 @@ static int state_show(void *data, struct seq_file *m)
 }
 
 static const struct blk_mq_debugfs_attr iosched_debugfs[] = {
-	{ "antic_stats", 0400, antic_stats_show },
-	{ "state", 0400, state_show },
+	{ .name = "antic_stats", .mode = 0400, .show = antic_stats_show },
+	{ .name = "state", .mode = 0400, .show = state_show },
 	{},
 };
 #endif

@@ -781,7 +781,7 @@ static struct iosched *iosched_new(struct request_queue *q)
 	INIT_LIST_HEAD(&io->aside);
 	INIT_LIST_HEAD(&io->records);
 	spin_lock_init(&io->lock);
-	compat_timer_setup(&io->timer, iosched_timer);
+	compat_hrtimer_setup(&io->timer, iosched_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	return io;
 }
 

@@ -8,6 +8,7 @@
 #ifndef SCHEDLAB_IOSCHED_GLUE_H
 #define SCHEDLAB_IOSCHED_GLUE_H
 
+#define COMPAT_ELEVATOR
 #include "compat.h"
 #include "core/elevator.h"
 
