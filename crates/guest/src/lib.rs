@@ -1,0 +1,3 @@
+//! Linux in a process: the clients of a workload inside the guest's kernel.
+
+pub mod load;
