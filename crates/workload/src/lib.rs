@@ -31,7 +31,8 @@ mod unit;
 pub use client::{Client, Step};
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
 pub use measure::{
-    ClientTotals, Curve, Issued, Lived, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+    ClientTotals, Curve, Issued, Lived, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics,
+    needed_for,
 };
 pub use member::{Member, Pass};
 pub use params::{PARAMS, Param, ParamError, Params, Phase};

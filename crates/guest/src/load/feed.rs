@@ -158,7 +158,7 @@ mod tests {
         let mut turns = Turns::new(Turnarounds::new(1, 1000, 500), 1);
         let mut alone = Turnarounds::new(1, 1000, 500);
         let want: Vec<u64> = (0..12).map(|_| alone.draw(0)).collect();
-        let mut fed = |turns: &mut Turns, room| {
+        let fed = |turns: &mut Turns, room| {
             let mut steps = Vec::new();
             turns.feed(0, room, &mut steps);
             steps.iter().map(|step| step.arg).collect::<Vec<_>>()

@@ -139,8 +139,7 @@ fn drive_on<D: Read + Write>(
     mut open: impl FnMut() -> io::Result<D>,
 ) -> Result<LoadOutcome, LoadError> {
     possible(load.kind, load.params)?;
-    let times =
-        [("warmup", load.warmup_ns), ("duration", load.duration_ns), ("turnaround", load.turnaround_ns)];
+    let times = [("warmup", load.warmup_ns), ("duration", load.duration_ns), ("turnaround", load.turnaround_ns)];
     for (what, ns) in times {
         if ns > LONGEST_NS / 2 {
             return Err(LoadError::TooLong { what, ns });

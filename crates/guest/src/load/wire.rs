@@ -10,7 +10,9 @@ pub(super) const FIRST_STOPS_ALL: u32 = 1;
 pub(super) const TURNS_DRAWN: u32 = 2;
 
 /// Bytes of a message's head, of a setup without its clients, of a step, of a record.
+#[cfg(test)]
 pub(super) const HEAD: usize = 8;
+#[cfg(test)]
 pub(super) const SETUP: usize = 48;
 pub(super) const STEP: usize = 16;
 pub(super) const RECORD: usize = 40;
@@ -120,4 +122,116 @@ pub(super) fn record(bytes: &[u8]) -> Record {
 /// `N` bytes from a place on.
 pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes is an array of N bytes")
+}
+
+/// The bytes of a record, as the kernel lays them out.
+#[cfg(test)]
+pub(super) fn told(record: &Record) -> Vec<u8> {
+    let mut bytes: Vec<u8> = [record.submitted_ns, record.completed_ns, record.offset].map(u64::to_ne_bytes).concat();
+    bytes.extend(record.bytes.to_ne_bytes());
+    bytes.extend(record.error.to_ne_bytes());
+    bytes.extend(record.client.to_ne_bytes());
+    bytes.extend([record.kind, record.op, 0, 0, 0, 0]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = include_str!("../../../../kernel/modelload.h");
+
+    /// The number that the header gives to a name, in an enum or by a #define.
+    fn number(name: &str) -> u64 {
+        let line = HEADER
+            .lines()
+            .filter(|line| !line.starts_with(" *"))
+            .find(|line| line.split_whitespace().any(|word| word == name))
+            .unwrap_or_else(|| panic!("{name} is in the header"));
+        let (_, value) = line.split_once(name).unwrap();
+        let value: String =
+            value.trim_start_matches([' ', '=', '\t']).chars().take_while(|c| *c != ',' && *c != '/').collect();
+        match value.trim() {
+            "(1U << 0)" => 1,
+            "(1U << 1)" => 2,
+            text => text.parse().unwrap_or_else(|_| panic!("{name} = {text}")),
+        }
+    }
+
+    /// The fields of a struct of the header with their places, and its size.
+    fn layout(name: &str) -> (Vec<(String, usize)>, usize) {
+        let (_, rest) = HEADER.split_once(&format!("struct {name} {{")).unwrap();
+        let (body, _) = rest.split_once("};").unwrap();
+        let (mut at, mut fields, mut largest) = (0usize, Vec::new(), 1);
+        for line in body.lines().filter(|line| line.contains(';')) {
+            let words: Vec<&str> = line.split(';').next().unwrap().split_whitespace().collect();
+            let (size, align) = match words[..words.len() - 1] {
+                ["__u64"] => (8, 8),
+                ["__u32" | "__s32"] => (4, 4),
+                ["__u16"] => (2, 2),
+                ["__u8"] => (1, 1),
+                ["struct", "modelload_head"] => (8, 4),
+                _ => panic!("{line}"),
+            };
+            at = at.next_multiple_of(align);
+            fields.push((words[words.len() - 1].to_owned(), at));
+            at += size;
+            largest = align.max(largest);
+        }
+        (fields, at.next_multiple_of(largest))
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_header() {
+        let numbers: &[(&str, u64)] = &[
+            ("MODELLOAD_VERSION", VERSION.into()),
+            ("MODELLOAD_FIRST_STOPS_ALL", FIRST_STOPS_ALL.into()),
+            ("MODELLOAD_TURNS_DRAWN", TURNS_DRAWN.into()),
+            ("MODELLOAD_SETUP", MESSAGE_SETUP.into()),
+            ("MODELLOAD_STEPS", MESSAGE_STEPS.into()),
+            ("MODELLOAD_START", MESSAGE_START.into()),
+            ("MODELLOAD_IO", IO.into()),
+            ("MODELLOAD_THINK", THINK.into()),
+            ("MODELLOAD_SYNC", SYNC.into()),
+            ("MODELLOAD_END", END.into()),
+            ("MODELLOAD_TURN", TURN.into()),
+            ("MODELLOAD_ROOM", ROOM.into()),
+            ("MODELLOAD_STARTED", STARTED.into()),
+            ("MODELLOAD_DONE", DONE.into()),
+            ("MODELLOAD_SYNCED", SYNCED.into()),
+            ("MODELLOAD_ENDED", ENDED.into()),
+            ("MODELLOAD_READ", 0),
+            ("MODELLOAD_WRITE", 1),
+        ];
+        for (name, ours) in numbers {
+            assert_eq!(number(name), *ours, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_layouts_are_those_of_the_header() {
+        let places = |name| layout(name).0.into_iter().map(|(field, at)| format!("{field} {at}")).collect::<Vec<_>>();
+        assert_eq!(places("modelload_step"), ["arg 0", "bytes 8", "client 12", "kind 14", "op 15"]);
+        let record = ["submitted_ns 0", "completed_ns 8", "offset 16", "bytes 24", "error 28", "client 32"];
+        assert_eq!(places("modelload_record")[..6], record);
+        assert_eq!(places("modelload_record")[6..], ["kind 34", "op 35", "unused 36"]);
+        let setup = ["head 0", "version 8", "disk_fd 12", "rules 16", "max_bytes 20", "warmup_ns 24"];
+        assert_eq!(places("modelload_setup")[..6], setup);
+        assert_eq!(places("modelload_setup")[6..], ["duration_ns 32", "turnaround_ns 40"]);
+        let sizes = ["head", "setup", "step", "record"].map(|name| layout(&format!("modelload_{name}")).1);
+        assert_eq!(sizes, [HEAD, SETUP, STEP, RECORD]);
+    }
+
+    #[test]
+    fn messages_and_records_have_their_fields_in_their_places() {
+        let setup = Setup { disk_fd: -2, rules: 3, max_bytes: 4096, warmup_ns: 5, duration_ns: 6, turnaround_ns: 7 };
+        let bytes = super::setup(&setup, &[8, 9]);
+        assert_eq!(bytes.len(), SETUP + 8);
+        assert_eq!(i32::from_ne_bytes(part(&bytes, 12)), -2);
+        assert_eq!([24, 32, 40].map(|at| u64::from_ne_bytes(part(&bytes, at))), [5, 6, 7]);
+        assert_eq!([4, 16, 20, 48, 52].map(|at| u32::from_ne_bytes(part(&bytes, at))), [2, 3, 4096, 8, 9]);
+        let told_of =
+            Record { submitted_ns: 1, completed_ns: 2, offset: 3, bytes: 4, error: -5, client: 6, kind: 7, op: 1 };
+        assert_eq!((record(&told(&told_of)), told(&told_of).len()), (told_of, RECORD));
+    }
 }
