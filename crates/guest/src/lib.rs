@@ -8,6 +8,7 @@ mod build;
 mod cache;
 mod error;
 pub mod inside;
+pub mod load;
 mod modules;
 mod source;
 pub mod warden;

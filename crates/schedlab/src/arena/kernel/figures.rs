@@ -5,11 +5,20 @@ use experiment::record::Observation;
 use workload::{ClientTotals, Measured};
 
 use super::disk::Modelled;
-use crate::arena::modelled::{of_anticipation, of_device};
+use crate::arena::modelled::{ms, of_anticipation, of_device};
 use crate::arena::seen::curves;
 
+/// What the clients of a trial showed.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) measured: Measured,
+    /// The longest time that a request waited, where the clients can tell.
+    pub(super) longest_wait_ns: Option<u64>,
+}
+
 /// The trial as the record keeps it; nothing is said against it yet.
-pub(super) fn observation(measured: &Measured, disk: &Modelled) -> Result<Observation> {
+pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
+    let measured = &shown.measured;
     let mut metrics = workload::metrics(measured);
     // No processor's time is measured where computing takes none.
     metrics.remove("cpu_us_per_io");
@@ -20,6 +29,7 @@ pub(super) fn observation(measured: &Measured, disk: &Modelled) -> Result<Observ
         let mut extra = of_device(&device);
         extra.extend(waiting.iter().flat_map(of_anticipation));
         extra.push(("merges", merges as f64));
+        extra.extend(shown.longest_wait_ns.map(|ns| ("longest_wait_ms", ms(ns))));
         extra.extend(sim::jain(&rates).map(|index| ("fairness_jain", index)));
         metrics.extend(extra.into_iter().map(|(name, value)| (name.to_owned(), value)));
     }

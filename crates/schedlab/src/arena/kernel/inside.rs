@@ -1,7 +1,7 @@
 //! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes down what they saw, and switches
 //! the guest off.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
+use guest::load::{self, Load, LoadError, LoadOutcome};
 use host::engine::{self, Drive};
 use workload::Measured;
 
 use super::disk::Modelled;
-use super::figures;
+use super::figures::{self, Shown};
 use super::order::{self, Order, Report};
 use super::setting::Clients;
 
@@ -42,23 +43,46 @@ fn trial(inside: &Inside) -> Result<Report> {
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
     let applied = disk.apply(&order.scheduler, &order.attributes)?;
-    let measured = work(&order, &disk)?;
-    let observation = Observation { voids: voids(&measured), ..figures::observation(&measured, &disk)? };
+    let shown = work(&order, &disk)?;
+    let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
     }
     Ok(Report { observation, applied, ..Report::default() })
 }
 
-/// Lets the clients work.
-fn work(order: &Order, disk: &Modelled) -> Result<Measured> {
+/// Lets the clients work: as threads of the kernel, or by system calls.
+fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
     let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
-    let work = crate::work::work_of(&order.workload)?;
+    let params = crate::work::work_of(&order.workload)?.params;
+    let disk_bytes = disk.bytes()?;
+    if order.clients != Clients::Syscalls {
+        let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
+        let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        let load = Load {
+            kind,
+            params: &params,
+            seed,
+            disk: &file,
+            disk_bytes,
+            logical_block: 512,
+            warmup_ns,
+            duration_ns,
+            turnaround_ns,
+            turnaround_spread_ns,
+        };
+        match load::drive(&load) {
+            Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
+                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns) });
+            }
+            Err(LoadError::NeedsSystemCalls { .. }) if order.clients == Clients::Auto => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
-    let files = engine::place_on_device(kind, &work.params, disk.path(), disk.bytes()?, 512)?;
-    let _ = Clients::Auto;
-    let drive = Drive { kind, params: work.params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
-    Ok(engine::run(&drive, &AtomicBool::new(false))?)
+    let files = engine::place_on_device(kind, &params, disk.path(), disk_bytes, 512)?;
+    let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
+    Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None })
 }
 
 /// What the trial itself says against it.

@@ -177,9 +177,13 @@ impl<'a> KernelArena<'a> {
     fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
         let Wanted { setting, workload, duration, warmup } = wanted;
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
-        let mut names = vec!["modeldisk"];
-        names.extend(MODULES.iter().filter(|name| **name == setting.scheduler));
-        let modules = names.into_iter().filter_map(|name| Some((built.modules.get(name)?, String::new()))).collect();
+        let mut modules: Vec<_> =
+            ["modeldisk", "modelload"].iter().map(|name| (built.modules.get(name), String::new())).collect();
+        if MODULES.contains(&setting.scheduler.as_str()) {
+            let module = built.modules.get(&format!("{}-iosched", setting.scheduler));
+            modules.push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
+        }
+        let modules = modules.into_iter().filter_map(|(file, parameters)| Some((file?, parameters))).collect();
         let takes = self.model.look(|device| device.queue_depth());
         let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
         let mut attributes: Vec<(String, String)> =

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use elevator::Named;
+use elevator::{Geometry, Named};
 use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 
@@ -147,6 +147,28 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// What one of our modules is told when it is loaded: wpcas the disk that it schedules for.
+pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
+    if scheduler != "wpcas" || geometry.cylinders == 0 {
+        return String::new();
+    }
+    let seek = &geometry.seek;
+    let first: Vec<String> = seek.first.iter().map(u64::to_string).collect();
+    let mut words = vec![
+        format!("cylinders={}", geometry.cylinders),
+        format!("cylinder_sectors={}", geometry.sectors_per_cylinder),
+        format!("seek_knee={}", seek.knee),
+        format!("seek_a_ns={}", seek.a_ns),
+        format!("seek_b_ns={}", seek.b_ns),
+        format!("seek_c_ns={}", seek.c_ns),
+        format!("seek_e_ps={}", seek.e_ps),
+    ];
+    if !first.is_empty() {
+        words.push(format!("seek_first={}", first.join(",")));
+    }
+    words.join(" ")
 }
 
 /// The kernel's name of a scheduler.
