@@ -50,6 +50,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::study::report(args),
         Command::Restore(args) => command::restore::run(root, args),
+        Command::Kernel(args) => command::kernel::run(args),
         Command::Bench(args) => command::bench::run(args),
     }
 }
