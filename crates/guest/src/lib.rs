@@ -6,17 +6,28 @@
 mod boot;
 mod build;
 mod cache;
+mod child;
+mod compile;
+mod config;
+mod debian;
 mod error;
 pub mod inside;
+mod kernel;
 pub mod load;
+mod lock;
 mod modules;
+mod patch;
+mod requirements;
 mod source;
+mod tree;
+mod verify;
 pub mod warden;
 mod workdir;
 
 pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
-pub use cache::{Cache, Kernel, Patch, Request};
+pub use cache::{Cache, Request};
 pub use error::Error;
+pub use kernel::{Kernel, Patch};
 pub use modules::ModuleSet;
 pub use source::Source;
 pub use workdir::workdir;
@@ -27,7 +38,7 @@ use std::time::Duration;
 pub trait Progress {
     /// A new part of the work begins, in a few words: `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
-    /// Within this part `done` of about `total` steps are done; `left` is the time left, where it can be told.
+    /// Within this part `done` of about `total` steps (0: nobody knows) are done; `left` is the time left, where it can be told.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
     /// Something worth a line of its own.
     fn say(&mut self, text: &str);

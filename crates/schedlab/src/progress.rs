@@ -67,6 +67,16 @@ impl Progress {
         self.0.set_message(what.to_owned());
     }
 
+    /// A part of a longer work begins: on the bar, or as a line where there is none, since each takes long enough to wonder.
+    pub(crate) fn phase(&self, what: &str, quiet: bool) {
+        self.0.set_length(0);
+        self.0.set_position(0);
+        self.0.set_message(what.to_owned());
+        if self.0.is_hidden() && !quiet {
+            out::note(what);
+        }
+    }
+
     /// Says something above the bar, or plainly where there is none.
     pub(crate) fn say(&self, text: &str) {
         self.0.suspend(|| out::note(text));
