@@ -310,8 +310,9 @@ static void be_full(struct client *client)
 }
 
 /*
- * Takes steps until the client wants something else than to start I/O, or may not. What completes meanwhile is heard of afterwards: it does
- * not make room for more at the same instant.
+ * Takes steps until the client wants something else than to start I/O, or may not. Handing over takes no time, so what completes meanwhile
+ * (a device may do so at once) is heard of afterwards: it makes no room for more at the same instant. Where the block layer has no tag
+ * left the thread sleeps in the middle of it, as any program's would; the simulator's client hands over all that it may.
  */
 static void take_steps(struct client *client)
 {
@@ -393,8 +394,6 @@ static bool take_turn(struct client *client)
 int client_main(void *data)
 {
 	struct client *client = data;
-	struct arena *arena = client->arena;
-	bool first = true;
 	bool goes_on;
 
 	do {
@@ -402,10 +401,6 @@ int client_main(void *data)
 		spin_lock_irq(&client->lock);
 		goes_on = take_turn(client);
 		spin_unlock_irq(&client->lock);
-		/* Clients start one after the other. */
-		if (first && client->number + 1 < arena->nr_clients)
-			client_kick(&arena->clients[client->number + 1]);
-		first = false;
 	} while (goes_on);
 	hrtimer_cancel(&client->timer);
 	log_ended(client);

@@ -293,7 +293,8 @@ static ssize_t write_start(struct arena *arena, size_t bytes)
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	client_kick(&arena->clients[0]);
+	for (i = 0; i < arena->nr_clients; i++)
+		client_kick(&arena->clients[i]);
 	return bytes;
 }
 
