@@ -68,8 +68,17 @@ pub(crate) enum Command {
     /// changed, checks it by reading it back, and removes temporary loop devices that were left over. Every `compare` and
     /// `run` does the same at its start.
     Restore(RestoreArgs),
+    /// Build Linux kernels that run as an ordinary process, for the kernel arena: no root, no reboot.
+    #[command(after_help = KERNEL_HELP)]
+    Kernel(KernelArgs),
     /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
     Bench(BenchArgs),
+    /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
+    #[command(hide = true)]
+    GuestWarden(GuestWardenArgs),
+    /// The first program of a guest: started by a guest's kernel.
+    #[command(hide = true)]
+    GuestInit(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -99,6 +108,18 @@ Examples:
   schedlab study results
   schedlab study hdparm.csv --arm scheduler --metric buffered_disk_reads_mb_per_s --workload machine --block run
   schedlab study linpack.csv --arm setting --metric kflops --block reps --baseline default";
+
+const KERNEL_HELP: &str = "\
+Examples:
+  schedlab kernel build                                      Debian's 6.1, the default of the kernel arena
+  schedlab kernel build --source debian:newest               whose guests run faster
+  schedlab kernel build --patch delay.patch                  6.1 with a patch, compiled in seconds once 6.1 is there
+  schedlab kernel build --source ~/linux --debug             a tree of your own, with every check
+  schedlab kernel list
+  schedlab kernel clean 6.1-patched-0123456789ab
+
+A kernel is kept under a key made of source version, configuration, patches and compiler. A newer version of a package is taken
+when the older kernel and source have been removed (kernel clean --all).";
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
@@ -145,6 +166,9 @@ pub(crate) struct ConductArgs {
     /// Directory for the file behind loop:SIZE; it should lie on the disk in question.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
+    /// Kernel arena: where built kernels are kept [default: ~/.cache/schedlab].
+    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
     /// Simulator: write the events of the first trial of each workload and arm into the directory `traces` of --out.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<Format>,
@@ -165,6 +189,9 @@ pub(crate) enum ArenaArg {
     Host,
     /// The laboratory's own schedulers and a modelled device, in virtual time: no root, nothing touched, repeatable bit for bit.
     Sim,
+    /// The real schedulers of a Linux that runs as a process, and a modelled device, in virtual time: no root, nothing touched,
+    /// repeatable bit for bit. The first time it builds that Linux, which takes minutes.
+    Kernel,
 }
 
 #[derive(Debug, Args)]
@@ -175,6 +202,9 @@ pub(crate) struct CompareArgs {
     /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
+    /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Option<String>,
     /// What to compare, separated by commas [default: every scheduler that the device offers; in the simulator those of current
     /// Linux].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
@@ -228,6 +258,24 @@ pub(crate) enum MethodArg {
     Fixed,
     /// Baseline mean ± 3 standard deviations.
     ThreeSigma,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestWardenArgs {
+    /// The process that it belongs to.
+    pub(crate) parent: u32,
+    /// The guest's working directory.
+    pub(crate) workdir: PathBuf,
+    /// The guest's kernel and its command line.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestInitArgs {
+    /// The guest's working directory, with its order.
+    #[arg(long, env = guest::WORKDIR_VARIABLE)]
+    pub(crate) workdir: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -307,6 +355,58 @@ pub(crate) struct RestoreArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelArgs {
+    /// Where kernels are kept, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else ~/.cache/schedlab].
+    #[arg(long, global = true, env = "SCHEDLAB_CACHE_DIR", value_name = "DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) what: KernelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Build a kernel, boot it once, and keep it; at once if it was built before.
+    ///
+    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches (no root needed, signatures
+    /// checked). The kernel is User-mode Linux with the block layer, all its schedulers and ext4; the first build takes minutes,
+    /// one with a patch seconds more, since only what the patch touches is compiled.
+    #[command(after_help = KERNEL_HELP)]
+    Build {
+        /// debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree, which is read and not written.
+        #[arg(long, value_name = "WORD", default_value = "debian:6.1")]
+        source: String,
+        /// A patch for it, as `patch -p1` takes them; several are applied in order. Every context line must be as it is in the
+        /// source. Options that it adds to a Kconfig are switched on.
+        #[arg(long, value_name = "FILE")]
+        patch: Vec<PathBuf>,
+        /// With KASAN, lockdep, sleep-in-atomic checks and fault injection: for finding mistakes, not for measuring.
+        #[arg(long)]
+        debug: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Say nothing but the result.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Show the kernels that were built.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove kernels: one, or all together with the fetched source. Without either, only what killed builds have left.
+    Clean {
+        /// The key of a kernel, as `kernel list` shows it.
+        #[arg(conflicts_with = "all")]
+        key: Option<String>,
+        /// Everything.
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@
 //! tables.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod device;
 mod engine;
 mod random;
@@ -13,6 +14,7 @@ mod trial;
 mod turnaround;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
+pub use engine::jain;
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
 pub use trial::{Outcome, SimError, Trial, queue_for, run, run_members};

@@ -59,7 +59,7 @@ pub struct Outcome {
     /// Nanoseconds of the window in which the device had none.
     pub idle_ns: u64,
     /// The part of `idle_ns` in which requests were held: the scheduler idled on purpose, which is what it cost. What the study of
-    /// WPCAS calls by a like name is something else: [`Outcome::false_idle_per_wait_ns`].
+    /// WPCAS calls by a like name is something else: [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
     /// Mean distance from the end of a request to the start of the next one sent to the device, in sectors, in the window.
     pub mean_seek_sectors: Option<f64>,
@@ -82,19 +82,6 @@ impl Outcome {
     /// The share of the window in which the device had none.
     pub fn idle_share(&self) -> f64 {
         share(self.idle_ns, self.busy_ns + self.idle_ns)
-    }
-
-    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per anticipation that ended. None without one.
-    pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
-        let seen = self.anticipation?;
-        per(seen.failure_wait_ns, seen.successes + seen.failures)
-    }
-
-    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what two of its three printed
-    /// numbers are. None without a success.
-    pub fn false_idle_per_success_ns(&self) -> Option<f64> {
-        let seen = self.anticipation?;
-        per(seen.failure_wait_ns, seen.successes)
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod devices;
 pub(crate) mod experiment;
+pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod plan;
 pub(crate) mod restore;

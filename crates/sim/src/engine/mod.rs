@@ -29,8 +29,9 @@ use crate::trial::SimError;
 use crate::turnaround::Turnarounds;
 
 use client::{Mood, Seated};
+pub(crate) use ledger::between;
+pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
-pub(crate) use ledger::{between, jain};
 use slots::Slots;
 use wakes::Wakes;
 

@@ -1,0 +1,268 @@
+//! From source to a kernel that has booted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::cache::{Cache, Recipe, remove, size, word};
+use crate::child::Run;
+use crate::compile::Tree;
+use crate::debian::{Archive, Debian};
+use crate::lock::Lock;
+use crate::{Error, Kernel, Progress, Source, tree, verify};
+
+/// Objects of a kernel, where no earlier build has counted them.
+const OBJECTS: u64 = 620;
+/// Room for a built tree, in bytes: plain and with debugging checks. What was measured, and a third more.
+const TREE: [u64; 2] = [400 << 20, 700 << 20];
+/// Room for an archive while it is fetched and unpacked from its package.
+const ARCHIVE: u64 = 350 << 20;
+
+/// A build, while it goes on.
+pub(crate) struct Build<'a> {
+    pub(crate) cache: &'a Cache,
+    pub(crate) progress: &'a mut dyn Progress,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// Source that is here.
+enum Found {
+    Archive(Archive),
+    Directory { dir: PathBuf, state: String },
+}
+
+impl Found {
+    fn version(&self) -> &str {
+        match self {
+            Found::Archive(archive) => &archive.version,
+            Found::Directory { state, .. } => state,
+        }
+    }
+
+    fn series(&self) -> &str {
+        match self {
+            Found::Archive(archive) => &archive.series,
+            Found::Directory { .. } => "dir",
+        }
+    }
+
+    fn source(&self) -> Source {
+        match self {
+            Found::Archive(archive) => Source::Debian(archive.series.clone()),
+            Found::Directory { dir, .. } => Source::Directory(dir.clone()),
+        }
+    }
+}
+
+/// A directory that is removed unless it is kept.
+struct Unfinished(Option<PathBuf>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let _ = remove(&path);
+        }
+    }
+}
+
+impl Build<'_> {
+    /// Builds what is not in the cache yet.
+    pub(crate) fn kernel(&mut self, asked: &Source, recipe: &Recipe) -> Result<Kernel, Error> {
+        let asked = word(asked)?;
+        let found = self.find_source(&asked)?;
+        self.from_source(&found, &asked, recipe)
+    }
+
+    fn from_source(&mut self, found: &Found, asked: &str, recipe: &Recipe) -> Result<Kernel, Error> {
+        let key = recipe.key(found.series(), found.version());
+        let _lock = self.lock(&key, &format!("kernel {key} is being built by another schedlab; waiting for it"))?;
+        let place = self.cache.kernels().join(&key);
+        if let Some(mut kernel) = Kernel::read(&place) {
+            if !kernel.asked.iter().any(|word| word == asked) {
+                kernel.asked.push(asked.to_owned());
+                kernel.write(&place)?;
+            }
+            return Ok(kernel);
+        }
+        self.make(found, asked, recipe, &key)?;
+        Kernel::read(&place).ok_or_else(|| Error::io("read", &place, std::io::ErrorKind::NotFound.into()))
+    }
+
+    fn make(&mut self, found: &Found, asked: &str, recipe: &Recipe, key: &str) -> Result<(), Error> {
+        let base = match recipe.patches.is_empty() {
+            true => None,
+            false => Some(self.from_source(found, &word(&found.source())?, &recipe.unpatched())?),
+        };
+        self.check_space(TREE[usize::from(recipe.debug)])?;
+        let (work, log) = (self.cache.unfinished(key), self.cache.log(key));
+        remove(&work)?;
+        let mut unfinished = Unfinished(Some(work.clone()));
+        let top = work.join("tree");
+        for dir in [&work, &log.parent().expect("a log lies in a directory").to_owned()] {
+            fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
+        }
+        fs::write(&log, "").map_err(|cause| Error::io("write", &log, cause))?;
+        let makes = Tree { dir: &top, log: &log, stop: self.stop };
+        let objects = match &base {
+            Some(base) => self.patched(found, recipe, base, &makes)?,
+            None => self.plain(found, recipe, &makes)?,
+        };
+        self.progress.phase("booting it once");
+        let scratch = work.join("verify");
+        fs::create_dir_all(&scratch).map_err(|cause| Error::io("create", &scratch, cause))?;
+        let release = verify::boot(&top.join("linux"), &scratch, self.stop)?;
+        remove(&scratch)?;
+        let source = word(&found.source())?;
+        let mut asked = vec![asked.to_owned(), source.clone()];
+        asked.dedup();
+        let kernel = Kernel {
+            key: key.to_owned(),
+            linux: self.cache.kernels().join(key).join("tree/linux"),
+            tree: self.cache.kernels().join(key).join("tree"),
+            release,
+            source,
+            version: found.version().to_owned(),
+            patches: recipe.patches.clone(),
+            debug: recipe.debug,
+            built: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            bytes: size(&work),
+            objects,
+            asked,
+            recipe: recipe.hash.clone(),
+        };
+        kernel.write(&work)?;
+        let place = self.cache.kernels().join(key);
+        remove(&place)?; // a directory without a whole kernel, or nothing
+        fs::rename(&work, &place).map_err(|cause| Error::io("write", &place, cause))?;
+        unfinished.0 = None;
+        Ok(())
+    }
+
+    /// A kernel of unchanged source, from the beginning.
+    fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
+        match found {
+            Found::Archive(archive) => {
+                self.progress.phase(&format!("unpacking linux-source-{} {}", archive.series, archive.version));
+                tree::unpack(&archive.path, makes.dir, &tree::wanted, self.progress, self.stop)?;
+            }
+            Found::Directory { dir, .. } => {
+                self.progress.phase(&format!("copying {}", dir.display()));
+                tree::copy(dir, makes.dir, self.stop)?;
+            }
+        }
+        self.progress.phase("configuring");
+        makes.configure(recipe.debug)?;
+        self.progress.phase("compiling");
+        let series = found.source().to_string();
+        let earlier = self.cache.list()?.into_iter().filter(|kernel| kernel.patches.is_empty());
+        let like = earlier.map(|kernel| (kernel.source == series, kernel.debug == recipe.debug, kernel.objects)).max();
+        makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
+    }
+
+    /// The built unpatched kernel, with patches: times of change are kept, so only what a patch touches is compiled.
+    fn patched(&mut self, found: &Found, recipe: &Recipe, base: &Kernel, makes: &Tree) -> Result<u64, Error> {
+        self.progress.phase("copying the unpatched kernel");
+        let mut copy = Command::new("cp");
+        copy.args(["-a", "--reflink=auto", "--"]).arg(&base.tree).arg(makes.dir).env("LC_ALL", "C");
+        let said = Run::new(self.stop).quiet(copy)?;
+        if !said.status.success() {
+            return Err(Error::io("copy", &base.tree, std::io::Error::other(said.last_line().to_owned())));
+        }
+        for (text, patch) in recipe.texts.iter().zip(&recipe.patches) {
+            self.progress.phase(&format!("applying {}", patch.name));
+            self.fetch_left_out(found, text.changes(), makes.dir)?;
+            text.apply(makes.dir, self.stop)?;
+        }
+        if recipe.texts.iter().any(|text| text.configures()) {
+            let options = recipe.texts.iter().flat_map(|text| text.options());
+            makes.set(&options.map(|option| format!("CONFIG_{option}=y\n")).collect::<String>())?;
+        }
+        self.progress.phase("compiling what the patches touch");
+        makes.compile(&["all"], 0, self.progress)
+    }
+
+    /// Files that were left out of the tree because nothing needs them, until a patch does.
+    fn fetch_left_out(&mut self, found: &Found, changes: Vec<PathBuf>, top: &Path) -> Result<(), Error> {
+        let absent = |path: &PathBuf| !tree::wanted(path) && !top.join(path).exists();
+        let absent: Vec<PathBuf> = changes.into_iter().filter(absent).collect();
+        match found {
+            _ if absent.is_empty() => Ok(()),
+            Found::Archive(archive) => {
+                let names = |path: &Path| absent.iter().any(|absent| absent == path);
+                tree::unpack(&archive.path, top, &names, self.progress, self.stop).map(drop)
+            }
+            Found::Directory { dir, .. } => {
+                let there = absent.iter().filter(|path| dir.join(path).is_file());
+                there.into_iter().try_for_each(|path| tree::copy_file(dir, top, path))
+            }
+        }
+    }
+
+    fn find_source(&mut self, asked: &str) -> Result<Found, Error> {
+        let source: Source = asked.parse()?;
+        if let Source::Directory(dir) = source {
+            let state = tree::state(&dir)?;
+            return Ok(Found::Directory { dir, state });
+        }
+        let dir = self.cache.sources();
+        fs::create_dir_all(&dir).map_err(|cause| Error::io("create", &dir, cause))?;
+        let _lock = self.lock("sources", "another schedlab is fetching source; waiting for it")?;
+        let mut debian = Debian { dir: &dir, progress: &mut *self.progress, stop: self.stop };
+        let series = match source {
+            Source::Debian(series) => series,
+            Source::Newest | Source::Directory(_) => debian.newest()?,
+        };
+        if crate::debian::fetched(&dir, &series).is_none() {
+            crate::build::space(&dir, ARCHIVE)?;
+        }
+        debian.archive(&series).map(Found::Archive)
+    }
+
+    fn lock(&mut self, name: &str, waiting: &str) -> Result<Lock, Error> {
+        let progress = &mut *self.progress;
+        Lock::take(&self.cache.locks(), name, self.stop, &mut || progress.say(waiting))
+    }
+
+    fn check_space(&self, needed: u64) -> Result<(), Error> {
+        let dir = self.cache.kernels();
+        fs::create_dir_all(&dir).map_err(|cause| Error::io("create", &dir, cause))?;
+        space(&dir, needed)
+    }
+}
+
+/// Checks that `dir` has room for `needed` bytes.
+fn space(dir: &Path, needed: u64) -> Result<(), Error> {
+    let about = rustix::fs::statvfs(dir).map_err(|errno| Error::io("read", dir, errno.into()))?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    if free < needed { Err(Error::Space { dir: dir.to_owned(), free, needed }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_is_told_before_anything_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        space(dir.path(), 1).unwrap();
+        let Err(error @ Error::Space { .. }) = space(dir.path(), u64::MAX) else { panic!("no disk is that large") };
+        assert!(error.to_string().contains("MB are needed"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_kept_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        for keep in [false, true] {
+            let path = dir.path().join("x");
+            fs::create_dir(&path).unwrap();
+            let mut unfinished = Unfinished(Some(path.clone()));
+            if keep {
+                unfinished.0 = None;
+            }
+            drop(unfinished);
+            assert_eq!(path.exists(), keep);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Child processes: what they say, and that none of them outlives us.
+//!
+//! `make` has children of its own, which a death signal to `make` alone would leave behind. So each command gets a process group, and a
+//! watcher beside it that waits for the end of a pipe which only we hold open: however schedlab ends, the pipe closes and the
+//! watcher kills the group.
+
+use std::fs::File;
+use std::io::{PipeReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::Error;
+
+/// How long a signal to stop may go unnoticed.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// What a command has said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: ExitStatus,
+    /// Standard output and standard error, in the order in which they came.
+    pub(crate) text: String,
+}
+
+impl Said {
+    /// The last line that is not empty, for messages.
+    pub(crate) fn last_line(&self) -> &str {
+        self.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim()
+    }
+}
+
+/// How a command is run.
+pub(crate) struct Run<'a> {
+    /// Ends the command when it is set.
+    pub(crate) stop: &'a AtomicBool,
+    /// Everything that the command says is also written here.
+    pub(crate) log: Option<&'a File>,
+    /// Real time after which the command is ended.
+    pub(crate) limit: Option<Duration>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(stop: &'a AtomicBool) -> Run<'a> {
+        Run { stop, log: None, limit: None }
+    }
+
+    pub(crate) fn logged(mut self, log: &'a File) -> Run<'a> {
+        self.log = Some(log);
+        self
+    }
+
+    pub(crate) fn at_most(mut self, limit: Duration) -> Run<'a> {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Runs `command` to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, when `stop` is set, or when its time is over.
+    pub(crate) fn quiet(&self, command: Command) -> Result<Said, Error> {
+        self.heard(command, &mut |_| ())
+    }
+
+    /// The same, with a look at each line as it comes.
+    pub(crate) fn heard(&self, mut command: Command, line: &mut dyn FnMut(&str)) -> Result<Said, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let cannot = |cause| Error::Command { name: name.clone(), cause };
+        let (reader, writer) = std::io::pipe().map_err(cannot)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(cannot)?)
+            .stderr(writer)
+            .process_group(0);
+        let mut group = Group::spawn(&mut command).map_err(cannot)?;
+        drop(command); // it holds the pipe's other end
+        let mut hear = Hearing { text: Vec::new(), told: 0, line, log: self.log };
+        self.listen(&group, reader, &mut hear, &name)?;
+        let status = group.wait().map_err(cannot)?;
+        Ok(Said { status, text: String::from_utf8_lossy(&hear.text).into_owned() })
+    }
+
+    fn listen(&self, group: &Group, mut from: PipeReader, to: &mut Hearing, name: &str) -> Result<(), Error> {
+        let cannot = |cause| Error::Command { name: name.to_owned(), cause };
+        let begun = Instant::now();
+        let mut bytes = [0; 16384];
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            if self.limit.is_some_and(|limit| begun.elapsed() > limit) {
+                return Err(Error::Slow { name: name.to_owned(), seconds: begun.elapsed().as_secs() });
+            }
+            let mut ready = [PollFd::new(&from, PollFlags::IN)];
+            match poll(&mut ready, Some(&LOOK)) {
+                Ok(0) if group.leader_has_ended() => return Ok(()), // what it left in the background may hold the pipe
+                Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+                Ok(_) => {}
+                Err(errno) => return Err(cannot(errno.into())),
+            }
+            match from.read(&mut bytes).map_err(cannot)? {
+                0 => return Ok(()),
+                n => to.take(&bytes[..n]).map_err(cannot)?,
+            }
+        }
+    }
+}
+
+/// What was heard so far.
+struct Hearing<'a> {
+    text: Vec<u8>,
+    told: usize,
+    line: &'a mut dyn FnMut(&str),
+    log: Option<&'a File>,
+}
+
+impl Hearing<'_> {
+    fn take(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.text.extend_from_slice(bytes);
+        if let Some(mut log) = self.log {
+            log.write_all(bytes)?;
+        }
+        while let Some(end) = self.text[self.told..].iter().position(|&b| b == b'\n') {
+            (self.line)(&String::from_utf8_lossy(&self.text[self.told..self.told + end]));
+            self.told += end + 1;
+        }
+        Ok(())
+    }
+}
+
+/// A process group that is killed when it is dropped, or when this process ends in whatever way.
+struct Group {
+    leader: Child,
+    watcher: Child,
+    waited: bool,
+}
+
+impl Group {
+    fn spawn(command: &mut Command) -> std::io::Result<Group> {
+        let mut leader = command.spawn()?;
+        let watcher = Command::new("/bin/sh")
+            .args(["-c", "read -r end; kill -s KILL -- -\"$1\"", "sh", &leader.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        match watcher {
+            Ok(watcher) => Ok(Group { leader, watcher, waited: false }),
+            Err(error) => {
+                let _ = leader.kill();
+                let _ = leader.wait();
+                Err(error)
+            }
+        }
+    }
+
+    fn leader_has_ended(&self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(Pid::from_child(&self.leader)), look), Ok(Some(_)))
+    }
+
+    fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        let status = self.leader.wait()?;
+        self.waited = true;
+        Ok(status)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
+        // The watcher must be gone before the leader's number can be given to somebody else.
+        let _ = self.watcher.kill();
+        let _ = self.watcher.wait();
+        if !self.waited {
+            let _ = self.leader.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn both_streams_are_heard_line_by_line_and_logged() {
+        let stop = AtomicBool::new(false);
+        let mut log = tempfile::tempfile().unwrap();
+        let mut lines = Vec::new();
+        let said = Run::new(&stop)
+            .logged(&log)
+            .heard(sh("echo one; echo two >&2; printf three; exit 3"), &mut |line| lines.push(line.to_owned()))
+            .unwrap();
+        assert_eq!((said.status.code(), said.text.as_str(), said.last_line()), (Some(3), "one\ntwo\nthree", "three"));
+        assert_eq!(lines, ["one", "two"], "a line is heard when it is whole");
+        let mut logged = String::new();
+        std::io::Seek::rewind(&mut log).unwrap();
+        log.read_to_string(&mut logged).unwrap();
+        assert_eq!(logged, said.text);
+    }
+
+    #[test]
+    fn stopping_ends_grandchildren_too() {
+        let stop = AtomicBool::new(false);
+        let mut grandchild = None;
+        let answer = Run::new(&stop).heard(sh("sleep 1000 & echo $!; wait"), &mut |line| {
+            grandchild = line.parse::<i32>().ok();
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(matches!(answer, Err(Error::Interrupted)), "{answer:?}");
+        let grandchild = grandchild.expect("its number was said");
+        assert!(ends(grandchild), "the grandchild is gone");
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended() {
+        let stop = AtomicBool::new(false);
+        let answer = Run::new(&stop).at_most(Duration::from_millis(200)).quiet(sh("sleep 1000"));
+        assert!(matches!(answer, Err(Error::Slow { .. })), "{answer:?}");
+    }
+
+    #[test]
+    fn the_watcher_kills_the_group_when_its_pipe_closes() {
+        let mut group = Group::spawn(sh("sleep 1000 & echo; wait").process_group(0)).unwrap();
+        drop(group.watcher.stdin.take()); // as the end of this process would
+        let status = group.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    }
+
+    fn ends(pid: i32) -> bool {
+        let state = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            state(pid).is_none_or(|stat| stat.contains(") Z "))
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Running the kernel's own makefiles, and finding the one message that matters in what they say.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use crate::child::Run;
+use crate::{Error, Progress, config};
+
+/// Variables of the user's environment that would change what the makefiles do.
+const FOREIGN: [&str; 14] = [
+    "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "ARCH", "SUBARCH", "CROSS_COMPILE", "LLVM", "O", "M", "KBUILD_OUTPUT", "KCFLAGS",
+    "KCONFIG_CONFIG", "LOCALVERSION",
+];
+
+/// A kernel tree in which `make` runs.
+pub(crate) struct Tree<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) log: &'a Path,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Tree<'_> {
+    /// Writes `.config` and checks that it is as wanted.
+    pub(crate) fn configure(&self, debug: bool) -> Result<(), Error> {
+        self.make(&["tinyconfig"], &mut |_| ())?;
+        self.set(&config::fragment(debug))?;
+        let path = self.dir.join(".config");
+        let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
+        config::check(&text, debug)
+    }
+
+    /// Adds lines to `.config` and lets the kernel's configuration settle the rest.
+    pub(crate) fn set(&self, lines: &str) -> Result<(), Error> {
+        let path = self.dir.join(".config");
+        let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
+        fs::write(&path, text + lines).map_err(|cause| Error::io("write", &path, cause))?;
+        self.make(&["olddefconfig"], &mut |_| ())
+    }
+
+    /// Compiles and links everything; gives the number of objects that were compiled. `about` is how many there should be, or 0.
+    pub(crate) fn compile(&self, targets: &[&str], about: u64, progress: &mut dyn Progress) -> Result<u64, Error> {
+        let begun = Instant::now();
+        let mut done = 0;
+        self.make(targets, &mut |line| {
+            if line.trim_start().starts_with("CC ") {
+                done += 1;
+                let total = if about == 0 { 0 } else { about.max(done) };
+                progress.step(done, total, left(done, about, begun.elapsed()));
+            }
+        })?;
+        Ok(done)
+    }
+
+    fn make(&self, targets: &[&str], line: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        let log = File::options().append(true).create(true).open(self.log);
+        let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut make = Command::new("make");
+        for name in FOREIGN {
+            make.env_remove(name);
+        }
+        // Name, host and time of the build are compiled in: fixed, so that the same source gives the same kernel.
+        make.env("LC_ALL", "C")
+            .env("KBUILD_BUILD_USER", "schedlab")
+            .env("KBUILD_BUILD_HOST", "schedlab")
+            .env("KBUILD_BUILD_VERSION", "1")
+            .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")
+            .arg("-C")
+            .arg(self.dir)
+            // Compilers work side by side; each one's messages are kept together.
+            .args([&format!("-j{processors}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
+            .args(targets);
+        let said = Run::new(self.stop).logged(&log).heard(make, line)?;
+        if said.status.success() {
+            return Ok(());
+        }
+        let message = first_error(&said.text).unwrap_or_else(|| said.last_line().to_owned());
+        Err(Error::Compile { message, log: self.log.to_owned() })
+    }
+}
+
+fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
+    (about > done && done >= 20).then(|| so_far.mul_f64((about - done) as f64 / done as f64))
+}
+
+/// The first error in what `make` said, with the source line and the mark under it where the compiler shows them.
+pub(crate) fn first_error(said: &str) -> Option<String> {
+    let lines: Vec<&str> = said.lines().collect();
+    let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));
+    let at = first(&|line| line.contains(": error: ") || line.contains(": fatal error: "))
+        .or_else(|| first(&|line| line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")))
+        .or_else(|| first(&|line| line.contains(": syntax error") || line.contains(": recursive dependency")))
+        .or_else(|| first(&|line| line.starts_with("make") && line.contains("*** ")))?;
+    let shown = lines[at + 1..].iter().take_while(|line| is_excerpt(line));
+    let whole: Vec<&str> = std::iter::once(&lines[at]).chain(shown).map(|line| line.trim_end()).collect();
+    Some(whole.join("\n"))
+}
+
+/// `  123 |  code` or `      |  ^~~`.
+fn is_excerpt(line: &str) -> bool {
+    line.split_once('|').is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_first_error_is_shown_with_its_mark() {
+        let log = include_str!("../tests/logs/syntax.log");
+        let shown = first_error(log).unwrap();
+        assert!(shown.starts_with("block/kyber-iosched.c:"), "{shown}");
+        assert!(shown.contains("error: ") && shown.contains("^"), "{shown}");
+        assert!(shown.lines().count() <= 4 && !shown.contains("make"), "{shown}");
+    }
+
+    #[test]
+    fn errors_of_linker_modpost_and_make_are_found_where_the_compiler_had_none() {
+        let link = include_str!("../tests/logs/link.log");
+        assert!(first_error(link).unwrap().contains("undefined reference to `schedlab_nowhere'"));
+        let modpost = "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
+        assert_eq!(first_error(modpost).unwrap(), "ERROR: modpost: \"nowhere\" [x.ko] undefined!");
+        let make = "  CC x.o\nmake[1]: *** No rule to make target 'y.o', needed by 'x'.  Stop.\nmake: *** [Makefile:1: x] Error 2\n";
+        assert!(first_error(make).unwrap().contains("No rule to make target 'y.o'"));
+        assert_eq!(first_error("all is well\n"), None);
+    }
+
+    #[test]
+    fn time_left_is_told_once_there_is_something_to_tell_it_from() {
+        assert_eq!(left(5, 100, Duration::from_secs(5)), None);
+        assert_eq!(left(50, 100, Duration::from_secs(5)), Some(Duration::from_secs(5)));
+        assert_eq!(left(100, 100, Duration::from_secs(5)), None, "the estimate is reached");
+        assert_eq!(left(50, 0, Duration::from_secs(5)), None, "nobody knows how many");
+    }
+}

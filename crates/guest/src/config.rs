@@ -1,0 +1,71 @@
+//! What the guest kernel is made of: the fragments, and whether the kernel's own configuration took them.
+
+use crate::Error;
+
+const PLAIN: &str = include_str!("config/um.config");
+const DEBUG: &str = include_str!("config/debug.config");
+
+/// Marks an option that some version has not.
+const IF_THERE: &str = " # if there";
+
+/// The fragment for a kernel, as the kernel's configuration reads it.
+pub(crate) fn fragment(debug: bool) -> String {
+    wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
+}
+
+/// Checks `config`, the `.config` that came of it.
+///
+/// # Errors
+/// Names each option that is not as the fragment wants it.
+pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
+    let off = |line: &str| line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned);
+    let last = |line: &str| wanted(debug).filter(|other| name(other) == name(line)).last() == Some(line);
+    let refused: Vec<String> = wanted(debug)
+        .filter(|line| !line.ends_with(IF_THERE) && last(line))
+        .filter(|line| match off(line) {
+            Some(option) => config.lines().any(|l| l.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))),
+            None => !config.lines().any(|l| l == *line),
+        })
+        .map(|line| off(line).map_or_else(|| line.to_owned(), |option| format!("{option}=n")))
+        .collect();
+    if refused.is_empty() { Ok(()) } else { Err(Error::Config { refused }) }
+}
+
+fn wanted(debug: bool) -> impl Iterator<Item = &'static str> {
+    let more = if debug { DEBUG } else { "" };
+    PLAIN.lines().chain(more.lines()).filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
+}
+
+fn name(line: &str) -> &str {
+    let line = line.strip_prefix("# ").unwrap_or(line);
+    line.split([' ', '=']).next().unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fragment_satisfies_itself_and_each_missing_option_is_named() {
+        for debug in [false, true] {
+            let whole = fragment(debug);
+            check(&whole, debug).unwrap();
+            assert!(!whole.contains(IF_THERE));
+        }
+        let poorer = fragment(false).replace("CONFIG_IOSCHED_BFQ=y\n", "").replace("# CONFIG_NET is not set", "CONFIG_NET=y");
+        let Err(Error::Config { refused }) = check(&poorer, false) else { panic!("two options differ") };
+        assert_eq!(refused, ["CONFIG_IOSCHED_BFQ=y", "CONFIG_NET=n"]);
+    }
+
+    #[test]
+    fn an_option_that_some_version_has_not_may_be_missing() {
+        let older = fragment(false).replace("CONFIG_SLUB=y\n", "");
+        check(&older, false).unwrap();
+    }
+
+    #[test]
+    fn a_debug_kernel_is_a_plain_one_and_more() {
+        assert!(fragment(true).starts_with(&fragment(false)));
+        assert!(fragment(true).contains("CONFIG_KASAN=y\n") && !fragment(false).contains("KASAN"));
+    }
+}

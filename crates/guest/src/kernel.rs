@@ -1,0 +1,81 @@
+//! A built kernel, and the record of it in its directory of the cache.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The record's file name. It is written last: a directory without it is not a kernel.
+const RECORD: &str = "kernel.json";
+
+/// A patch that a kernel was built with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patch {
+    /// Its file name.
+    pub name: String,
+    /// SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A built kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name in the cache.
+    pub key: String,
+    /// The program to run.
+    pub linux: PathBuf,
+    /// The built tree, for modules.
+    pub tree: PathBuf,
+    /// What `uname -r` says in it.
+    pub release: String,
+    /// The source it was built from, e.g. `debian:6.1`.
+    pub source: String,
+    /// Version of the source package, or the state of the directory.
+    pub version: String,
+    /// Its patches, in order.
+    pub patches: Vec<Patch>,
+    /// Whether it has the checks for kernel tests.
+    pub debug: bool,
+    /// When it was built, in seconds since 1970.
+    pub built: u64,
+    /// Room that it takes on the disk, in bytes.
+    pub bytes: u64,
+    /// How many objects were compiled for it.
+    pub objects: u64,
+    /// Words for its source by which it was asked for: `debian:newest` besides `debian:7.3`.
+    pub(crate) asked: Vec<String>,
+    /// What it was built from besides the source: configuration, patches, compiler.
+    pub(crate) recipe: String,
+}
+
+impl Kernel {
+    /// The kernel in `dir`, if there is one. Paths are those of `dir`, wherever the cache was when the record was written.
+    pub(crate) fn read(dir: &Path) -> Option<Kernel> {
+        let text = fs::read_to_string(dir.join(RECORD)).ok()?;
+        let mut kernel: Kernel = serde_json::from_str(&text).ok()?;
+        kernel.tree = dir.join("tree");
+        kernel.linux = kernel.tree.join("linux");
+        kernel.linux.is_file().then_some(kernel)
+    }
+
+    /// Writes the record, whole or not at all.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
+        let path = dir.join(RECORD);
+        let text = serde_json::to_string_pretty(self).expect("a record of plain values can be written as JSON");
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(dir)?;
+            std::io::Write::write_all(&mut file, text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|cause| Error::io("write", &path, cause))
+    }
+
+    /// Its directory in the cache.
+    pub(crate) fn dir(&self) -> &Path {
+        self.tree.parent().expect("the tree lies in the kernel's directory")
+    }
+}

@@ -1,0 +1,160 @@
+//! Our modules, built against a kernel of the cache.
+//!
+//! Their sources are part of this program, so an installed schedlab needs no checkout. The directory they are built into has the hash
+//! of the sources in its name: another version of schedlab builds its own beside it, and a kernel is never built again for a module.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use sha2::{Digest, Sha256};
+
+use crate::cache::{UNFINISHED, remove};
+use crate::compile::Tree;
+use crate::lock::Lock;
+use crate::tree::hex;
+use crate::{Error, Kernel, Progress};
+
+// `FILES`: name below kernel/ and text of each source.
+include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// Modules of the kernel itself that guests load.
+const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
+
+/// A directory of built modules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleSet {
+    dir: PathBuf,
+    files: BTreeMap<String, PathBuf>,
+}
+
+impl ModuleSet {
+    fn read(dir: &Path) -> Option<ModuleSet> {
+        let paths = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+        let modules = paths.filter(|path| path.extension().is_some_and(|extension| extension == "ko"));
+        let named = modules.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)));
+        Some(ModuleSet { dir: dir.to_owned(), files: named.collect() })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file of a module, `modeldisk` say, if there is one.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Path> {
+        self.files.get(name).map(PathBuf::as_path)
+    }
+
+    /// Names of all modules, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+}
+
+impl Kernel {
+    /// Our modules for this kernel, built if they are not yet: seconds, and milliseconds when they are. `null_blk` is among them.
+    ///
+    /// # Errors
+    /// When they do not compile; the compiler's first error is part of the message.
+    pub fn modules(&self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<ModuleSet, Error> {
+        self.modules_of(FILES, progress, stop)
+    }
+
+    /// The same for other sources: pairs of a name and a text, `Kbuild` among them.
+    pub(crate) fn modules_of(
+        &self,
+        sources: &[(&str, &str)],
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<ModuleSet, Error> {
+        let name = format!("modules-{}", &hash(sources)[..12]);
+        let dir = self.dir().join(&name);
+        if let Some(set) = ModuleSet::read(&dir) {
+            return Ok(set);
+        }
+        let cache = self.dir().ancestors().nth(2).expect("a kernel lies in the cache's directory of kernels");
+        let waiting = &mut || progress.say("another schedlab is building the modules of this kernel; waiting for it");
+        let _lock = Lock::take(&cache.join("locks"), &self.key, stop, waiting)?;
+        if let Some(set) = ModuleSet::read(&dir) {
+            return Ok(set);
+        }
+        let work = self.dir().join(format!("{UNFINISHED}modules"));
+        remove(&work)?;
+        let log = cache.join("logs").join(format!("{}.{name}.log", self.key));
+        let made = self.make_modules(sources, &work, &log, progress, stop);
+        let made = made.and_then(|()| {
+            fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause))
+        });
+        remove(&work)?;
+        made?;
+        ModuleSet::read(&dir).ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
+    }
+
+    fn make_modules(
+        &self,
+        sources: &[(&str, &str)],
+        work: &Path,
+        log: &Path,
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        let (from, out) = (work.join("src"), work.join("out"));
+        for (name, text) in sources {
+            write(&from.join(name), text)?;
+        }
+        write(log, "")?;
+        fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;
+        if sources.iter().any(|(name, _)| *name == "Kbuild") {
+            progress.phase("compiling modules");
+            let m = format!("M={}", from.display());
+            Tree { dir: &self.tree, log, stop }.compile(&[&m, "modules"], 0, progress)?;
+        }
+        let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
+        let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));
+        for path in own.chain(theirs).filter(|path| path.extension().is_some_and(|extension| extension == "ko")) {
+            let to = out.join(path.file_name().expect("a module has a name"));
+            if path.is_file() {
+                fs::copy(&path, &to).map_err(|cause| Error::io("write", &to, cause))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let dir = path.parent().expect("a file lies in a directory");
+    fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
+    fs::write(path, text).map_err(|cause| Error::io("write", path, cause))
+}
+
+fn hash(sources: &[(&str, &str)]) -> String {
+    let mut hash = Sha256::new();
+    sources.iter().for_each(|(name, text)| hash.update(format!("{name}\0{}\0{text}", text.len())));
+    hex(&hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_are_part_of_the_program() {
+        let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        assert!(names.contains(&"core/types.h"), "{names:?}");
+        for (name, text) in FILES {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel").join(name);
+            assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{name}");
+        }
+    }
+
+    #[test]
+    fn another_text_or_another_division_into_files_is_another_set() {
+        let sets: [&[(&str, &str)]; 4] = [&[("a", "b")], &[("a", "c")], &[("a", ""), ("b", "")], &[("ab", "")]];
+        let hashes: std::collections::BTreeSet<String> = sets.iter().map(|set| hash(set)).collect();
+        assert_eq!(hashes.len(), sets.len());
+    }
+}

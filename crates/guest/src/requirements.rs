@@ -1,0 +1,67 @@
+//! What a build needs from the machine, and which package has it.
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Commands that every kernel build runs, and Debian's packages that have them.
+const ALWAYS: [(&str, &str); 7] = [
+    ("gcc", "gcc"),
+    ("ld", "binutils"),
+    ("make", "make"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("xz", "xz-utils"),
+];
+
+/// A header of the C library, which User-mode Linux is linked with: where it may lie.
+const HEADERS: [&str; 2] = ["/usr/include/stdio.h", "/usr/include/x86_64-linux-musl/stdio.h"];
+
+/// Checks that everything is there, before minutes are spent.
+pub(crate) fn check(patched: bool) -> Result<(), Error> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(Error::Machine { arch: std::env::consts::ARCH });
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let headers = HEADERS.iter().any(|header| Path::new(header).is_file());
+    match missing(&dirs, patched, headers) {
+        packages if packages.is_empty() => Ok(()),
+        packages => Err(Error::Tools { packages }),
+    }
+}
+
+fn missing(dirs: &[PathBuf], patched: bool, headers: bool) -> Vec<&'static str> {
+    let there = |command: &str| dirs.iter().any(|dir| dir.join(command).is_file());
+    let patch = patched.then_some(("patch", "patch"));
+    let mut packages: Vec<&str> = ALWAYS
+        .into_iter()
+        .chain(patch)
+        .filter(|(command, _)| !there(command))
+        .map(|(_, package)| package)
+        .collect();
+    if !headers {
+        packages.push("libc6-dev");
+    }
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_by_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let bare = [dir.path().to_owned()];
+        assert_eq!(
+            missing(&bare, true, false),
+            ["gcc", "binutils", "make", "flex", "bison", "bc", "xz-utils", "patch", "libc6-dev"]
+        );
+        for (command, _) in ALWAYS.into_iter().filter(|(command, _)| *command != "flex") {
+            std::fs::write(dir.path().join(command), "").unwrap();
+        }
+        assert_eq!(missing(&bare, false, true), ["flex"], "patch is asked for only where there are patches");
+    }
+}

@@ -1,0 +1,67 @@
+//! Where kernel source comes from: a distribution's source package, or a directory.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// Where kernel source comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Debian's package `linux-source-X.Y`; the text is `X.Y`.
+    Debian(String),
+    /// The newest `linux-source-X.Y` that any of Debian's suites has.
+    Newest,
+    /// A kernel tree of the user's. It is read, never written.
+    Directory(PathBuf),
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::Debian("6.1".to_owned())
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Debian(version) => write!(f, "debian:{version}"),
+            Source::Newest => f.write_str("debian:newest"),
+            Source::Directory(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Source, Error> {
+        match word.strip_prefix("debian:") {
+            Some("newest") => Ok(Source::Newest),
+            Some(version) if is_version(version) => Ok(Source::Debian(version.to_owned())),
+            None if !word.is_empty() && !word.contains(':') => Ok(Source::Directory(PathBuf::from(word))),
+            _ => Err(Error::Source { word: word.to_owned() }),
+        }
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 2 && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_a_package_or_a_directory_and_is_written_back_the_same() {
+        for word in ["debian:6.1", "debian:6.12", "debian:newest", "/usr/src/linux", "linux"] {
+            assert_eq!(word.parse::<Source>().unwrap().to_string(), word);
+        }
+        for word in ["", "debian:", "debian:6", "debian:6.1.5", "debian:six", "fedora:40", "debian:6.1/../../etc"] {
+            assert!(word.parse::<Source>().is_err(), "{word}");
+        }
+    }
+}

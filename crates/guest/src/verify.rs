@@ -1,0 +1,47 @@
+//! Does the kernel come up? A kernel that was built is booted once, with an init that says its release and powers off.
+//!
+//! The init is compiled here, since a compiler is there and nothing else is certain to be: no shell, no library, three system calls.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::Error;
+use crate::child::Run;
+
+const INIT: &str = include_str!("verify/init.c");
+/// What the init says before the release.
+const UP: &str = "schedlab guest is up: ";
+/// Real time within which even a kernel with all checks comes up on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Boots `linux` and gives its release. `scratch` is a directory to work in.
+pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<String, Error> {
+    let (source, init, uml) = (scratch.join("init.c"), scratch.join("init"), scratch.join("uml"));
+    fs::write(&source, INIT).map_err(|cause| Error::io("write", &source, cause))?;
+    fs::create_dir_all(&uml).map_err(|cause| Error::io("create", &uml, cause))?;
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"]).arg(&init).arg(&source);
+    let said = Run::new(stop).quiet(gcc)?;
+    if !said.status.success() {
+        return Err(Error::Boot { linux: linux.to_owned(), why: format!("its init does not compile: {}", said.last_line()) });
+    }
+    let mut guest = Command::new(linux);
+    guest
+        .args(["mem=128M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1"])
+        .args(["time-travel=inf-cpu", &format!("uml_dir={}", uml.display()), &format!("init={}", init.display())]);
+    let failed = |why: String| Error::Boot { linux: linux.to_owned(), why };
+    let said = match Run::new(stop).at_most(LIMIT).quiet(guest) {
+        Err(Error::Slow { seconds, .. }) => return Err(failed(format!("it did not come up within {seconds} s"))),
+        other => other?,
+    };
+    let release = said.text.lines().find_map(|line| line.trim().strip_prefix(UP));
+    release.map(str::to_owned).ok_or_else(|| failed(format!("its last words are:\n{}", tail(&said.text))))
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}

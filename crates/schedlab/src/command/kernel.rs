@@ -1,0 +1,140 @@
+//! `schedlab kernel`: kernels for the kernel arena, built into a cache.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use guest::{Cache, Kernel, Request, Source};
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+
+use crate::cli::{KernelArgs, KernelCommand};
+use crate::failure::{REACHED, usage};
+use crate::out;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Builds, lists or removes kernels.
+pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
+    let cache = cache(args.cache_dir.as_deref())?;
+    match &args.what {
+        KernelCommand::Build { source, patch, debug, json, quiet } => {
+            let source: Source = source.parse().map_err(|error: guest::Error| usage(error.to_string()))?;
+            let request = Request { source, patches: patch.clone(), debug: *debug };
+            build(&cache, &request, *json, *quiet)
+        }
+        KernelCommand::List { json } => list(&cache, *json),
+        KernelCommand::Clean { key, all } => clean(&cache, key.as_deref(), *all),
+    }
+}
+
+/// The cache: where the user says, or at its usual place.
+pub(crate) fn cache(dir: Option<&Path>) -> Result<Cache> {
+    let dir = dir.map(PathBuf::from).or_else(Cache::default_dir);
+    let dir = dir.ok_or_else(|| usage("HOME is not set: name a directory for kernels with --cache-dir"))?;
+    Ok(Cache::open(&dir)?)
+}
+
+fn build(cache: &Cache, request: &Request, json: bool, quiet: bool) -> Result<u8> {
+    let stop = Stop::install()?;
+    let mut teller = Teller { bar: Progress::new(quiet), phase: String::new(), quiet };
+    let kernel = cache.build(request, &mut teller, &stop.flag());
+    teller.bar.clear();
+    let kernel = kernel?;
+    if json {
+        out::line(serde_json::to_string_pretty(&shown(&kernel))?)?;
+    } else {
+        out::line(format_args!("{}  {}  {}", kernel.key, kernel.release, kernel.linux.display()))?;
+    }
+    Ok(REACHED)
+}
+
+fn list(cache: &Cache, json: bool) -> Result<u8> {
+    let kernels = cache.list()?;
+    if json {
+        out::line(serde_json::to_string_pretty(&kernels.iter().map(shown).collect::<Vec<_>>())?)?;
+    } else if kernels.is_empty() {
+        out::line(format_args!("no kernel is in {} yet; build one: schedlab kernel build", cache.dir().display()))?;
+    } else {
+        out::line(table(&kernels))?;
+    }
+    Ok(REACHED)
+}
+
+fn clean(cache: &Cache, key: Option<&str>, all: bool) -> Result<u8> {
+    let freed = match key {
+        Some(key) => cache.remove(key)?,
+        None if all => cache.remove_all()?,
+        None => cache.sweep()?,
+    };
+    out::line(format_args!("{} are free now in {}", HumanBytes(freed), cache.dir().display()))?;
+    Ok(REACHED)
+}
+
+fn table(kernels: &[Kernel]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(["KEY", "RELEASE", "SOURCE", "VERSION", "PATCHES", "SIZE", "BUILT"]);
+    for kernel in kernels {
+        let patches: Vec<&str> = kernel.patches.iter().map(|patch| patch.name.as_str()).collect();
+        let debug = if kernel.debug { " (debug)" } else { "" };
+        table.add_row([
+            kernel.key.clone(),
+            format!("{}{debug}", kernel.release),
+            kernel.source.clone(),
+            kernel.version.clone(),
+            patches.join(" "),
+            HumanBytes(kernel.bytes).to_string(),
+            age(kernel.built),
+        ]);
+    }
+    table
+}
+
+fn age(built: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("before 1970").map_or(0, |since| since.as_secs());
+    format!("{} ago", indicatif::HumanDuration(Duration::from_secs(now.saturating_sub(built))))
+}
+
+/// A kernel as `--json` shows it.
+fn shown(kernel: &Kernel) -> Value {
+    json!({
+        "key": kernel.key,
+        "release": kernel.release,
+        "source": kernel.source,
+        "version": kernel.version,
+        "patches": kernel.patches,
+        "debug": kernel.debug,
+        "bytes": kernel.bytes,
+        "built": jiff::Timestamp::from_second(i64::try_from(kernel.built).unwrap_or(0)).unwrap_or_default().to_string(),
+        "linux": kernel.linux,
+        "tree": kernel.tree,
+    })
+}
+
+/// Tells how far a build is: on the bar, and where there is none one line for each part.
+pub(crate) struct Teller {
+    bar: Progress,
+    phase: String,
+    quiet: bool,
+}
+
+impl guest::Progress for Teller {
+    fn phase(&mut self, what: &str) {
+        what.clone_into(&mut self.phase);
+        self.bar.phase(what, self.quiet);
+    }
+
+    fn step(&mut self, done: u64, total: u64, left: Option<Duration>) {
+        let of = if total == 0 { String::new() } else { format!(" of about {total}") };
+        let left = left.map_or_else(String::new, |left| format!(" · {} s left", left.as_secs()));
+        self.bar.prepare(&format!("{} · {done}{of}{left}", self.phase), done, total);
+    }
+
+    fn say(&mut self, text: &str) {
+        if !self.quiet {
+            self.bar.say(text);
+        }
+    }
+}
