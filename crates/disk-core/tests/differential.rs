@@ -58,7 +58,7 @@ impl Commands {
     fn next(&mut self) -> Command {
         let tag = self.next_tag;
         self.next_tag += 1;
-        if tag % 200 == 0 {
+        if tag.is_multiple_of(200) {
             self.phase = std::array::from_fn(|_| self.random.below(4));
             self.hot = self.random.below(self.sectors);
         }
