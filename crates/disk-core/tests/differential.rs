@@ -209,3 +209,32 @@ fn every_row_says_whether_the_kernel_has_its_model() {
         assert_eq!(c.has_volatile_cache(), row.toml.contains("immediate_reporting = true"), "{}", row.name);
     }
 }
+
+/// Where rounding decides whether a sector has just been read on: random times hardly ever meet that nanosecond.
+#[test]
+fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
+    let specification = format!("{}:bus_bytes_per_s=1000000000000", ODD[0]);
+    let read = |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
+    let mut hits = 0;
+    for ahead in 0..120_u32 {
+        for late in 0..3 {
+            let mut ours = device(&specification, 1).unwrap();
+            let mut c = CDisk::of(ours.as_ref()).unwrap();
+            let (mut done, mut timed) = (Vec::new(), Vec::new());
+            ours.submit(Time::ZERO, read(0, 0, 5));
+            c.submit(Time::ZERO, read(0, 0, 5));
+            let at = ours.next_event().unwrap().as_ns();
+            both_advance(ours.as_mut(), &mut c, at, &mut done, &mut timed);
+            // 600,000 ns a revolution of 65,535 sectors; the sector passes at this nanosecond, one before or one after.
+            let passes = at + u64::from(ahead) * 600_000 / 65_535 + late;
+            let now = passes.saturating_sub(1).max(at);
+            both_advance(ours.as_mut(), &mut c, now, &mut done, &mut timed);
+            let command = read(1, 5, ahead.max(1));
+            ours.submit(Time::from_ns(now), command);
+            c.submit(Time::from_ns(now), command);
+            assert_eq!((c.next_event(), c.stats()), (ours.next_event(), ours.stats()), "{ahead} sectors, {late} ns");
+            hits += ours.stats().cache_hits;
+        }
+    }
+    assert!((100..300).contains(&hits), "{hits} of 360 were hits");
+}
