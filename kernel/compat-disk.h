@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the making of a disk looks like from version to version, for modeldisk: apart from compat.h, so that modules which make no
- * disk need none of this.
+ * What the making of a disk looks like from version to version, for modeldisk: apart from compat.h,
+ * so that modules which make no disk need none of this.
  */
 #ifndef SCHEDLAB_COMPAT_DISK_H
 #define SCHEDLAB_COMPAT_DISK_H
@@ -18,15 +18,20 @@
 #define COMPAT_MQ_FLAGS 0
 #endif
 
-/* Features became part of a queue's limits in 6.11, the macro tells; limits are given when a disk is made since 6.9. */
-static inline struct gendisk *compat_make_disk(struct blk_mq_tag_set *set, void *queuedata, unsigned int max_sectors,
+/*
+ * Features became part of a queue's limits in 6.11, the macro tells; limits are given when a disk
+ * is made since 6.9.
+ */
+static inline struct gendisk *compat_make_disk(struct blk_mq_tag_set *set, void *queuedata,
+					       unsigned int max_sectors,
 					       bool rotational, bool write_cache)
 {
 #ifdef BLK_FEAT_ROTATIONAL
 	struct queue_limits limits = {
 		.max_hw_sectors = max_sectors,
 		.max_segments = max_sectors,
-		.features = (rotational ? BLK_FEAT_ROTATIONAL : 0) | (write_cache ? BLK_FEAT_WRITE_CACHE : 0),
+		.features = (rotational ? BLK_FEAT_ROTATIONAL : 0) | (write_cache ?
+				BLK_FEAT_WRITE_CACHE : 0),
 	};
 
 	return blk_mq_alloc_disk(set, &limits, queuedata);
