@@ -11,7 +11,8 @@ fn main() {
     for source in ["antic.c", "anticipatory.c", "wpcas.c"] {
         build.file(Path::new(CORE).join(source));
     }
-    build.compile("elevator_cores");
+    build.file("shim.c").compile("elevator_cores");
+    println!("cargo::rerun-if-changed=shim.c");
     println!("cargo::rerun-if-changed={CORE}");
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -6,11 +6,11 @@
 mod lockstep;
 
 use elevator::find;
-use kernel_core::{Ops, anticipatory, wpcas};
-use lockstep::{Tally, run};
+use kernel_core::{Ops, Seek, anticipatory, wpcas};
+use lockstep::{Tally, run, seeks_agree};
 
 /// For each of the two.
-const OPERATIONS: u64 = 600_000;
+const OPERATIONS: u64 = 1_000_000;
 /// For each seed.
 const OF_A_WORLD: u64 = 4_000;
 
@@ -44,4 +44,9 @@ fn anticipatory_in_c_decides_as_in_rust() {
 #[test]
 fn wpcas_in_c_decides_as_in_rust() {
     agree(wpcas());
+}
+
+#[test]
+fn seeks_take_the_same_time_to_the_nanosecond() {
+    seeks_agree(Seek::core(), 400_000).unwrap();
 }

@@ -10,6 +10,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod random;
+mod seeks;
 mod world;
 
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use std::fmt::Write as _;
 use elevator::{BlockRequest, ElevatorKind, Merge, Time};
 use kernel_core::Ops;
 
+pub use seeks::seeks_agree;
 pub use world::World;
 
 /// Operations that are told when the two part.

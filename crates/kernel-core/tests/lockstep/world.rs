@@ -46,6 +46,8 @@ enum Place {
 struct Known {
     request: BlockRequest,
     place: Place,
+    /// It did not come to the dispatch list by a decision.
+    at_head: bool,
 }
 
 /// A number whose process has ended.
@@ -88,8 +90,9 @@ fn geometry(random: &mut Random) -> Geometry {
         SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
     match random.below(8) {
         0 => return Geometry::default(),
-        1 => seek.first = vec![700_000, 900_000, 1_100_000],
-        2 => (seek.knee, seek.b_ns, seek.e_ps) = (random.below(5000), random.below(1_000_000), random.below(9_999_999)),
+        // Far from the curve, so that it shows when they are dropped.
+        1 | 2 => seek.first = (1..=40).map(|distance| 20_000 * distance).collect(),
+        3 => (seek.knee, seek.b_ns, seek.e_ps) = (random.below(5000), random.below(1_000_000), random.below(9_999_999)),
         _ => {}
     }
     let sectors_per_cylinder = random.of(&[1368, 64, 5000, 800_000]);
@@ -156,6 +159,9 @@ impl World {
 
     /// One operation, and all questions after it.
     pub fn step(&mut self) -> Outcome {
+        if self.tally.operations == 0 {
+            self.settle()?;
+        }
         self.tally.operations += 1;
         if self.random.below(1000) < self.chaos { self.anything()? } else { self.as_usual()? }
         self.compare()
@@ -243,7 +249,9 @@ impl World {
         };
         let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
         let due = self.now + self.random.below(service) + 1;
-        self.known[request.tag as usize] = Some(Known { request, place: Place::Device(due) });
+        let known = self.known[request.tag as usize].as_mut().expect("what is dispatched exists");
+        (known.request, known.place) = (request, Place::Device(due));
+        let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;
         // A request that was made after the last one of a former process had gone has been chosen: nobody waits for that one.
@@ -251,7 +259,7 @@ impl World {
         let next = self.seq;
         let reusable = &mut self.reusable;
         self.former.retain_mut(|former| {
-            if former.clear_from.is_some_and(|from| request.seq >= from) {
+            if former.clear_from.is_some_and(|from| chosen && request.seq >= from) {
                 reusable.push(former.number);
                 return false;
             }
@@ -339,7 +347,7 @@ impl World {
         self.seq += 1;
         self.clients[who].at = request.end() % DISK;
         self.outstanding[request.process as usize] += 1;
-        self.known[tag as usize] = Some(Known { request, place: Place::Held });
+        self.known[tag as usize] = Some(Known { request, place: Place::Held, at_head: false });
         Some(request)
     }
 
@@ -360,9 +368,7 @@ impl World {
             return Ok(());
         }
         let Some(request) = self.made(who) else { return Ok(()) };
-        self.trace.note(Act::InsertAtHead(self.now, request));
-        self.rust.insert(self.now, request, InsertAt::Head);
-        self.c.insert(self.now, request, InsertAt::Head);
+        self.to_head(request);
         self.tally.at_head += 1;
         Ok(())
     }
@@ -370,13 +376,17 @@ impl World {
     fn give_back(&mut self) -> Outcome {
         let Some((_, tag)) = self.due() else { return Ok(()) };
         let request = self.known[tag as usize].expect("the device has it").request;
-        self.trace.note(Act::InsertAtHead(self.now, request));
-        self.rust.insert(self.now, request, InsertAt::Head);
-        self.c.insert(self.now, request, InsertAt::Head);
-        self.known[tag as usize] = Some(Known { request, place: Place::Held });
+        self.to_head(request);
         self.in_device -= 1;
         self.tally.given_back += 1;
         Ok(())
+    }
+
+    fn to_head(&mut self, request: BlockRequest) {
+        self.trace.note(Act::InsertAtHead(self.now, request));
+        self.rust.insert(self.now, request, InsertAt::Head);
+        self.c.insert(self.now, request, InsertAt::Head);
+        self.known[request.tag as usize] = Some(Known { request, place: Place::Held, at_head: true });
     }
 
     /// Some request that exists.
@@ -435,18 +445,28 @@ impl World {
         self.trace.note(Act::Merge(self.now, before.tag, after));
         self.rust.merged(self.now, before, &after);
         self.c.merged(self.now, before, &after);
-        self.known[before.tag as usize] = Some(Known { request: after, place: Place::Held });
+        self.known[before.tag as usize].as_mut().expect("what grows is held").request = after;
         Ok(())
+    }
+
+    /// Two requests that touch, if some are found quickly.
+    fn neighbours(&mut self) -> Option<(BlockRequest, BlockRequest)> {
+        for _ in 0..16 {
+            let one = self.some()?;
+            let touches = |two: &&Known| {
+                let two = two.request;
+                two.sector == one.end() && two.op == one.op && one.nr_sectors + two.nr_sectors <= 4 * MAX_SECTORS
+            };
+            if let Some(two) = self.known.iter().flatten().find(touches) {
+                return Some((one, two.request));
+            }
+        }
+        None
     }
 
     /// Two held requests that touch become one.
     fn coalesce(&mut self) -> Outcome {
-        let Some(one) = self.some() else { return Ok(()) };
-        let touches = |two: &&Known| {
-            let two = two.request;
-            two.sector == one.end() && two.op == one.op && one.nr_sectors + two.nr_sectors <= 4 * MAX_SECTORS
-        };
-        let Some(two) = self.known.iter().flatten().find(touches).map(|known| known.request) else { return Ok(()) };
+        let Some((one, two)) = self.neighbours() else { return Ok(()) };
         for (request, piece) in [(one, two), (two, one)] {
             self.trace.note(Act::AskToMerge(request.tag, piece, Merge::Back));
             let allowed = self.rust.allow_merge(&request, &piece, Merge::Back);
@@ -490,7 +510,19 @@ impl World {
     }
 
     fn set(&mut self) -> Outcome {
-        let tunable = &self.kind[self.random.below(self.kind.len() as u64) as usize];
+        let which = self.random.below(self.kind.len() as u64) as usize;
+        self.set_one(which)
+    }
+
+    /// Half of all worlds begin with some switches on.
+    fn settle(&mut self) -> Outcome {
+        let chance = self.random.of(&[0, 0, 25, 50]);
+        let on = |world: &mut World, which: usize| world.kind[which].unit == "switch" && world.random.percent(chance);
+        (0..self.kind.len()).try_for_each(|which| if on(self, which) { self.set_one(which) } else { Ok(()) })
+    }
+
+    fn set_one(&mut self, which: usize) -> Outcome {
+        let tunable = &self.kind[which];
         let range = tunable.max - tunable.min;
         let usual = range.min(self.random.of(&[4, 20, 100, 3000]));
         let value = tunable.min
