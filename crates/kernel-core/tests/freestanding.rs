@@ -6,7 +6,7 @@ mod compiled;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use compiled::{SOURCES, compile, core};
+use compiled::{compile, core, sources};
 
 /// What a kernel lends to its modules.
 const LENT: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
@@ -17,14 +17,14 @@ fn the_cores_compile_freestanding_without_floating_point_and_link_against_memory
     for level in ["-O0", "-O2", "-Os"] {
         let mut defined = BTreeSet::new();
         let mut needed = BTreeSet::new();
-        for source in SOURCES {
-            let object = dir.path().join(format!("{source}{level}.o"));
+        for (nr, source) in sources(&core()).into_iter().enumerate() {
+            let object = dir.path().join(format!("{nr}{level}.o"));
             let mut flags = vec!["-ffreestanding", "-fno-stack-protector", "-Wframe-larger-than=1024", level];
             if cfg!(target_arch = "x86_64") {
                 flags.extend(["-mno-sse", "-mno-mmx", "-mno-80387"]);
             }
             let mut arguments: Vec<_> = flags.into_iter().map(Into::into).collect();
-            arguments.extend(["-c".into(), core().join(source).into(), "-o".into(), object.clone().into()]);
+            arguments.extend(["-c".into(), source.into(), "-o".into(), object.clone().into()]);
             compile(&arguments);
             let listed = Command::new("nm").arg("-P").arg(&object).output().expect("nm comes with the compiler");
             for line in String::from_utf8(listed.stdout).unwrap().lines() {

@@ -7,9 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kernel_core::{Ops, Seek};
+use tempfile::TempDir;
 
-/// The cores' sources, in one unit: a shared object has then only the tables to find.
-pub const SOURCES: [&str; 3] = ["antic.c", "anticipatory.c", "wpcas.c"];
+/// The sources of the two elevators in a directory.
+pub fn sources(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("the sources are there");
+    let paths = entries.map(|entry| entry.expect("the sources can be listed").path());
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().expect("a file has a name").to_string_lossy();
+        name.ends_with(".c") && (name.starts_with("antic") || name.starts_with("wpcas"))
+    };
+    let mut sources: Vec<PathBuf> = paths.filter(is_one).collect();
+    sources.sort();
+    sources
+}
 
 /// Where the sources are.
 pub fn core() -> PathBuf {
@@ -45,13 +56,43 @@ pub struct Cores {
     pub seek: Seek,
 }
 
-/// A copy of the sources as a shared object that stays loaded.
-pub fn load(dir: &Path) -> Cores {
+/// How a shared object is compiled; a fault may leave something unused.
+const SHARED: [&str; 4] = ["-O1", "-shared", "-fPIC", "-w"];
+
+/// The sources as they are, compiled once: a fault is in one of them only.
+#[derive(Debug)]
+pub struct Objects(TempDir);
+
+impl Objects {
+    pub fn new() -> Objects {
+        let dir = tempfile::tempdir().expect("there is room for objects");
+        let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c");
+        for source in sources(&core()).into_iter().chain([shim]) {
+            let object = dir.path().join(source.file_name().expect("a source has a name")).with_extension("o");
+            let mut arguments: Vec<OsString> = SHARED.map(OsString::from).into();
+            arguments.extend(["-c".into(), source.into(), "-I".into(), core().into(), "-o".into(), object.into()]);
+            compile(&arguments);
+        }
+        Objects(dir)
+    }
+
+    /// What a source is linked as, if it is not altered.
+    fn of(&self, source: &Path) -> PathBuf {
+        self.0.path().join(source.file_name().expect("a source has a name")).with_extension("o")
+    }
+}
+
+/// A copy of the sources with another `file` as a shared object that stays loaded.
+pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     let object = dir.join("cores.so");
-    let mut arguments: Vec<OsString> = ["-O1", "-shared", "-fPIC", "-w", "-o"].map(OsString::from).into();
-    arguments.extend([object.clone().into(), "-I".into(), dir.into()]);
-    arguments.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c").into());
-    arguments.extend(SOURCES.map(|source| dir.join(source).into()));
+    let mut arguments: Vec<OsString> = SHARED.map(OsString::from).into();
+    arguments.extend(["-o".into(), object.clone().into(), "-I".into(), dir.into()]);
+    // A header is in all of them.
+    let again = |source: &Path| file.ends_with(".h") || source.ends_with(file);
+    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c");
+    for source in sources(dir).into_iter().chain([shim]) {
+        arguments.push(if again(&source) { source.into() } else { objects.of(&source).into() });
+    }
     compile(&arguments);
     let path = CString::new(object.into_os_string().into_encoded_bytes()).expect("a path has no zero");
     // SAFETY: the object was just made of the cores; it has no initialisers, and its symbols are looked up by name only.

@@ -163,7 +163,11 @@ impl World {
             self.settle()?;
         }
         self.tally.operations += 1;
-        if self.random.below(1000) < self.chaos { self.anything()? } else { self.as_usual()? }
+        if self.random.below(1000) < self.chaos {
+            self.anything()?
+        } else {
+            self.as_usual()?
+        }
         self.compare()
     }
 
@@ -244,7 +248,7 @@ impl World {
         let given = self.rust.dispatch(self.now, &NoDisk);
         same("dispatched", given, self.c.dispatch(self.now, &NoDisk))?;
         let Some(request) = given else {
-            self.tally.refused += u64::from(self.rust.len() > 0);
+            self.tally.refused += u64::from(!self.rust.is_empty());
             return Ok(false);
         };
         let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
@@ -293,7 +297,11 @@ impl World {
             && self.clients[at].closed
         {
             let think = self.clients[at].think_ns;
-            let think = if self.random.percent(80) { think + self.random.below(300_000) } else { self.random.below(30_000_000) };
+            let think = if self.random.percent(80) {
+                think + self.random.below(300_000)
+            } else {
+                self.random.below(30_000_000)
+            };
             self.asks[at] = Some(self.now + think);
         }
         Ok(())
@@ -368,7 +376,7 @@ impl World {
             return Ok(());
         }
         let Some(request) = self.made(who) else { return Ok(()) };
-        self.to_head(request);
+        self.insert_before_all(request);
         self.tally.at_head += 1;
         Ok(())
     }
@@ -376,13 +384,13 @@ impl World {
     fn give_back(&mut self) -> Outcome {
         let Some((_, tag)) = self.due() else { return Ok(()) };
         let request = self.known[tag as usize].expect("the device has it").request;
-        self.to_head(request);
+        self.insert_before_all(request);
         self.in_device -= 1;
         self.tally.given_back += 1;
         Ok(())
     }
 
-    fn to_head(&mut self, request: BlockRequest) {
+    fn insert_before_all(&mut self, request: BlockRequest) {
         self.trace.note(Act::InsertAtHead(self.now, request));
         self.rust.insert(self.now, request, InsertAt::Head);
         self.c.insert(self.now, request, InsertAt::Head);
