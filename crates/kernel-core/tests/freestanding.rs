@@ -38,3 +38,18 @@ fn the_cores_compile_freestanding_without_floating_point_and_link_against_memory
         assert!(defined.contains("core_anticipatory") && defined.contains("core_wpcas"));
     }
 }
+
+#[test]
+fn the_parts_of_an_elevator_can_be_one_unit_as_its_module_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    for [own, other] in [["anticipatory", "wpcas"], ["wpcas", "anticipatory"]] {
+        let parts = sources(&core())
+            .into_iter()
+            .filter(|path| !path.file_name().expect("a file has a name").to_string_lossy().starts_with(other));
+        let unit = dir.path().join(own).with_extension("c");
+        let text: String = parts.map(|path| format!("#include \"{}\"\n", path.display())).collect();
+        std::fs::write(&unit, text).unwrap();
+        let object = unit.with_extension("o");
+        compile(&["-O2".into(), "-c".into(), unit.into(), "-o".into(), object.into()]);
+    }
+}

@@ -9,6 +9,7 @@
 //! so, the two differ by nature (see the head of kernel/core/antic.c).
 #![allow(dead_code, unreachable_pub)]
 
+mod acts;
 pub mod random;
 mod seeks;
 mod world;
