@@ -48,8 +48,10 @@ client() {
 			sleep 0.02
 			kill -9 $victim
 			wait $victim
+			true
 			;;
-		esac
+		# A command that fails at once must not keep a guest's clock from moving: with infinite speed it only does when all sleep.
+		esac || sleep 0.01
 	done >/dev/null 2>&1
 }
 
@@ -59,10 +61,7 @@ change_tunable() {
 	[ -e "$1" ] || return 0
 	choose $#
 	shift "$random"
-	case $1 in
-	# Capacities and curves may take any value; these may not be so long that a trial takes all day.
-	*) old=$(cat "$1" 2>/dev/null) || return 0 ;;
-	esac
+	old=$(cat "$1" 2>/dev/null) || return 0
 	choose 5
 	case $random in
 	0) echo 0 ;;
