@@ -73,7 +73,7 @@ typedef bool compat_insert_t;
 /* Tables of sysfs and debugfs entries; the former are constant from 6.3 or so, which a plain array fits everywhere. */
 typedef struct elv_fs_entry compat_entry_t;
 
-/* Whether the device says that it has moving parts. The flag, its sense and its macro have changed, the macro's name tells. */
+/* Whether the device says that it has moving parts. Flag, sense and macro have changed; whether the macro is there tells which. */
 static inline bool compat_rotational(struct request_queue *q)
 {
 #ifdef blk_queue_nonrot
@@ -141,8 +141,10 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 	{											\
 		int error = made(q, eq);							\
 												\
-		if (!error)									\
+		if (!error) {									\
+			q->elevator = eq;							\
 			blk_mq_set_min_shallow_depth(q, 1);					\
+		}										\
 		return error;									\
 	}
 #define COMPAT_INIT_HCTX

@@ -344,7 +344,12 @@ static struct request *dispatch_sorted(struct iosched *io)
 		WRITE_ONCE(io->idle, io->in_flight || io->armed != CORE_NEVER);
 		return NULL;
 	}
+	/* A core that gives what it does not have shall not take the machine down. */
+	if (WARN_ON_ONCE(tag >= io->tags || !io->slots[tag].rq))
+		return NULL;
 	rq = io->slots[tag].rq;
+	if (WARN_ON_ONCE(place_of(rq) != PLACE_HELD && place_of(rq) != PLACE_HELD_AGAIN))
+		return NULL;
 	if (place_of(rq) == PLACE_HELD)
 		forget(io, rq);
 	set_place(rq, PLACE_DEVICE);
