@@ -18,17 +18,25 @@ struct core_disk_stats {
 
 struct core_disk;
 
-/* Checks the tables (a packed little-endian blob, see disk.c) and tells how many bytes the disk needs; 0: they are malformed. */
+/* Checks the tables (a packed little-endian blob, see disk-model.h) and tells how many bytes the disk needs; 0: they are malformed. */
 size_t core_disk_size(const void *tables, size_t len);
-/* Makes the disk in `memory`, which is zeroed; `tables` must stay where they are. */
+/* Makes the disk in `memory`, which is zeroed and aligned to 8; `tables` must stay where they are and as they are. */
 struct core_disk *core_disk_init(void *memory, const void *tables, size_t len);
 
 u64 core_disk_sectors(const struct core_disk *disk);
 u32 core_disk_queue_depth(const struct core_disk *disk);
+/* Whether requests far from each other cost more than near ones. */
+bool core_disk_has_arm(const struct core_disk *disk);
+/* Whether a write can be done before it is on the medium, so that a flush has something to do. */
+bool core_disk_has_volatile_cache(const struct core_disk *disk);
 
-/* Everything due before `now` must have been advanced over. */
-void core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr_sectors);
-void core_disk_flush(struct core_disk *disk, u64 now, u32 tag);
+/*
+ * Everything due before `now` must have been advanced over. It completes at a later call of core_disk_advance(), never in this one.
+ * False, and nothing has happened: the command is beyond the disk or too long (2^24 sectors), time went back, or the disk is full:
+ * it takes its queue depth of transfers at once, and 16 more flushes than that.
+ */
+bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr_sectors);
+bool core_disk_flush(struct core_disk *disk, u64 now, u32 tag);
 /* When something happens inside next; CORE_DISK_NEVER: nothing will without another command. */
 u64 core_disk_next_event(const struct core_disk *disk);
 /* Lets everything happen that is due at `now`; calls done() for each command that is done, in order, with the modelled time. */

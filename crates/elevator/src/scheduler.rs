@@ -83,6 +83,23 @@ pub struct Anticipation {
     pub failure_wait_ns: u64,
 }
 
+impl Anticipation {
+    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per anticipation that ended. None without one.
+    pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
+        per(self.failure_wait_ns, self.successes + self.failures)
+    }
+
+    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what two of its three printed
+    /// numbers are. None without a success.
+    pub fn false_idle_per_success_ns(&self) -> Option<f64> {
+        per(self.failure_wait_ns, self.successes)
+    }
+}
+
+fn per(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
 /// An I/O scheduler.
 pub trait Elevator: fmt::Debug + Send {
     /// Takes a request. It comes back from [`Elevator::dispatch`] once, or is merged away ([`Elevator::coalesced`]).

@@ -29,6 +29,8 @@ pub enum ArenaKind {
     Host,
     /// The laboratory's own schedulers and a modelled device, in virtual time.
     Sim,
+    /// The schedulers of a real Linux, which runs as a process, and a modelled device, in virtual time.
+    Kernel,
 }
 
 impl ArenaKind {
@@ -37,7 +39,13 @@ impl ArenaKind {
         match self {
             ArenaKind::Host => "host",
             ArenaKind::Sim => "sim",
+            ArenaKind::Kernel => "kernel",
         }
+    }
+
+    /// Whether time is virtual: it begins at 0, costs nobody anything, and is the same every time.
+    pub fn is_virtual(self) -> bool {
+        self != ArenaKind::Host
     }
 }
 
@@ -57,6 +65,9 @@ pub struct Plan {
     /// On the host `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the simulator a
     /// model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one.
     pub device: String,
+    /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it; `debian:6.1` if not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Seed of every random choice: order of arms, offsets of requests.
     #[serde(default = "seed")]
     pub seed: u64,

@@ -3,6 +3,7 @@
 //! The kernel-building half: a [`Request`] says which kernel is wanted, the [`Cache`] finds or builds it, and a built [`Kernel`] has
 //! our [modules](Kernel::modules) built against it. Nothing here needs root, and nothing is written outside the cache directory.
 
+mod boot;
 mod build;
 mod cache;
 mod child;
@@ -10,7 +11,9 @@ mod compile;
 mod config;
 mod debian;
 mod error;
+pub mod inside;
 mod kernel;
+pub mod load;
 mod lock;
 mod modules;
 mod patch;
@@ -18,12 +21,16 @@ mod requirements;
 mod source;
 mod tree;
 mod verify;
+pub mod warden;
+mod workdir;
 
+pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
 pub use cache::{Cache, Request};
 pub use error::Error;
 pub use kernel::{Kernel, Patch};
 pub use modules::ModuleSet;
 pub use source::Source;
+pub use workdir::workdir;
 
 use std::time::Duration;
 

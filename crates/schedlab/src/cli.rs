@@ -73,6 +73,12 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
     Bench(BenchArgs),
+    /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
+    #[command(hide = true)]
+    GuestWarden(GuestWardenArgs),
+    /// The first program of a guest: started by a guest's kernel.
+    #[command(hide = true)]
+    GuestInit(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -160,6 +166,9 @@ pub(crate) struct ConductArgs {
     /// Directory for the file behind loop:SIZE; it should lie on the disk in question.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
+    /// Kernel arena: where built kernels are kept [default: ~/.cache/schedlab].
+    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
     /// Simulator: write the events of the first trial of each workload and arm into the directory `traces` of --out.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<Format>,
@@ -180,6 +189,9 @@ pub(crate) enum ArenaArg {
     Host,
     /// The laboratory's own schedulers and a modelled device, in virtual time: no root, nothing touched, repeatable bit for bit.
     Sim,
+    /// The real schedulers of a Linux that runs as a process, and a modelled device, in virtual time: no root, nothing touched,
+    /// repeatable bit for bit. The first time it builds that Linux, which takes minutes.
+    Kernel,
 }
 
 #[derive(Debug, Args)]
@@ -190,6 +202,9 @@ pub(crate) struct CompareArgs {
     /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
+    /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Option<String>,
     /// What to compare, separated by commas [default: every scheduler that the device offers; in the simulator those of current
     /// Linux].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
@@ -243,6 +258,24 @@ pub(crate) enum MethodArg {
     Fixed,
     /// Baseline mean ± 3 standard deviations.
     ThreeSigma,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestWardenArgs {
+    /// The process that it belongs to.
+    pub(crate) parent: u32,
+    /// The guest's working directory.
+    pub(crate) workdir: PathBuf,
+    /// The guest's kernel and its command line.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestInitArgs {
+    /// The guest's working directory, with its order.
+    #[arg(long, env = guest::WORKDIR_VARIABLE)]
+    pub(crate) workdir: PathBuf,
 }
 
 #[derive(Debug, Args)]

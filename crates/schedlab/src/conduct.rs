@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::plan::{ArenaKind, Arm, Plan, WorkloadSpec};
+use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
 
@@ -98,14 +98,12 @@ impl<'a> Conductor<'a> {
             decider.push(trial);
         }
         let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
-        let offset = match plan.arena {
-            ArenaKind::Host => Duration::from_millis(record.last_ms()),
+        let offset = if plan.arena.is_virtual() {
             // Virtual time is spent by trials alone.
-            ArenaKind::Sim => record
-                .trials
-                .iter()
-                .map(|trial| trial_length(plan).1 + Duration::from_nanos(trial.observation.duration_ns))
-                .sum(),
+            let spent = |trial: &Trial| trial_length(plan).1 + Duration::from_nanos(trial.observation.duration_ns);
+            record.trials.iter().map(spent).sum()
+        } else {
+            Duration::from_millis(record.last_ms())
         };
         let began = Instant::now();
         let (refused, arena_began) = (Vec::new(), arena.elapsed());
@@ -334,14 +332,12 @@ impl<'a> Conductor<'a> {
     /// How long it goes on at most, in the user's time; unknown at the start where time is virtual.
     fn time_left(&self) -> Option<Duration> {
         let left = self.total().saturating_sub(self.spent());
-        match self.plan.arena {
-            ArenaKind::Host => Some(left),
-            ArenaKind::Sim => {
-                let simulated = (self.spent() - self.offset).as_secs_f64();
-                let pace = self.began.elapsed().as_secs_f64() / simulated;
-                (simulated > 0.0).then(|| left.mul_f64(pace))
-            }
+        if !self.plan.arena.is_virtual() {
+            return Some(left);
         }
+        let simulated = (self.spent() - self.offset).as_secs_f64();
+        let pace = self.began.elapsed().as_secs_f64() / simulated;
+        (simulated > 0.0).then(|| left.mul_f64(pace))
     }
 
     fn at_ms(&self) -> u64 {
@@ -352,10 +348,7 @@ impl<'a> Conductor<'a> {
 /// What one block of every workload takes, with the preconditions before the first one, in seconds.
 pub(crate) fn round_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
-    let preconditions = match plan.arena {
-        ArenaKind::Host => 1,
-        ArenaKind::Sim => 0,
-    };
+    let preconditions = usize::from(!plan.arena.is_virtual());
     let trials = (plan.arms.len() + preconditions) as f64 * plan.workloads.len() as f64;
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
@@ -370,10 +363,7 @@ pub(crate) fn expected_s(plan: &Plan) -> f64 {
 
 /// What a trial takes beside its window and warm-up.
 fn overhead(plan: &Plan) -> Duration {
-    match plan.arena {
-        ArenaKind::Host => OVERHEAD,
-        ArenaKind::Sim => Duration::ZERO,
-    }
+    if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
 }
 
 /// Window and warm-up of a trial: the plan's, or so that about a dozen blocks fit into the budget.

@@ -6,6 +6,35 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::out;
 
+/// How far the building of a kernel is, on the same bar.
+#[derive(Debug)]
+pub(crate) struct OfBuild<'a> {
+    shown: &'a Progress,
+    phase: String,
+}
+
+impl OfBuild<'_> {
+    pub(crate) fn new(shown: &Progress) -> OfBuild<'_> {
+        OfBuild { shown, phase: String::new() }
+    }
+}
+
+impl guest::Progress for OfBuild<'_> {
+    fn phase(&mut self, what: &str) {
+        what.clone_into(&mut self.phase);
+        self.shown.prepare(what, 0, 1);
+    }
+
+    fn step(&mut self, done: u64, total: u64, left: Option<Duration>) {
+        let left = left.map_or_else(String::new, |left| format!(" · about {} s left", left.as_secs()));
+        self.shown.prepare(&format!("{}{left}", self.phase), done, total);
+    }
+
+    fn say(&mut self, text: &str) {
+        self.shown.say(text);
+    }
+}
+
 /// A bar on standard error, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);

@@ -68,7 +68,7 @@ impl Works {
     }
 }
 
-fn work_of(spec: &WorkloadSpec) -> Result<Work> {
+pub(crate) fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
     let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;

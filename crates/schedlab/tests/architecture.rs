@@ -9,6 +9,8 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("elevator", &[]),
     ("workload", &["elevator"]),
     ("sim", &["elevator", "workload"]),
+    // The C disk of the kernel arena, for its tests only: nothing that ships depends on it.
+    ("disk-core", &["elevator", "sim"]),
     ("experiment", &[]),
     ("host", &["elevator", "workload"]),
     ("guest", &["elevator", "workload"]),

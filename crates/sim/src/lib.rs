@@ -5,13 +5,18 @@
 //! tables.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod device;
 mod engine;
 mod random;
 mod trace;
 mod trial;
+mod turnaround;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
+pub use engine::jain;
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
-pub use trial::{Member, Outcome, SimError, Trial, queue_for, run, run_members};
+pub use trial::{Outcome, SimError, Trial, queue_for, run, run_members};
+pub use turnaround::Turnarounds;
+pub use workload::Member;

@@ -28,6 +28,11 @@ impl Stream {
         stream(seed, "commands")
     }
 
+    /// The key and the number of the stream: all that its numbers follow from.
+    pub(crate) fn origin(&self) -> ([u8; 32], u64) {
+        (self.0.get_seed(), self.0.get_stream())
+    }
+
     /// A number of 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

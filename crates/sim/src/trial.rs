@@ -1,13 +1,12 @@
 //! One simulated trial: what is joined with what, and what came of it.
 
-use std::fmt;
-
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Queue, SECTOR_BYTES};
-use workload::{Client, ClientTotals, Measured, ParamError, Params, Seat, WorkloadKind};
+use workload::{ClientTotals, Measured, Member, ParamError, Params, Pass, WorkloadKind};
 
 use crate::device::{DeviceError, DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};
 use crate::trace::Observer;
+use crate::turnaround::Turnarounds;
 
 /// A trial: one scheduler with its tunables, one device, one workload, one seed.
 #[derive(Debug)]
@@ -42,22 +41,6 @@ pub struct Trial {
     pub turnaround_spread_ns: u64,
 }
 
-/// A client of a trial that its caller has made: a program, its place, and how much it may have open.
-pub struct Member {
-    /// What it does.
-    pub program: Box<dyn Client + Send>,
-    /// First byte of its region on the device.
-    pub base: u64,
-    /// Requests that it may have open at once; at least 1. One that thinks between requests and has always room is an open loop.
-    pub iodepth: u32,
-}
-
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("base", &self.base).field("iodepth", &self.iodepth).finish_non_exhaustive()
-    }
-}
-
 /// What a trial showed.
 #[derive(Debug)]
 pub struct Outcome {
@@ -76,7 +59,7 @@ pub struct Outcome {
     /// Nanoseconds of the window in which the device had none.
     pub idle_ns: u64,
     /// The part of `idle_ns` in which requests were held: the scheduler idled on purpose, which is what it cost. What the study of
-    /// WPCAS calls by a like name is something else: [`Outcome::false_idle_per_wait_ns`].
+    /// WPCAS calls by a like name is something else: [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
     /// Mean distance from the end of a request to the start of the next one sent to the device, in sectors, in the window.
     pub mean_seek_sectors: Option<f64>,
@@ -100,19 +83,6 @@ impl Outcome {
     pub fn idle_share(&self) -> f64 {
         share(self.idle_ns, self.busy_ns + self.idle_ns)
     }
-
-    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per anticipation that ended. None without one.
-    pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
-        let seen = self.anticipation?;
-        per(seen.failure_wait_ns, seen.successes + seen.failures)
-    }
-
-    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what two of its three printed
-    /// numbers are. None without a success.
-    pub fn false_idle_per_success_ns(&self) -> Option<f64> {
-        let seen = self.anticipation?;
-        per(seen.failure_wait_ns, seen.successes)
-    }
 }
 
 /// Why a trial cannot be simulated.
@@ -131,41 +101,20 @@ pub enum SimError {
 
 /// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give up.
 ///
-/// A workload that has passes is repeated until the duration is used up, after one uncounted pass where its phase needs one; the
-/// last pass is cut. Others run once: warm-up where it has a meaning, then the window. What is open when the window closes is
-/// waited for and does not count.
+/// Passes are made as [`WorkloadKind::passes`] says. What is open when the window closes is waited for and does not count.
 ///
 /// # Errors
 /// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
 pub fn run<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
     let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
     let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
-    let count = extents.len() as u32;
-    let members = || {
-        (0..count)
-            .zip(&extents)
-            .map(|(index, extent)| Member {
-                program: kind.client(&params, Seat { index, count, len: extent.len, seed }),
-                base: extent.base,
-                iodepth: kind.iodepth(&params, index),
-            })
-            .collect()
-    };
-    let (warmup_ns, duration_ns) = (trial.warmup_ns, trial.duration_ns);
+    let times = (trial.warmup_ns, trial.duration_ns);
     let mut engine = machine(trial, observer);
-    if !kind.pass_based {
-        let warmup_ns = if kind.warms_up_with(&params) { warmup_ns } else { 0 };
-        engine.pass(members(), (warmup_ns, duration_ns), true, stop)?;
-        return Ok(outcome(engine));
-    }
-    if params.phase.repeats_a_pass() {
-        engine.pass(members(), (0, duration_ns), false, stop)?;
-    }
-    let start = engine.now;
-    while engine.now - start < duration_ns {
-        let left = duration_ns - (engine.now - start);
-        engine.pass(members(), (0, left), true, stop)?;
-    }
+    kind.passes(&params, times, |pass| {
+        let start = engine.now;
+        engine.pass(kind.members(&params, &extents, seed), pass, stop)?;
+        Ok::<u64, SimError>(engine.now - start)
+    })?;
     Ok(outcome(engine))
 }
 
@@ -183,7 +132,7 @@ pub fn run_members<O: Observer + ?Sized>(
     let warmup_ns = if trial.workload.warms_up_with(&trial.params) { trial.warmup_ns } else { 0 };
     let duration_ns = trial.duration_ns;
     let mut engine = machine(trial, observer);
-    engine.pass(members, (warmup_ns, duration_ns), true, stop)?;
+    engine.pass(members, Pass { warmup_ns, duration_ns, counts: true }, stop)?;
     Ok(outcome(engine))
 }
 
@@ -219,8 +168,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         elevator: kind.name,
         workload: workload.name,
         seed: trial.seed,
-        turnaround_ns: trial.turnaround_ns,
-        turnaround_spread_ns: trial.turnaround_spread_ns.min(trial.turnaround_ns),
+        turnarounds: Turnarounds::new(trial.seed, trial.turnaround_ns, trial.turnaround_spread_ns),
         reaches_device: workload.reaches_device,
         buffered: !params.direct,
         flushes_at_end: workload.flushes_at_end(&params),

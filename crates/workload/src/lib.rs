@@ -16,6 +16,7 @@ mod hdparm;
 mod iozone;
 mod kind;
 mod measure;
+mod member;
 mod mixed;
 mod params;
 mod postmark;
@@ -30,8 +31,10 @@ mod unit;
 pub use client::{Client, Step};
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
 pub use measure::{
-    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+    ClientTotals, Curve, Issued, Lived, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics,
+    needed_for,
 };
+pub use member::{Member, Pass};
 pub use params::{PARAMS, Param, ParamError, Params, Phase};
 pub use postmark::PostmarkParams;
 pub use replay::ReplayParams;

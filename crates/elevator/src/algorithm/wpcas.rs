@@ -169,7 +169,10 @@ struct ServiceTime {
     arm: Arm,
     classes: Classes,
     switches: Switches,
+    /// By process.
     records: Vec<Record>,
+    /// Of all processes together, where they are one class.
+    common: Record,
     /// The present wait is on trial: it is not called off.
     on_trial: bool,
 }
@@ -204,17 +207,25 @@ impl ServiceTime {
                 relearn: 64,
             },
             records: Vec::new(),
+            common: Record::default(),
             on_trial: false,
         }
     }
 
     /// The record of a process's class.
     fn record(&mut self, process: u32) -> &mut Record {
-        let at = if self.switches.one_class { 0 } else { process as usize };
+        if self.switches.one_class {
+            return &mut self.common;
+        }
+        let at = process as usize;
         if at >= self.records.len() {
             self.records.resize_with(at + 1, Record::default);
         }
         &mut self.records[at]
+    }
+
+    fn all_records(&mut self) -> impl Iterator<Item = &mut Record> {
+        self.records.iter_mut().chain([&mut self.common])
     }
 
     fn tick_ns(&self) -> u64 {
@@ -308,8 +319,9 @@ impl Rule for ServiceTime {
     }
 
     fn forget(&mut self, process: u32) {
-        if !self.switches.one_class {
-            *self.record(process) = Record::default();
+        // Also what it left before all became one class.
+        if let Some(own) = self.records.get_mut(process as usize) {
+            *own = Record::default();
         }
     }
 
@@ -374,7 +386,7 @@ impl Rule for ServiceTime {
     }
 
     fn set(&mut self, clock: Clock, tunable: &str, value: u64) -> bool {
-        self.records.iter_mut().for_each(|record| record.period = None);
+        self.all_records().for_each(|record| record.period = None);
         self.turn(clock, tunable, value)
     }
 }

@@ -51,7 +51,7 @@ impl Limits {
     /// Tags are those of the adapter, which a disk that takes one command at a time shares: the kernel asks the adapter and
     /// not the disk. With twice the disk's depth, two readers of three would wait for a request and no scheduler could see them.
     pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
-        let tags = queue_depth.max(ADAPTER_TAGS);
+        let tags = Limits::adapter_tags(queue_depth);
         let nr_requests = match kind.origin {
             Origin::LegacyLinux => 128,
             Origin::BlkMq if kind.name == "none" => tags,
@@ -59,6 +59,11 @@ impl Limits {
             Origin::Literature => 256,
         };
         Limits { nr_requests, queue_depth, max_sectors: 1024, merge: true }
+    }
+
+    /// Tags of the adapter in front of a disk that gets so many requests at once.
+    pub fn adapter_tags(queue_depth: u32) -> u32 {
+        queue_depth.max(ADAPTER_TAGS)
     }
 }
 

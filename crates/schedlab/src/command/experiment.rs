@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::arena::Arena;
 use crate::arena::host::{HostArena, Target};
+use crate::arena::kernel::KernelArena;
 use crate::arena::sim::SimArena;
 use crate::cli::{CompareArgs, ConductArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
@@ -56,13 +57,12 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     match plan.arena {
         ArenaKind::Host => on_the_host(root, &plan, args),
         ArenaKind::Sim => in_the_simulator(&plan, args),
+        ArenaKind::Kernel => in_the_kernel(&plan, args),
     }
 }
 
 fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
-    if args.destroy_data.is_some() {
-        return Err(usage("--destroy-data: the simulator touches no device; leave it out".to_owned()));
-    }
+    no_device_is_touched(args)?;
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
     let mut arena = SimArena::open(plan, &stop)?;
@@ -75,18 +75,56 @@ fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
         Ok((store.dir().to_path_buf(), end))
     };
     let result = measured(&mut arena);
+    after_virtual_time(result, &mut arena, &progress, args)
+}
+
+fn in_the_kernel(plan: &Plan, args: &ConductArgs) -> Result<u8> {
+    no_device_is_touched(args)?;
+    no_trace(args)?;
+    let stop = Stop::install()?;
+    let progress = Progress::new(args.quiet || args.json);
+    let mut arena = KernelArena::open(plan, args.cache_dir.as_deref(), &stop, &progress)?;
+    let measured = |arena: &mut KernelArena<'_>| -> Result<(PathBuf, End)> {
+        let (mut store, record) = open_store(plan, args, arena)?;
+        let end = Conductor::new(plan, &record, arena, &mut store, &stop, &progress).run()?;
+        Ok((store.dir().to_path_buf(), end))
+    };
+    let result = measured(&mut arena);
+    after_virtual_time(result, &mut arena, &progress, args)
+}
+
+/// Nothing has to be put back: what the arena has to say, and then the verdict.
+fn after_virtual_time(
+    result: Result<(PathBuf, End)>,
+    arena: &mut dyn Arena,
+    progress: &Progress,
+    args: &ConductArgs,
+) -> Result<u8> {
     progress.clear();
-    arena.finish()?.iter().for_each(|word| progress.say(word));
+    let words = arena.finish()?;
     let (dir, end) = result?;
+    words.iter().for_each(|word| progress.say(word));
     conclude(&dir, &end, args)
 }
 
-fn on_the_host(root: &Root, plan: &Plan, args: &ConductArgs) -> Result<u8> {
+fn no_device_is_touched(args: &ConductArgs) -> Result<()> {
+    if args.destroy_data.is_some() {
+        return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
+    }
+    Ok(())
+}
+
+fn no_trace(args: &ConductArgs) -> Result<()> {
     if args.trace.is_some() {
         return Err(usage(
             "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
         ));
     }
+    Ok(())
+}
+
+fn on_the_host(root: &Root, plan: &Plan, args: &ConductArgs) -> Result<u8> {
+    no_trace(args)?;
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
     HostArena::require_root()?;
@@ -157,10 +195,11 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<
             schedlab: env!("CARGO_PKG_VERSION").to_owned(),
             plan: plan.clone(),
             environment,
-            started_unix_ms: match plan.arena {
-                ArenaKind::Host => u64::try_from(now.as_millisecond()).context("the clock is before 1970")?,
-                // Virtual time begins at 0: the same plan gives the same record, byte for byte.
-                ArenaKind::Sim => 0,
+            // Virtual time begins at 0: the same plan gives the same record, byte for byte.
+            started_unix_ms: if plan.arena.is_virtual() {
+                0
+            } else {
+                u64::try_from(now.as_millisecond()).context("the clock is before 1970")?
             },
             command: repeat_command(),
         };
@@ -171,10 +210,8 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<
     let (mut store, mut record) = Store::resume(dir)?;
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
-    let when = match plan.arena {
-        ArenaKind::Host => format!("{}; ", now.strftime("%Y-%m-%d %H:%M:%S UTC")),
-        ArenaKind::Sim => String::new(),
-    };
+    let when =
+        if plan.arena.is_virtual() { String::new() } else { format!("{}; ", now.strftime("%Y-%m-%d %H:%M:%S UTC")) };
     let text = format!("{when}{} trials were there", record.trials.len());
     let note = Note { at_ms, event: "resumed".to_owned(), text };
     store.append(&experiment::record::Line::Note(note.clone()))?;

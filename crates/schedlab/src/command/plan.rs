@@ -12,6 +12,7 @@ use host::Root;
 use host::device;
 
 use crate::arena::host::Target;
+use crate::arena::kernel;
 use crate::arena::sim::{Model, Setting};
 use crate::cli::{ArenaArg, CompareArgs, MethodArg};
 use crate::conduct;
@@ -54,7 +55,7 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
     let arena = args.arena.into();
     let (now, offered) = match arena {
         ArenaKind::Host => (present_scheduler(root, &args.device)?, every_scheduler(root, args)?),
-        ArenaKind::Sim => (None, elevator::LINUX.iter().map(|row| row.name.to_owned()).collect()),
+        ArenaKind::Sim | ArenaKind::Kernel => (None, elevator::LINUX.iter().map(|row| row.name.to_owned()).collect()),
     };
     let schedulers = if args.schedulers.is_empty() { offered } else { args.schedulers.clone() };
     let arms = plan::parse_arms(&schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
@@ -69,6 +70,7 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         name: format!("{} on {}", args.workload.join(", "), args.device),
         arena,
         device: args.device.clone(),
+        kernel: args.kernel.clone(),
         seed: args.seed,
         baseline,
         budget: Budget { time_s, blocks, no_early_stop: blocks.is_some() },
@@ -94,6 +96,7 @@ impl From<ArenaArg> for ArenaKind {
         match arg {
             ArenaArg::Host => ArenaKind::Host,
             ArenaArg::Sim => ArenaKind::Sim,
+            ArenaArg::Kernel => ArenaKind::Kernel,
         }
     }
 }
@@ -156,6 +159,7 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
             ArenaKind::Host => current_name(arm)?,
             // In the simulator an old name means the old scheduler.
             ArenaKind::Sim => drop(Setting::of(arm)?),
+            ArenaKind::Kernel => drop(kernel::Setting::of(arm)?),
         }
     }
     for spec in &mut plan.workloads {
@@ -168,7 +172,12 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
-    if plan.arena == ArenaKind::Sim {
+    if plan.arena != ArenaKind::Kernel && plan.kernel.is_some() {
+        return Err(usage(
+            "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out".to_owned(),
+        ));
+    }
+    if plan.arena.is_virtual() {
         in_virtual_time(&mut plan)?;
     }
     let (duration, warmup) = conduct::trial_length(&plan);

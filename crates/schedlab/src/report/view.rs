@@ -240,6 +240,8 @@ fn arena(study: &Study, device: &str) -> String {
             "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
         }
         "host" => "host: this machine's own kernel and a real device".into(),
+        "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
+            .into(),
         "sim" => "sim: the laboratory's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
             .into(),
         "foreign" => "foreign: a table that somebody else measured".into(),

@@ -11,6 +11,7 @@ mod hdd;
 mod null;
 #[cfg(test)]
 mod refusals;
+mod tables;
 
 use description::Description;
 pub use error::{DeviceError, Place};
@@ -93,6 +94,12 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// The same device with another trial's seed, where copying one is much cheaper than making it; what was done to it before its
     /// first command (preconditioning) is then the same for every seed. None: make a new one.
     fn copy(&self, _seed: u64) -> Option<Box<dyn DeviceModel>> {
+        None
+    }
+
+    /// The model as the block driver of the kernel arena reads it (the layout stands in kernel/core/disk-model.h), as it was made:
+    /// without what was done to it since. None: that driver has no such model.
+    fn tables(&self) -> Option<Vec<u8>> {
         None
     }
 
@@ -274,7 +281,7 @@ fn nowhere(_now: Time, _request: &BlockRequest) -> u64 {
 }
 
 /// Sectors of the largest transfer, 8 GiB: so that no product of bytes and nanoseconds overflows.
-const MAX_SECTORS: u32 = 1 << 24;
+pub(crate) const MAX_SECTORS: u32 = 1 << 24;
 
 /// What every model asks of a transfer; wrong use is a mistake in the laboratory.
 fn check(tag: u32, sector: u64, nr_sectors: u32, sectors: u64, inside: u32, depth: u32) {

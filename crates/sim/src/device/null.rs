@@ -11,6 +11,7 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 
 use super::description::Description;
 use super::error::DeviceError;
+use super::tables::{Kind, Tables};
 use super::{Command, DeviceModel, DeviceStats, OwnClock, nowhere};
 use crate::random::{Stream, stream};
 
@@ -121,6 +122,12 @@ impl DeviceModel for Null {
 
     fn stats(&self) -> DeviceStats {
         self.stats
+    }
+
+    fn tables(&self) -> Option<Vec<u8>> {
+        let (key, number) = self.random.as_ref().map_or_else(Default::default, Stream::origin);
+        let numbers = [self.service_ns, self.servers.len() as u64, u64::from(self.random.is_some())];
+        Some(Tables::new(Kind::Null, self.sectors, self.depth).numbers(&numbers).raw(key).numbers(&[number]).finish())
     }
 
     fn trial_ms(&self) -> u64 {

@@ -10,12 +10,11 @@
 //! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
 
 use elevator::{Completion, Op, Piece, Priority, Request, Time};
-use workload::{Client, ClientTotals, Step};
+use workload::{Client, ClientTotals, Lived, Member, Step};
 
 use super::slots::Slot;
-use super::{Engine, Rules, sectors, tell};
+use super::{Engine, sectors, tell};
 use crate::trace::{EventKind, Observer};
-use crate::trial::Member;
 
 /// A copy between a program and the page cache: a system call, and 8 GB/s. [P]
 const COPY_CALL_NS: u64 = 500;
@@ -245,38 +244,19 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// The client's next step comes when interrupt, wake-up and system call are over; at least 1 ns from now, so that no closed loop
-    /// stands still.
+    /// The client's next step comes when interrupt, wake-up and system call are over.
     fn wake_turned(&mut self, number: u32) {
-        let Rules { turnaround_ns, turnaround_spread_ns: spread, .. } = self.rules;
-        let drawn = if spread == 0 { 0 } else { self.turnarounds.below(2 * spread + 1) };
-        self.wake_at(number, self.now + (turnaround_ns - spread + drawn).max(1));
+        let turnaround_ns = self.rules.turnarounds.draw(number);
+        self.wake_at(number, self.now + turnaround_ns);
     }
 
     /// A client hears that its request is done; it counts if that is inside the window.
     fn count(&mut self, number: u32, request: Request, submitted: Time) {
-        let (now, bytes) = (self.now, u64::from(request.len));
+        let now = self.now;
         self.observe_piece(EventKind::Done, number, &request);
         let client = &mut self.clients[number as usize];
         client.last = Some(Completion { request, submitted, completed: now });
-        let issued = &mut self.measured.issued;
-        let totals = match request.op {
-            Op::Read => {
-                issued.reads += 1;
-                issued.read_bytes += bytes;
-                &mut self.measured.reads
-            }
-            Op::Write => {
-                issued.writes += 1;
-                issued.written_bytes += bytes;
-                &mut self.measured.writes
-            }
-        };
-        if now >= self.open && now <= self.close {
-            totals.record(bytes, now - submitted);
-            client.totals.ios += 1;
-            client.totals.bytes += bytes;
-        }
+        self.measured.done(now, &mut client.totals, &request, submitted, Some((self.open, self.close)));
     }
 
     fn flush(&mut self, number: u32, mood: Mood) {
@@ -335,23 +315,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// The pass is over: its window, and each client's part.
     pub(super) fn sum_up(&mut self, opens: Time) {
-        let last_end = self.clients.iter().map(|client| client.ended).max().unwrap_or(opens);
-        let window_end = if self.rules.flushes_at_end { last_end } else { last_end.min(self.close) };
-        self.measured.window_ns += window_end.as_ns().saturating_sub(opens.as_ns());
         if self.now <= self.close {
             self.at_close = Some(self.mark());
         }
-        let part = |client: &Seated| {
-            let from = client.began.max(opens);
-            let elapsed_ns = client.ended.min(window_end).as_ns().saturating_sub(from.as_ns());
-            ClientTotals { elapsed_ns, ..client.totals }
-        };
-        let parts: Vec<ClientTotals> = self.clients.iter().map(part).collect();
-        if self.rules.first_stops_all {
-            self.measured.add_rates(parts);
-        } else {
-            self.measured.passes = 1;
-            self.measured.clients = parts;
-        }
+        let lived = |client: &Seated| Lived { totals: client.totals, began: client.began, ended: client.ended };
+        let lived: Vec<Lived> = self.clients.iter().map(lived).collect();
+        let close = (!self.rules.flushes_at_end).then_some(self.close);
+        self.measured.sum_up(&lived, opens, close, self.rules.first_stops_all);
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
 
 /// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than two, or if nobody has
 /// anything.
-pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
+pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))

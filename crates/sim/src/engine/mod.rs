@@ -21,16 +21,17 @@ mod wakes;
 use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
-use workload::Measured;
+use workload::{Measured, Member, Pass};
 
 use crate::device::{Command, DeviceModel};
-use crate::random::{Stream, stream};
 use crate::trace::{Event, EventKind, Observer};
-use crate::trial::{Member, SimError};
+use crate::trial::SimError;
+use crate::turnaround::Turnarounds;
 
 use client::{Mood, Seated};
+pub(crate) use ledger::between;
+pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
-pub(crate) use ledger::{between, jain};
 use slots::Slots;
 use wakes::Wakes;
 
@@ -49,10 +50,8 @@ pub(crate) struct Rules {
     pub(crate) elevator: &'static str,
     pub(crate) workload: &'static str,
     pub(crate) seed: u64,
-    /// From a completion to the client's next step, in the middle.
-    pub(crate) turnaround_ns: u64,
-    /// At most so much earlier or later.
-    pub(crate) turnaround_spread_ns: u64,
+    /// From a completion to the client's next step.
+    pub(crate) turnarounds: Turnarounds,
     /// Whether I/O reaches the device at all.
     pub(crate) reaches_device: bool,
     /// Whether writes go to memory first.
@@ -68,8 +67,6 @@ pub(crate) struct Rules {
 /// Everything that a trial consists of, at one moment.
 pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     rules: Rules,
-    /// Where the spread of the turnaround is drawn from.
-    turnarounds: Stream,
     observer: &'a mut O,
     pub(crate) queue: Queue,
     pub(crate) device: Box<dyn DeviceModel>,
@@ -105,7 +102,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     pub(crate) fn new(rules: Rules, queue: Queue, device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
         assert!(queue.limits().nr_requests <= FLUSH_TAGS / 4, "tags of requests stay below those of flushes");
         Engine {
-            turnarounds: stream(rules.seed, "turnaround"),
             rules,
             observer,
             queue,
@@ -132,13 +128,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Runs clients once, from now on: `warmup_ns` before the window opens, at most `duration_ns` until it closes, and until
-    /// everything that they began has ended. `counts`: whether it is measured or only happens.
+    /// Runs clients once, from now on: until the window has opened and closed, and everything that they began has ended.
     pub(crate) fn pass(
         &mut self,
         members: Vec<Member>,
-        (warmup_ns, duration_ns): (u64, u64),
-        counts: bool,
+        Pass { warmup_ns, duration_ns, counts }: Pass,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), SimError> {
         let start = self.now;

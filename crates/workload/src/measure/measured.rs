@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use elevator::{Op, Request, Time};
 use hdrhistogram::Histogram;
 
 /// Longest latency that is told apart from longer ones: an hour, in nanoseconds.
@@ -49,6 +50,56 @@ impl Measured {
     /// Requests that completed in the window.
     pub fn ios(&self) -> u64 {
         self.reads.count + self.writes.count
+    }
+
+    /// A request of a client is done. It counts if that is inside the window, its borders included; None: nothing counts.
+    #[inline]
+    pub fn done(
+        &mut self,
+        now: Time,
+        client: &mut ClientTotals,
+        request: &Request,
+        submitted: Time,
+        window: Option<(Time, Time)>,
+    ) {
+        let bytes = u64::from(request.len);
+        let totals = match request.op {
+            Op::Read => {
+                self.issued.reads += 1;
+                self.issued.read_bytes += bytes;
+                &mut self.reads
+            }
+            Op::Write => {
+                self.issued.writes += 1;
+                self.issued.written_bytes += bytes;
+                &mut self.writes
+            }
+        };
+        if window.is_some_and(|(open, close)| now >= open && now <= close) {
+            totals.record(bytes, now - submitted);
+            client.ios += 1;
+            client.bytes += bytes;
+        }
+    }
+
+    /// A measured pass is over, in which the clients have lived like this: its window, from `open` to the end of the last client, but not
+    /// beyond `close` (None: clients flush at their end, which belongs to the measured time), and each client's part of it.
+    pub fn sum_up(&mut self, clients: &[Lived], open: Time, close: Option<Time>, is_pass: bool) {
+        let last_end = clients.iter().map(|client| client.ended).max().unwrap_or(open);
+        let window_end = close.map_or(last_end, |close| last_end.min(close));
+        self.window_ns += window_end.as_ns().saturating_sub(open.as_ns());
+        let part = |client: &Lived| {
+            let from = client.began.max(open);
+            let elapsed_ns = client.ended.min(window_end).as_ns().saturating_sub(from.as_ns());
+            ClientTotals { elapsed_ns, ..client.totals }
+        };
+        let parts: Vec<ClientTotals> = clients.iter().map(part).collect();
+        if is_pass {
+            self.add_rates(parts);
+        } else {
+            self.passes = 1;
+            self.clients = parts;
+        }
     }
 
     /// Adds one more pass.
@@ -169,6 +220,17 @@ impl ClientTotals {
         self.errors += other.errors;
         self.finished |= other.finished;
     }
+}
+
+/// A client of a pass, and when it lived.
+#[derive(Debug, Clone, Copy)]
+pub struct Lived {
+    /// What it counted.
+    pub totals: ClientTotals,
+    /// Its first step.
+    pub began: Time,
+    /// Its end.
+    pub ended: Time,
 }
 
 /// Everything that clients handed over and that completed without an error: what a device's own counters are compared with.

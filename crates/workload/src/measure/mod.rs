@@ -6,5 +6,5 @@
 mod measured;
 mod metrics;
 
-pub use measured::{ClientTotals, Issued, Measured, OpTotals};
+pub use measured::{ClientTotals, Issued, Lived, Measured, OpTotals};
 pub use metrics::{Curve, METRIC_NAMES, PERCENTILES, latency_curves, metrics, needed_for};

@@ -92,7 +92,7 @@ impl ServiceTime {
             return;
         }
         self.classes = classes;
-        for record in &mut self.records {
+        for record in self.all_records() {
             record.intervals = record.intervals.resorted(&classes);
             record.seeks = record.seeks.resized(classes.window);
         }
@@ -114,7 +114,7 @@ impl ServiceTime {
         let cylinders = |of: &Geometry| (of.cylinders, of.sectors_per_cylinder);
         if cylinders(&new) != cylinders(old) {
             // Distances in the old cylinders mean nothing in the new ones.
-            self.records.iter_mut().for_each(|record| record.seeks = Distances::default());
+            self.all_records().for_each(|record| record.seeks = Distances::default());
         }
         self.arm = Arm::new(new);
         true

@@ -345,3 +345,28 @@ fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
         assert_eq!(Some((timer - end) / 1000), wait, "40 intervals of 1 ms, then 16 of 5 ms, window {window}");
     }
 }
+
+#[test]
+fn what_all_know_together_is_nobodys_own_history() {
+    // Nine requests of process 0 while each has its own history: the class of all is still unknown, and the other way round.
+    for (class, other) in [(0, 1), (1, 0)] {
+        let mut bench = with("class", class);
+        let end = against_far(&mut bench, 9);
+        bench.set("class", other);
+        assert_eq!(bench.dispatch(end), None);
+        assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "class {class}, then {other}");
+    }
+}
+
+#[test]
+fn a_number_is_given_anew_without_its_history_also_while_all_are_one_class() {
+    let mut bench = hp();
+    let end = bench.stream(ms(1), 0, 0, 9, 1000);
+    bench.elevator.exited(end, 0);
+    bench.set("class", 1);
+    let end = bench.stream(ms(30), 0, 0, 1, 1000);
+    bench.set("class", 0);
+    bench.read(end, 1, FAR);
+    assert_eq!(bench.dispatch(end), None);
+    assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "as for a process that nobody knows");
+}

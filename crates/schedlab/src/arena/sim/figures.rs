@@ -3,6 +3,7 @@
 use experiment::record::Observation;
 use sim::Outcome;
 
+use super::super::modelled::{ms, of_anticipation, of_device};
 use super::super::seen::{curves, too_few};
 
 /// The trial as the record keeps it.
@@ -12,7 +13,8 @@ pub(super) fn observation(outcome: &Outcome) -> Observation {
     // Nobody's processor did this work.
     metrics.remove("cpu_us_per_io");
     if !metrics.is_empty() {
-        let extra = of_device(outcome).into_iter().chain(of_anticipation(outcome));
+        let of_waiting = outcome.anticipation.iter().flat_map(of_anticipation);
+        let extra = of_queue(outcome).into_iter().chain(of_device(&outcome.device)).chain(of_waiting);
         metrics.extend(extra.map(|(name, value)| (name.to_owned(), value)));
     }
     let (queue, device) = (&outcome.queue, &outcome.device);
@@ -42,41 +44,15 @@ pub(super) fn observation(outcome: &Outcome) -> Observation {
     }
 }
 
-fn of_device(outcome: &Outcome) -> Vec<(&'static str, f64)> {
-    let (device, queue) = (&outcome.device, &outcome.queue);
-    let ms = |ns: u64| ns as f64 / 1e6;
+fn of_queue(outcome: &Outcome) -> Vec<(&'static str, f64)> {
+    let queue = &outcome.queue;
     let mut found = vec![
         ("longest_wait_ms", ms(outcome.longest_wait_ns)),
         ("device_busy_share", outcome.busy_share()),
         ("device_idle_share", outcome.idle_share()),
         ("deceptive_idle_ms", ms(outcome.deceptive_idle_ns)),
-        ("device_cache_hits", device.cache_hits as f64),
         ("merges", (queue.back_merges + queue.front_merges + queue.coalesced) as f64),
     ];
     found.extend(outcome.jain_fairness.map(|index| ("fairness_jain", index)));
-    if device.seeks > 0 && device.transfers > 0 {
-        let per_transfer = |sum: f64| sum / device.transfers as f64;
-        found.push(("seek_distance_cylinders", per_transfer(device.seek_cylinders as f64)));
-        found.push(("seek_ms", per_transfer(ms(device.seek_ns))));
-        found.push(("rotation_ms", per_transfer(ms(device.rotation_ns))));
-    }
-    found
-}
-
-fn of_anticipation(outcome: &Outcome) -> Vec<(&'static str, f64)> {
-    let Some(of) = &outcome.anticipation else { return Vec::new() };
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let mut found = vec![
-        ("anticipations", of.started as f64),
-        ("anticipation_successes", of.successes as f64),
-        ("anticipation_failures", of.failures as f64),
-        ("success_wait_total_ms", ms(of.success_wait_ns)),
-        ("failure_wait_total_ms", ms(of.failure_wait_ns)),
-    ];
-    if of.successes > 0 {
-        found.push(("success_wait_mean_ms", ms(of.success_wait_ns) / of.successes as f64));
-    }
-    found.extend(outcome.false_idle_per_wait_ns().map(|ns| ("false_idle_ms", ns / 1e6)));
-    found.extend(outcome.false_idle_per_success_ns().map(|ns| ("false_idle_per_success_ms", ns / 1e6)));
     found
 }

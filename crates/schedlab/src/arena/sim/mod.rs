@@ -1,19 +1,14 @@
 //! The sim arena: the laboratory's own schedulers on a modelled device, in virtual time.
 //!
-//! Nothing of the machine is read or changed. A trial is a function of (arm, workload, device, seed), so trials that will be
-//! wanted soon are simulated on all processors beforehand and handed out in the conductor's order: the record is the same,
-//! byte for byte, with one processor or with sixty. All arms of a block get the same seed, which makes blocks of independent seeds.
+//! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes blocks of independent seeds.
 
 mod figures;
 mod setting;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -21,8 +16,9 @@ use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
 use sim::{DeviceModel, SimError, Trial};
 
-pub(crate) use setting::{ATTRIBUTES, Setting};
+pub(crate) use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
+use super::ahead::{Ahead, Key};
 use super::{Arena, TrialOrder, Upcoming};
 use crate::failure::usage;
 use crate::signals::Stop;
@@ -85,6 +81,16 @@ impl Model {
         self.look(|device| device.copy(seed)).map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
     }
 
+    /// As in the plan.
+    pub(crate) fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The text of the file that describes it, where it has one.
+    pub(crate) fn description(&self) -> Option<&str> {
+        self.own.as_ref().map(|(text, _)| text.as_str())
+    }
+
     /// Looks at a device that nothing has been done to.
     pub(crate) fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
         see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
@@ -102,9 +108,6 @@ fn made(word: &str, own: Option<&(String, Vec<(String, String)>)>, seed: u64) ->
     }
 }
 
-/// What tells one simulated trial from another within an experiment.
-type Key = (String, String, u64);
-
 /// The simulator.
 #[derive(Debug)]
 pub(crate) struct SimArena<'a> {
@@ -113,8 +116,7 @@ pub(crate) struct SimArena<'a> {
     works: Works,
     /// The arm that was applied last.
     arm: String,
-    /// Trials that were simulated and not asked for yet.
-    ready: BTreeMap<Key, Observation>,
+    ahead: Ahead,
     elapsed: Duration,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
@@ -128,7 +130,6 @@ pub(crate) struct SimArena<'a> {
 /// One trial to simulate.
 #[derive(Debug)]
 struct Wanted<'w> {
-    key: Key,
     setting: Setting,
     workload: &'w WorkloadSpec,
     duration: Duration,
@@ -158,7 +159,7 @@ impl<'a> SimArena<'a> {
             settings,
             works,
             arm: String::new(),
-            ready: BTreeMap::new(),
+            ahead: Ahead::default(),
             elapsed: Duration::ZERO,
             stop,
             flag: stop.flag(),
@@ -187,31 +188,26 @@ impl<'a> SimArena<'a> {
         Some(path)
     }
 
-    /// Simulates all of them, on all processors.
-    fn simulate(&mut self, wanted: &[Wanted<'_>]) -> Result<()> {
-        let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(Key, Result<Observation>)>> = Mutex::new(Vec::new());
-        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(wanted.len());
-        let this = &*self;
-        thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    while let Some(one) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let observation = this.one(one);
-                        found.lock().unwrap_or_else(PoisonError::into_inner).push((one.key.clone(), observation));
-                    }
-                });
-            }
-        });
-        for (key, observation) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            self.ready.insert(key, observation?);
-        }
-        Ok(())
+    fn wanted<'w>(
+        &mut self,
+        arm: &str,
+        workload: &'w WorkloadSpec,
+        duration: Duration,
+        warmup: Duration,
+    ) -> Wanted<'w> {
+        let trace = self.trace_of(&workload.name, arm);
+        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace }
     }
 
-    fn one(&self, wanted: &Wanted<'_>) -> Result<Observation> {
+    fn simulate(&mut self, wanted: &[(Key, Wanted<'_>)]) -> Result<()> {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let done = ahead.measure(wanted, &|key, one| self.one(key.2, one));
+        self.ahead = ahead;
+        done
+    }
+
+    fn one(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Observation> {
         let work = self.works.get(wanted.workload);
-        let seed = wanted.key.2;
         let setting = &wanted.setting;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         let trial = Trial {
@@ -282,18 +278,14 @@ impl Arena for SimArena<'_> {
 
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
         let key = (self.arm.clone(), order.workload.name.clone(), order.seed);
-        if !self.ready.contains_key(&key) {
-            let wanted = Wanted {
-                key: key.clone(),
-                setting: self.settings[&self.arm].clone(),
-                workload: order.workload,
-                duration: order.duration,
-                warmup: order.warmup,
-                trace: self.trace_of(&order.workload.name, &self.arm.clone()),
-            };
-            self.simulate(&[wanted])?;
-        }
-        let observation = self.ready.remove(&key).expect("it was just simulated");
+        let observation = match self.ahead.take(&key) {
+            Some(ready) => ready,
+            None => {
+                let wanted = self.wanted(&key.0, order.workload, order.duration, order.warmup);
+                self.simulate(&[(key.clone(), wanted)])?;
+                self.ahead.take(&key).expect("it was just simulated")
+            }
+        };
         self.elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
         Ok(observation)
     }
@@ -307,24 +299,11 @@ impl Arena for SimArena<'_> {
     }
 
     fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
-        // Two trials for each processor, so that a long one does not leave the others idle; no more, since an arm may be decided.
-        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let blocks = (2 * workers).div_ceil(upcoming.arms.len().max(1)).max(1);
-        let mut wanted = Vec::new();
-        for seed in upcoming.seeds.iter().take(blocks) {
-            for arm in &upcoming.arms {
-                let key = (arm.name.clone(), upcoming.workload.name.clone(), *seed);
-                if !self.ready.contains_key(&key) {
-                    let trace = self.trace_of(&upcoming.workload.name, &arm.name);
-                    let setting = self.settings[&arm.name].clone();
-                    let (workload, duration, warmup) = (upcoming.workload, upcoming.duration, upcoming.warmup);
-                    wanted.push(Wanted { key, setting, workload, duration, warmup, trace });
-                }
-            }
-        }
-        // What is ready for the next block is ready: nothing is simulated beyond it until that is used up.
-        let first = upcoming.seeds.first().copied();
-        if wanted.iter().any(|one| Some(one.key.2) == first) { self.simulate(&wanted) } else { Ok(()) }
+        let Upcoming { workload, duration, warmup, .. } = *upcoming;
+        let missing = self.ahead.missing(upcoming);
+        let wanted: Vec<_> =
+            missing.into_iter().map(|(arm, key)| (key, self.wanted(&arm.name, workload, duration, warmup))).collect();
+        self.simulate(&wanted)
     }
 
     fn elapsed(&self) -> Duration {

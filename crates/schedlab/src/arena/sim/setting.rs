@@ -44,7 +44,7 @@ pub(crate) static ATTRIBUTES: &[Attribute] = &[
 
 /// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's next request, unless an arm says
 /// otherwise; a proposal: the order of magnitude of a machine of the 2000s.
-const TURNAROUND_NS: u64 = 10_000;
+pub(crate) const TURNAROUND_NS: u64 = 10_000;
 
 /// One arm, ready to be simulated.
 #[derive(Debug, Clone)]

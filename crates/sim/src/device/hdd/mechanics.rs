@@ -156,6 +156,25 @@ impl Mechanics {
         &self.seek
     }
 
+    /// What the tables for the kernel's driver begin with.
+    pub(super) fn numbers(&self) -> [u64; 8] {
+        [
+            self.cylinders.into(),
+            self.heads.into(),
+            self.revolution_ns,
+            self.head_switch_ns,
+            self.write_settle_ns,
+            self.spare_per_cylinder,
+            self.seek.c_ns,
+            self.seek.e_ps,
+        ]
+    }
+
+    /// Seek times by distance; what is farther lies in the linear part of the curve.
+    pub(super) fn near(&self) -> &[u32] {
+        &self.near
+    }
+
     /// Where a sector is.
     #[inline]
     pub(super) fn locate(&self, sector: u64) -> Spot {

@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
+use super::tables::{Kind, Tables};
 use super::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use dirty::{Dirty, Extent};
 use mechanics::{Arm, Costs, Head, Mechanics};
@@ -439,6 +440,33 @@ impl DeviceModel for Hdd {
 
     fn stats(&self) -> DeviceStats {
         self.stats
+    }
+
+    fn tables(&self) -> Option<Vec<u8>> {
+        let e = &self.electronics;
+        let of_mechanics = self.mechanics.numbers();
+        let of_electronics = [
+            u64::from(e.nearest_first),
+            e.read_overhead_ns,
+            e.hit_overhead_ns,
+            e.write_overhead_ns,
+            e.bus_bytes_per_s,
+            e.read_ahead,
+            u64::from(e.immediate_reporting),
+            self.segments.count() as u64,
+            self.segments.size,
+            self.dirty.room,
+        ];
+        let (zones, near) = (&self.mechanics.zones, self.mechanics.near());
+        let mut tables = Tables::new(Kind::Hdd, self.mechanics.sectors, e.queue_depth)
+            .numbers(&of_mechanics)
+            .numbers(&of_electronics)
+            .numbers(&[zones.len() as u64, near.len() as u64]);
+        for zone in zones {
+            let skews = [zone.track_skew, zone.skew_per_cylinder];
+            tables = tables.numbers(&[zone.cylinders.into(), zone.sectors_per_track]).numbers(&skews);
+        }
+        Some(tables.words(near).finish())
     }
 
     fn trial_ms(&self) -> u64 {

@@ -23,6 +23,10 @@ impl Segments {
         Segments { all: vec![Segment::default(); count], size, clock: 0 }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     pub(super) fn get(&self, segment: usize) -> Segment {
         self.all[segment]
     }

@@ -1,0 +1,297 @@
+//! Something that speaks the protocol of /dev/modelload without a kernel: the clients' state machine again, in front of a device with
+//! one server that takes the same time for everything. Small rings, so that steps run low all the time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io::{self, Read, Write};
+
+use super::wire::{self, Record, Step};
+
+/// Steps and turnarounds that a client's rings hold.
+const RING: usize = 128;
+/// Records that are worth a read.
+const WORTH: usize = 50;
+
+/// What a request or a flush takes, in nanoseconds.
+pub(super) const SERVICE_NS: u64 = 1_000_003;
+pub(super) const FLUSH_NS: u64 = 5_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Due,
+    DueFlush,
+    Full,
+    Syncing,
+    Flushing,
+    Closing,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Client {
+    mood: Mood,
+    depth: u32,
+    in_flight: u32,
+    steps: VecDeque<Step>,
+    turns: VecDeque<u64>,
+    used: u64,
+    fed: bool,
+    finished: bool,
+}
+
+/// The other side of the device file.
+#[derive(Debug, Default)]
+pub(super) struct Fake {
+    rules: u32,
+    turnaround_ns: u64,
+    times: (u64, u64),
+    clients: Vec<Client>,
+    now: u64,
+    close: u64,
+    stopping: bool,
+    started: bool,
+    asked: u64,
+    wakes: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    /// What the device has, in order, with the time of its end.
+    inside: VecDeque<Record>,
+    free_at: u64,
+    out: VecDeque<Record>,
+    /// The offset at which every request fails, with this errno.
+    bad: Option<(u64, i32)>,
+}
+
+impl Fake {
+    /// At some time that is not 0.
+    pub(super) fn new() -> Fake {
+        Fake { now: 77_000_000, ..Fake::default() }
+    }
+
+    /// The same with an offset at which every request fails, with this errno.
+    pub(super) fn failing_at(self, offset: u64, errno: i32) -> Fake {
+        Fake { bad: Some((offset, errno)), ..self }
+    }
+
+    fn set_up(&mut self, message: &[u8]) {
+        let word = |at| u32::from_ne_bytes(wire::part(message, at));
+        let long = |at| u64::from_ne_bytes(wire::part(message, at));
+        let count = word(4) as usize;
+        assert_eq!((message.len(), word(8)), (wire::SETUP + 4 * count, 1));
+        self.rules = word(16);
+        (self.times, self.turnaround_ns) = ((long(24), long(32)), long(40));
+        let client = |index: usize| Client {
+            mood: Mood::Due,
+            depth: word(wire::SETUP + 4 * index),
+            in_flight: 0,
+            steps: VecDeque::new(),
+            turns: VecDeque::new(),
+            used: 0,
+            fed: false,
+            finished: false,
+        };
+        self.clients = (0..count).map(client).collect();
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let step = Step {
+            arg: u64::from_ne_bytes(wire::part(bytes, 0)),
+            bytes: u32::from_ne_bytes(wire::part(bytes, 8)),
+            client: u16::from_ne_bytes(wire::part(bytes, 12)),
+            kind: bytes[14],
+            op: bytes[15],
+        };
+        let client = &mut self.clients[step.client as usize];
+        assert!(!client.fed || step.kind == wire::TURN, "nothing comes after the end");
+        if step.kind == wire::TURN {
+            client.turns.push_back(step.arg);
+        } else {
+            client.fed |= step.kind == wire::END;
+            client.steps.push_back(step);
+        }
+        assert!(client.steps.len() <= RING && client.turns.len() <= RING, "a ring has overflowed");
+    }
+
+    fn begin(&mut self) {
+        self.started = true;
+        self.close = self.now + self.times.0 + self.times.1;
+        self.out.push_back(Record { submitted_ns: self.now, kind: wire::STARTED, ..Record::default() });
+        (0..self.clients.len()).for_each(|number| self.wake(number, Mood::Due, self.now));
+    }
+
+    /// Who needs steps, if anybody does.
+    fn rooms(&self) -> Vec<Record> {
+        let needs = |client: &Client| !client.fed && client.mood != Mood::Ended && client.steps.len() < RING / 2;
+        if !self.clients.iter().any(needs) {
+            return Vec::new();
+        }
+        let room = |(number, client): (usize, &Client)| Record {
+            kind: wire::ROOM,
+            client: number as u16,
+            bytes: (RING - client.steps.len()) as u32,
+            offset: (RING - client.turns.len()) as u64,
+            ..Record::default()
+        };
+        self.clients.iter().enumerate().filter(|(_, client)| !client.fed).map(room).collect()
+    }
+
+    /// The next thing happens: completions before clients.
+    fn turn(&mut self) {
+        let wake = self.wakes.peek().map(|Reverse((at, _, _))| *at);
+        let done = self.inside.front().map(|record| record.completed_ns);
+        if done.is_some_and(|done| wake.is_none_or(|wake| done <= wake)) {
+            let mut record = self.inside.pop_front().expect("it is there");
+            self.now = record.completed_ns;
+            if let Some((offset, errno)) = self.bad
+                && record.offset == offset
+            {
+                record.error = -errno;
+            }
+            self.out.push_back(record);
+            return self.heard(record.client as usize);
+        }
+        let Reverse((at, _, number)) = self.wakes.pop().expect("somebody lives");
+        self.now = at;
+        match self.clients[number].mood {
+            Mood::Due => self.steps(number),
+            Mood::DueFlush if self.is_over() => self.close(number),
+            Mood::DueFlush => self.flush(number),
+            _ => {}
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.now >= self.close || self.stopping
+    }
+
+    fn wake(&mut self, number: usize, mood: Mood, at: u64) {
+        self.clients[number].mood = mood;
+        self.asked += 1;
+        self.wakes.push(Reverse((at.min(self.close.max(self.now)), self.asked, number)));
+    }
+
+    fn wake_turned(&mut self, number: usize, mood: Mood) {
+        let client = &mut self.clients[number];
+        let turn = if self.rules & wire::TURNS_DRAWN != 0 {
+            client.used += 1;
+            client.turns.pop_front().expect("turnarounds come with steps")
+        } else {
+            self.turnaround_ns
+        };
+        self.wake(number, mood, self.now + turn);
+    }
+
+    fn steps(&mut self, number: usize) {
+        loop {
+            if self.is_over() {
+                return self.close(number);
+            }
+            let client = &mut self.clients[number];
+            if client.in_flight == client.depth {
+                client.mood = Mood::Full;
+                return;
+            }
+            let step = client.steps.pop_front().expect("steps never run out");
+            match step.kind {
+                wire::IO => self.submit(number, wire::DONE, SERVICE_NS, step),
+                wire::THINK => return self.wake(number, Mood::Due, self.now + step.arg),
+                wire::SYNC if client.in_flight == 0 => return self.flush(number),
+                wire::SYNC => {
+                    client.mood = Mood::Syncing;
+                    return;
+                }
+                _ => {
+                    client.finished = true;
+                    if self.rules & wire::FIRST_STOPS_ALL != 0 {
+                        self.stopping = true;
+                        let due = |number: &usize| self.clients[*number].mood == Mood::Due;
+                        let others: Vec<usize> = (0..self.clients.len()).filter(due).collect();
+                        others.into_iter().filter(|other| *other != number).for_each(|other| self.close(other));
+                    }
+                    return self.close(number);
+                }
+            }
+        }
+    }
+
+    fn submit(&mut self, number: usize, kind: u8, takes: u64, step: Step) {
+        self.clients[number].in_flight += 1;
+        self.free_at = self.free_at.max(self.now) + takes;
+        self.inside.push_back(Record {
+            submitted_ns: self.now,
+            completed_ns: self.free_at,
+            offset: step.arg,
+            bytes: step.bytes,
+            error: 0,
+            client: number as u16,
+            kind,
+            op: step.op,
+        });
+    }
+
+    fn flush(&mut self, number: usize) {
+        self.clients[number].mood = Mood::Flushing;
+        let none = Step { arg: 0, bytes: 0, client: 0, kind: wire::SYNC, op: 0 };
+        self.submit(number, wire::SYNCED, FLUSH_NS, none);
+    }
+
+    fn heard(&mut self, number: usize) {
+        let over = self.is_over();
+        let client = &mut self.clients[number];
+        client.in_flight -= 1;
+        match client.mood {
+            Mood::Full | Mood::Flushing | Mood::Syncing | Mood::Closing if over => self.close(number),
+            Mood::Closing => self.close(number),
+            Mood::Full | Mood::Flushing => self.wake_turned(number, Mood::Due),
+            Mood::Syncing if client.in_flight == 0 => self.wake_turned(number, Mood::DueFlush),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, number: usize) {
+        let now = self.now;
+        let client = &mut self.clients[number];
+        client.mood = if client.in_flight > 0 { Mood::Closing } else { Mood::Ended };
+        if client.mood == Mood::Ended {
+            self.out.push_back(Record {
+                completed_ns: now,
+                offset: client.used,
+                bytes: client.finished.into(),
+                client: number as u16,
+                kind: wire::ENDED,
+                ..Record::default()
+            });
+        }
+    }
+}
+
+impl Write for Fake {
+    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
+        match u32::from_ne_bytes(wire::part(message, 0)) {
+            wire::MESSAGE_SETUP => self.set_up(message),
+            wire::MESSAGE_STEPS => message[wire::HEAD..].chunks(wire::STEP).for_each(|step| self.take(step)),
+            wire::MESSAGE_START => self.begin(),
+            what => panic!("message {what}"),
+        }
+        Ok(message.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Fake {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let mut tell = self.rooms();
+        while tell.is_empty() && self.started && self.out.len() < WORTH {
+            if self.clients.iter().all(|client| client.mood == Mood::Ended) {
+                break;
+            }
+            self.turn();
+            tell = self.rooms();
+        }
+        tell.extend(self.out.drain(..));
+        let bytes: Vec<u8> = tell.iter().flat_map(wire::told).collect();
+        to[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+}

@@ -1,0 +1,171 @@
+//! What clients are going to do, made ahead: the steps of their programs and the turnarounds between them.
+//!
+//! A program is asked for its next steps long before they are taken, so it can be told neither the time nor what has completed.
+//! No workload but `replay` asks for either; a test holds all others to that.
+
+use std::collections::VecDeque;
+
+use elevator::{Op, Time};
+use sim::Turnarounds;
+use workload::{Member, Step};
+
+use super::wire;
+
+/// The turnarounds of one client that it has not used: what a pass leaves belongs to the next one.
+#[derive(Debug, Default)]
+struct Drawn {
+    turns: VecDeque<u64>,
+    /// How many of them the kernel has in this pass.
+    sent: usize,
+}
+
+/// The turnarounds of all clients of a trial, over its passes.
+#[derive(Debug)]
+pub(super) struct Turns {
+    source: Turnarounds,
+    clients: Vec<Drawn>,
+}
+
+impl Turns {
+    pub(super) fn new(source: Turnarounds, clients: usize) -> Turns {
+        Turns { source, clients: (0..clients).map(|_| Drawn::default()).collect() }
+    }
+
+    /// What they all are, if they are all the same.
+    pub(super) fn constant(&self) -> Option<u64> {
+        self.source.constant()
+    }
+
+    /// Appends so many turnarounds of a client, or none where all are the same.
+    fn feed(&mut self, client: u16, room: u64, steps: &mut Vec<wire::Step>) {
+        if self.source.constant().is_some() {
+            return;
+        }
+        let drawn = &mut self.clients[client as usize];
+        for _ in 0..room {
+            if drawn.sent == drawn.turns.len() {
+                drawn.turns.push_back(self.source.draw(client.into()));
+            }
+            steps.push(wire::Step { arg: drawn.turns[drawn.sent], bytes: 0, client, kind: wire::TURN, op: 0 });
+            drawn.sent += 1;
+        }
+    }
+
+    /// A pass is over for a client: it has used so many.
+    pub(super) fn used(&mut self, client: u16, used: usize) {
+        let drawn = &mut self.clients[client as usize];
+        assert!(used <= drawn.sent || self.source.constant().is_some(), "no client uses what it was not given");
+        drawn.turns.drain(..used.min(drawn.sent));
+        drawn.sent = 0;
+    }
+}
+
+/// The programs of one pass.
+#[derive(Debug)]
+pub(super) struct Feed {
+    members: Vec<Member>,
+    /// Whether a program has come to its end.
+    ended: Vec<bool>,
+}
+
+impl Feed {
+    pub(super) fn new(members: Vec<Member>) -> Feed {
+        Feed { ended: vec![false; members.len()], members }
+    }
+
+    /// Appends what a client does next, until it has no more room or has nothing more to do, and its turnarounds.
+    pub(super) fn feed(&mut self, room: &wire::Record, turns: &mut Turns, steps: &mut Vec<wire::Step>) {
+        let client = room.client;
+        turns.feed(client, room.offset, steps);
+        let member = &mut self.members[client as usize];
+        for _ in 0..room.bytes {
+            if self.ended[client as usize] {
+                return;
+            }
+            let step = member.program.next(Time::ZERO, None);
+            self.ended[client as usize] = step == Step::End;
+            steps.push(coded(client, member.base, step));
+        }
+    }
+}
+
+fn coded(client: u16, base: u64, step: Step) -> wire::Step {
+    let plain = |kind, arg| wire::Step { arg, bytes: 0, client, kind, op: 0 };
+    match step {
+        Step::Io(request) => {
+            let op = u8::from(request.op == Op::Write);
+            wire::Step { arg: base + request.offset, bytes: request.len, client, kind: wire::IO, op }
+        }
+        Step::Think(ns) => plain(wire::THINK, ns),
+        Step::Sync => plain(wire::SYNC, 0),
+        Step::End => plain(wire::END, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elevator::{Completion, Request};
+    use workload::{Client, WORKLOADS};
+
+    use super::*;
+
+    #[test]
+    fn no_workload_but_replay_asks_for_the_time_or_for_what_has_completed() {
+        for kind in WORKLOADS.iter().filter(|kind| !kind.needs_trace()) {
+            let params = kind.params([]).unwrap();
+            let extents = kind.extents(&params, 64 << 30, 512).unwrap();
+            let [mut ahead, mut along] = [1, 1].map(|seed| kind.members(&params, &extents, seed));
+            for (ahead, along) in ahead.iter_mut().zip(&mut along) {
+                let mut last = None;
+                for now in (0..2000).map(|step| Time::from_ns(step * 77_777)) {
+                    let step = along.program.next(now, last.take().as_ref());
+                    assert_eq!(ahead.program.next(Time::ZERO, None), step, "{}", kind.name);
+                    match step {
+                        Step::Io(request) => last = Some(Completion { request, submitted: now, completed: now + 9 }),
+                        Step::End => break,
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    struct Counts(u64);
+    impl Client for Counts {
+        fn next(&mut self, _: Time, _: Option<&Completion>) -> Step {
+            self.0 += 1;
+            if self.0 > 3 { Step::End } else { Step::Io(Request { op: Op::Write, offset: self.0 * 512, len: 512 }) }
+        }
+    }
+
+    #[test]
+    fn a_client_gets_as_much_as_it_has_room_for_and_nothing_after_its_end() {
+        let member = || Member { program: Box::new(Counts(0)), base: 4096, iodepth: 1 };
+        let mut feed = Feed::new(vec![member(), member()]);
+        let mut turns = Turns::new(Turnarounds::new(1, 10, 0), 2);
+        let room = wire::Record { kind: wire::ROOM, client: 1, bytes: 3, offset: 9, ..wire::Record::default() };
+        let mut steps = Vec::new();
+        feed.feed(&room, &mut turns, &mut steps);
+        let io = |arg| wire::Step { arg, bytes: 512, client: 1, kind: wire::IO, op: 1 };
+        assert_eq!(steps, [4608, 5120, 5632].map(io));
+        feed.feed(&room, &mut turns, &mut steps);
+        feed.feed(&room, &mut turns, &mut steps);
+        assert_eq!(steps[3..], [wire::Step { arg: 0, bytes: 0, client: 1, kind: wire::END, op: 0 }]);
+    }
+
+    #[test]
+    fn turnarounds_that_a_pass_has_not_used_are_the_first_of_the_next() {
+        let mut turns = Turns::new(Turnarounds::new(1, 1000, 500), 1);
+        let mut alone = Turnarounds::new(1, 1000, 500);
+        let want: Vec<u64> = (0..12).map(|_| alone.draw(0)).collect();
+        let fed = |turns: &mut Turns, room| {
+            let mut steps = Vec::new();
+            turns.feed(0, room, &mut steps);
+            steps.iter().map(|step| step.arg).collect::<Vec<_>>()
+        };
+        assert_eq!(fed(&mut turns, 5), want[..5]);
+        assert_eq!(fed(&mut turns, 2), want[5..7]);
+        turns.used(0, 3);
+        assert_eq!(fed(&mut turns, 9), want[3..12]);
+    }
+}

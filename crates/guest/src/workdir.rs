@@ -1,0 +1,51 @@
+//! Working directories of guests: in the cache, gone when the guest is, and swept when somebody was killed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Makes a working directory below `cache`. It is removed when the value is dropped, by the guest's warden if schedlab is killed.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn workdir(cache: &Path) -> io::Result<TempDir> {
+    let runs = cache.join("run");
+    fs::create_dir_all(&runs)?;
+    sweep(&runs);
+    tempfile::Builder::new().prefix(&prefix(std::process::id())).tempdir_in(runs)
+}
+
+fn prefix(pid: u32) -> String {
+    format!("{pid}-")
+}
+
+/// Removes what belongs to processes that are gone, should their wardens have been killed too.
+fn sweep(runs: &Path) {
+    let Ok(entries) = fs::read_dir(runs) else { return };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(|name| name.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !PathBuf::from(format!("/proc/{pid}")).exists()) {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_dead_left_is_swept_and_what_the_living_use_is_not() {
+        let cache = tempfile::tempdir().unwrap();
+        let mine = workdir(cache.path()).unwrap();
+        let dead = cache.path().join("run").join(format!("{}x", prefix(u32::MAX)));
+        fs::create_dir_all(dead.join("uml")).unwrap();
+        let other = workdir(cache.path()).unwrap();
+        assert!(mine.path().exists() && other.path().exists() && !dead.exists());
+        let path = mine.path().to_owned();
+        drop(mine);
+        assert!(!path.exists());
+    }
+}

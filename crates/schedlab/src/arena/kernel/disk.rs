@@ -1,0 +1,158 @@
+//! The modelled disk of a guest: made through configfs, its scheduler and attributes set through sysfs, its counters in debugfs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use sim::device::DeviceStats;
+
+use super::order::Disk;
+
+/// Its name in /dev.
+const NAME: &str = "disk0";
+
+/// A modelled disk that is there.
+#[derive(Debug)]
+pub(super) struct Modelled {
+    path: PathBuf,
+    queue: PathBuf,
+    counters: PathBuf,
+}
+
+impl Modelled {
+    /// Makes it, from the tables of its model.
+    pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
+        let config = Path::new("/sys/kernel/config/modeldisk").join(NAME);
+        fs::create_dir(&config).context("cannot make the modelled disk")?;
+        let blob = fs::read(tables).context("cannot read the tables of the modelled disk")?;
+        put(&config.join("tables"), &blob)?;
+        for (name, value) in [
+            ("nr_requests", disk.tags.to_string()),
+            ("queue_depth", disk.queue_depth.to_string()),
+            ("memory_backed", u8::from(disk.memory_backed).to_string()),
+            ("log", disk.log.to_string()),
+            ("power", "1".to_owned()),
+        ] {
+            put(&config.join(name), value.as_bytes())?;
+        }
+        Ok(Modelled {
+            path: Path::new("/dev").join(NAME),
+            queue: Path::new("/sys/block").join(NAME).join("queue"),
+            counters: Path::new("/sys/kernel/debug/modeldisk").join(NAME),
+        })
+    }
+
+    /// Its file in /dev.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size.
+    pub(super) fn bytes(&self) -> Result<u64> {
+        let path = self.queue.with_file_name("size");
+        let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} holds no number", path.display()))?;
+        Ok(sectors * elevator::SECTOR_BYTES)
+    }
+
+    /// Its log of commands.
+    pub(super) fn log(&self) -> PathBuf {
+        self.counters.join("log")
+    }
+
+    /// Sets the scheduler and then the attributes, and reads everything back.
+    pub(super) fn apply(&self, scheduler: &str, attributes: &[(String, String)]) -> Result<BTreeMap<String, String>> {
+        let chosen = self.queue.join("scheduler");
+        put(&chosen, scheduler.as_bytes())?;
+        let offered = get(&chosen)?;
+        if !offered.contains(&format!("[{scheduler}]")) && offered != scheduler {
+            bail!("the guest's kernel did not take the scheduler {scheduler}; it offers {offered}");
+        }
+        let mut applied = BTreeMap::from([("scheduler".to_owned(), scheduler.to_owned())]);
+        for (name, value) in attributes {
+            let path = self.queue.join(name);
+            put(&path, value.as_bytes())?;
+            let found = get(&path)?;
+            if found != *value {
+                bail!("{} was set to {value}, and is {found}", path.display());
+            }
+        }
+        for dir in [self.queue.clone(), self.queue.join("iosched")] {
+            let Ok(entries) = fs::read_dir(&dir) else { continue };
+            for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let shown =
+                    dir != self.queue || ["nr_requests", "max_sectors_kb", "rotational"].contains(&name.as_str());
+                if let Some(value) = get(&entry.path()).ok().filter(|text| shown && !text.contains('\n')) {
+                    applied.insert(name, value);
+                }
+            }
+        }
+        Ok(applied)
+    }
+
+    /// What it has done since it was made.
+    pub(super) fn stats(&self) -> Result<DeviceStats> {
+        let of = self.numbers(&self.counters.join("stats"))?;
+        let at = |name: &str| of.get(name).copied().unwrap_or(0);
+        Ok(DeviceStats {
+            transfers: at("transfers"),
+            bytes: at("bytes"),
+            busy_ns: at("busy_ns"),
+            seeks: at("seeks"),
+            seek_cylinders: at("seek_cylinders"),
+            seek_ns: at("seek_ns"),
+            rotation_ns: at("rotation_ns"),
+            transfer_ns: at("transfer_ns"),
+            cache_hits: at("cache_hits"),
+            cached_writes: at("cached_writes"),
+            moved_pages: at("moved_pages"),
+            erases: at("erases"),
+        })
+    }
+
+    /// What its scheduler's waiting on purpose cost and brought; None for one that never does.
+    pub(super) fn anticipation(&self) -> Result<Option<elevator::Anticipation>> {
+        let path = self.queue.join("iosched/antic_stats");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let of = self.numbers(&path)?;
+        let at = |name: &str| of.get(name).copied().unwrap_or(0);
+        Ok(Some(elevator::Anticipation {
+            started: at("started"),
+            successes: at("successes"),
+            failures: at("failures"),
+            success_wait_ns: at("success_wait_ns"),
+            failure_wait_ns: at("failure_wait_ns"),
+        }))
+    }
+
+    /// Requests that were joined with others, by the kernel's own count.
+    pub(super) fn merges(&self) -> Result<u64> {
+        let text = get(&self.queue.with_file_name("stat"))?;
+        let fields: Vec<u64> = text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        Ok(fields.get(1).copied().unwrap_or(0) + fields.get(5).copied().unwrap_or(0))
+    }
+
+    fn numbers(&self, path: &Path) -> Result<BTreeMap<String, u64>> {
+        let text = get(path)?;
+        let pairs = text.lines().filter_map(|line| line.split_once([' ', ':', '=']));
+        Ok(pairs.filter_map(|(name, value)| Some((name.trim().to_owned(), value.trim().parse().ok()?))).collect())
+    }
+}
+
+fn put(path: &Path, value: &[u8]) -> Result<()> {
+    fs::write(path, value).with_context(|| {
+        format!(
+            "the guest's kernel refused {} for {}",
+            String::from_utf8_lossy(&value[..value.len().min(40)]),
+            path.display()
+        )
+    })
+}
+
+fn get(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {} in the guest", path.display()))?;
+    Ok(text.trim().to_owned())
+}

@@ -1,0 +1,53 @@
+//! From what a trial in a guest showed to the metrics and counters of the record.
+
+use anyhow::Result;
+use experiment::record::Observation;
+use workload::{ClientTotals, Measured};
+
+use super::disk::Modelled;
+use crate::arena::modelled::{ms, of_anticipation, of_device};
+use crate::arena::seen::curves;
+
+/// What the clients of a trial showed.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) measured: Measured,
+    /// The longest time that a request waited, where the clients can tell.
+    pub(super) longest_wait_ns: Option<u64>,
+}
+
+/// The trial as the record keeps it; nothing is said against it yet.
+pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
+    let measured = &shown.measured;
+    let mut metrics = workload::metrics(measured);
+    // No processor's time is measured where computing takes none.
+    metrics.remove("cpu_us_per_io");
+    let (device, merges) = (disk.stats()?, disk.merges()?);
+    if !metrics.is_empty() {
+        let rates: Vec<f64> = measured.clients.iter().map(ClientTotals::bytes_per_s).collect();
+        let waiting = disk.anticipation()?;
+        let mut extra = of_device(&device);
+        extra.extend(waiting.iter().flat_map(of_anticipation));
+        extra.push(("merges", merges as f64));
+        extra.extend(shown.longest_wait_ns.map(|ns| ("longest_wait_ms", ms(ns))));
+        extra.extend(sim::jain(&rates).map(|index| ("fairness_jain", index)));
+        metrics.extend(extra.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+    let counters = [
+        ("device_transfers", device.transfers),
+        ("device_bytes", device.bytes),
+        ("device_seeks", device.seeks),
+        ("device_cached_writes", device.cached_writes),
+        ("syncs", measured.syncs),
+        ("passes", u64::from(measured.passes)),
+        ("issued_read_bytes", measured.issued.read_bytes),
+        ("issued_written_bytes", measured.issued.written_bytes),
+    ];
+    Ok(Observation {
+        duration_ns: measured.window_ns,
+        metrics,
+        latency: curves(measured),
+        counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect(),
+        ..Observation::default()
+    })
+}

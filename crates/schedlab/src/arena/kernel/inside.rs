@@ -1,0 +1,98 @@
+//! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes down what they saw, and switches
+//! the guest off.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use experiment::record::{Observation, VoidReason};
+use guest::inside::Inside;
+use guest::load::{self, Load, LoadError, LoadOutcome};
+use host::engine::{self, Drive};
+use workload::Measured;
+
+use super::disk::Modelled;
+use super::figures::{self, Shown};
+use super::order::{self, Order, Report};
+use super::setting::Clients;
+
+/// A device that has not answered for so long, in virtual time, hangs.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Runs the order in `workdir`; comes back only if this is no guest.
+pub(crate) fn run(workdir: &Path) -> Result<u8> {
+    let inside = Inside::begin(workdir)?;
+    let report =
+        trial(&inside).unwrap_or_else(|error| Report { error: Some(format!("{error:#}")), ..Report::default() });
+    let report = Report {
+        release: rustix::system::uname().release().to_string_lossy().into_owned(),
+        virtual_ns: guest::inside::now_ns(),
+        ..report
+    };
+    order::write(inside.workdir(), order::REPORT, &report)?;
+    Err(guest::inside::power_off().into())
+}
+
+fn trial(inside: &Inside) -> Result<Report> {
+    let order: Order = order::read(inside.workdir(), order::ORDER)?;
+    std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
+    for (module, parameters) in &order.modules {
+        inside.load(module, parameters)?;
+    }
+    let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
+    let applied = disk.apply(&order.scheduler, &order.attributes)?;
+    let shown = work(&order, &disk)?;
+    let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
+    if order.disk.log > 0 {
+        fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
+    }
+    Ok(Report { observation, applied, ..Report::default() })
+}
+
+/// Lets the clients work: as threads of the kernel, or by system calls.
+fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
+    let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
+    let params = crate::work::work_of(&order.workload)?.params;
+    let disk_bytes = disk.bytes()?;
+    if order.clients != Clients::Syscalls {
+        let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
+        let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        let load = Load {
+            kind,
+            params: &params,
+            seed,
+            disk: &file,
+            disk_bytes,
+            logical_block: 512,
+            warmup_ns,
+            duration_ns,
+            turnaround_ns,
+            turnaround_spread_ns,
+        };
+        match load::drive(&load) {
+            Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
+                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns) });
+            }
+            Err(LoadError::NeedsSystemCalls { .. }) if order.clients == Clients::Auto => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
+    let files = engine::place_on_device(kind, &params, disk.path(), disk_bytes, 512)?;
+    let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
+    Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None })
+}
+
+/// What the trial itself says against it.
+fn voids(measured: &Measured) -> Vec<VoidReason> {
+    let mut voids = Vec::new();
+    if measured.errors > 0 {
+        let first = measured.first_error.clone().unwrap_or_default();
+        voids.push(VoidReason::DeviceErrors { count: measured.errors, first });
+    }
+    voids.extend(measured.vanished.clone().map(|detail| VoidReason::DeviceVanished { detail }));
+    voids.extend(crate::arena::seen::too_few(measured));
+    voids
+}

@@ -1,0 +1,313 @@
+//! The kernel arena: the schedulers of a real Linux, which runs as a process in virtual time, on a modelled disk.
+//!
+//! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be left in it, and the same trial gives
+//! the same figures, bit for bit. Inside, this same program is the init (`inside`). All arms of a block get the same seed, as in
+//! the simulator.
+
+mod disk;
+mod figures;
+pub(crate) mod inside;
+mod order;
+mod setting;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use elevator::Limits;
+use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::record::{Environment, Observation, VoidReason};
+use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
+
+pub(crate) use setting::{MODULES, Setting};
+
+use super::ahead::{Ahead, Key};
+use super::sim::Model;
+use super::{Arena, TrialOrder, Upcoming};
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::work::Works;
+use order::{Disk, Order, Report};
+
+/// Memory of a guest whose clients are all there is.
+const MEMORY_MIB: u32 = 256;
+
+/// A kernel with our modules.
+#[derive(Debug, Clone)]
+struct Built {
+    kernel: Kernel,
+    modules: ModuleSet,
+}
+
+/// The kernel arena.
+#[derive(Debug)]
+pub(crate) struct KernelArena<'a> {
+    model: Model,
+    tables: Vec<u8>,
+    cache: PathBuf,
+    settings: BTreeMap<String, Setting>,
+    /// By patch.
+    kernels: BTreeMap<Option<PathBuf>, Built>,
+    works: Works,
+    arm: String,
+    ahead: Ahead,
+    elapsed: Duration,
+    stop: &'a Stop,
+    flag: Arc<AtomicBool>,
+    here: PathBuf,
+    exe: PathBuf,
+    opened: Instant,
+    /// Virtual nanoseconds of all guests, and requests that were done in them.
+    virtual_ns: AtomicU64,
+    ios: AtomicU64,
+    boots: AtomicU64,
+}
+
+/// One trial to be measured.
+#[derive(Debug)]
+struct Wanted<'w> {
+    setting: Setting,
+    workload: &'w WorkloadSpec,
+    duration: Duration,
+    warmup: Duration,
+}
+
+impl<'a> KernelArena<'a> {
+    /// Checks that the plan can be tried, and builds the kernels that it needs.
+    pub(crate) fn open(
+        plan: &Plan,
+        cache_dir: Option<&Path>,
+        stop: &'a Stop,
+        progress: &Progress,
+    ) -> Result<KernelArena<'a>> {
+        let model = Model::read(&plan.device)?;
+        let tables = model.look(|device| device.tables()).ok_or_else(|| {
+            usage(format!(
+                "{} is modelled for the simulator only: the kernel arena has the hard disks and null; see: schedlab list devices",
+                plan.device
+            ))
+        })?;
+        let works = Works::of(plan)?;
+        let mut settings = BTreeMap::new();
+        for arm in &plan.arms {
+            settings.insert(arm.name.clone(), Setting::of(arm)?);
+        }
+        let dir = cache_dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
+            usage("there is no place for built kernels: set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir".to_owned())
+        })?;
+        let source: Source =
+            plan.kernel.as_deref().unwrap_or("debian:6.1").parse().map_err(|e| usage(format!("{e}")))?;
+        let kernels = built(&Cache::open(&dir)?, &source, &settings, stop, progress)?;
+        Ok(KernelArena {
+            model,
+            tables,
+            cache: dir,
+            settings,
+            kernels,
+            works,
+            arm: String::new(),
+            ahead: Ahead::default(),
+            elapsed: Duration::ZERO,
+            stop,
+            flag: stop.flag(),
+            here: std::env::current_dir().context("the current directory is gone")?,
+            exe: std::env::current_exe().context("this program's own file is not to be found")?,
+            opened: Instant::now(),
+            virtual_ns: AtomicU64::new(0),
+            ios: AtomicU64::new(0),
+            boots: AtomicU64::new(0),
+        })
+    }
+
+    fn measure_all(&mut self, wanted: &[(Key, Wanted<'_>)]) -> Result<()> {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let done = ahead.measure(wanted, &|key, one| self.one(key, one));
+        self.ahead = ahead;
+        done
+    }
+
+    fn wanted<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+        let TrialOrder { workload, duration, warmup, .. } = *order;
+        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup }
+    }
+
+    /// One boot.
+    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+        let interrupted = || {
+            let by = self.stop.signal().unwrap_or("a signal").to_owned();
+            Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() })
+        };
+        if self.flag.load(Ordering::Relaxed) {
+            return interrupted();
+        }
+        let built = &self.kernels[&wanted.setting.patch];
+        let dir = guest::workdir(&self.cache)
+            .with_context(|| format!("cannot make a guest's working directory in {}", self.cache.display()))?;
+        order::write(dir.path(), order::ORDER, &self.order(built, key.2, wanted))?;
+        std::fs::write(dir.path().join(order::TABLES), &self.tables).context("cannot write the disk's tables")?;
+        let boot = Boot {
+            kernel: &built.kernel,
+            init: &self.exe,
+            role: "guest-init",
+            memory_mib: MEMORY_MIB,
+            time_travel: TimeTravel::InfiniteCpu,
+            patience: guest::PATIENCE,
+        };
+        let named = || format!("arm {}, workload {}", key.0, key.1);
+        match boot.run(dir.path(), &self.flag) {
+            Ok(_) => {}
+            Err(BootError::Interrupted) => return interrupted(),
+            Err(error) => return Err(error).with_context(named),
+        }
+        let report: Report = order::read(dir.path(), order::REPORT).with_context(named)?;
+        if let Some(error) = report.error {
+            return Err(anyhow!("{}: {error}", named()));
+        }
+        self.boots.fetch_add(1, Ordering::Relaxed);
+        self.virtual_ns.fetch_add(report.virtual_ns, Ordering::Relaxed);
+        let transfers = report.observation.counters.get("device_transfers").copied().unwrap_or(0.0);
+        self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
+        Ok(report.observation)
+    }
+
+    fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
+        let Wanted { setting, workload, duration, warmup } = wanted;
+        let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        let mut modules: Vec<_> =
+            ["modeldisk", "modelload"].iter().map(|name| (built.modules.get(name), String::new())).collect();
+        if MODULES.contains(&setting.scheduler.as_str()) {
+            let module = built.modules.get(&format!("{}-iosched", setting.scheduler));
+            modules
+                .push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
+        }
+        let modules = modules.into_iter().filter_map(|(file, parameters)| Some((file?, parameters))).collect();
+        let takes = self.model.look(|device| device.queue_depth());
+        let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
+        let mut attributes: Vec<(String, String)> =
+            setting.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone())).collect();
+        attributes.extend(setting.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string())));
+        Order {
+            here: self.here.clone(),
+            modules,
+            disk: Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: false },
+            scheduler: setting.scheduler.clone(),
+            attributes,
+            workload: (*workload).clone(),
+            clients: setting.clients,
+            seed,
+            duration_ns: ns(duration),
+            warmup_ns: ns(warmup),
+            turnaround_ns: setting.turnaround_ns,
+            turnaround_spread_ns: setting.turnaround_ns / 2,
+        }
+    }
+}
+
+/// The kernels that the arms need, by patch.
+fn built(
+    cache: &Cache,
+    source: &Source,
+    settings: &BTreeMap<String, Setting>,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<BTreeMap<Option<PathBuf>, Built>> {
+    let mut kernels = BTreeMap::new();
+    for setting in settings.values() {
+        if kernels.contains_key(&setting.patch) {
+            continue;
+        }
+        let request =
+            Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug: false };
+        let mut shown = crate::progress::OfBuild::new(progress);
+        let kernel = cache.build(&request, &mut shown, &stop.flag())?;
+        let modules = kernel.modules(&mut shown, &stop.flag())?;
+        kernels.insert(setting.patch.clone(), Built { kernel, modules });
+    }
+    Ok(kernels)
+}
+
+impl Arena for KernelArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = Environment::new();
+        let mut put = |section: &str, name: &str, value: String| {
+            facts.entry(section.to_owned()).or_default().insert(name.to_owned(), value);
+        };
+        put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
+        for (patch, Built { kernel, .. }) in &self.kernels {
+            let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
+            put("kernel", &name, kernel.release.clone());
+            put("kernel", &name.replace("release", "build"), kernel.key.clone());
+        }
+        let (sectors, depth) = self.model.look(|device| (device.sectors(), device.queue_depth()));
+        put("device", "identity", self.model.word().to_owned());
+        put("device", "size_bytes", (sectors * elevator::SECTOR_BYTES).to_string());
+        put("device", "queue_depth", depth.to_string());
+        if let Some(text) = self.model.description() {
+            put("device", "description", text.to_owned());
+        }
+        if let Some(traces) = self.works.replayed() {
+            put("traces", "replayed", traces);
+        }
+        Ok(facts)
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        self.arm.clone_from(&arm.name);
+        Ok(Vec::new())
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        let key = (self.arm.clone(), order.workload.name.clone(), order.seed);
+        let observation = match self.ahead.take(&key) {
+            Some(ready) => ready,
+            None => {
+                let wanted = self.wanted(&key.0, order);
+                self.measure_all(&[(key.clone(), wanted)])?;
+                self.ahead.take(&key).expect("it was just measured")
+            }
+        };
+        self.elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
+        Ok(observation)
+    }
+
+    fn one_seed_a_block(&self) -> bool {
+        true
+    }
+
+    fn preconditions(&self) -> bool {
+        false
+    }
+
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+        let Upcoming { workload, duration, warmup, .. } = *upcoming;
+        let missing = self.ahead.missing(upcoming);
+        let order = |seed| TrialOrder { workload, seed, duration, warmup };
+        let wanted: Vec<_> =
+            missing.into_iter().map(|(arm, key)| (key.clone(), self.wanted(&arm.name, &order(key.2)))).collect();
+        self.measure_all(&wanted)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        let mut words = std::mem::take(&mut self.works.words);
+        let (boots, ios) = (self.boots.load(Ordering::Relaxed), self.ios.load(Ordering::Relaxed));
+        if boots > 0 {
+            let virtual_s = self.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
+            let real_s = self.opened.elapsed().as_secs_f64();
+            words.push(format!(
+                "{boots} guests: {virtual_s:.1} s of virtual time and {ios} requests in {real_s:.1} s of real time: {:.0} times as fast, \
+                 {:.0} requests a second",
+                virtual_s / real_s,
+                ios as f64 / real_s
+            ));
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,89 @@
+//! What a guest is told to do, and what it answers: two files in its working directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::plan::WorkloadSpec;
+use experiment::record::Observation;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::setting::Clients;
+
+/// One trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// The directory that relative names are meant in.
+    pub(super) here: PathBuf,
+    /// Modules to load, in this order, with their parameters.
+    pub(super) modules: Vec<(PathBuf, String)>,
+    /// The disk.
+    pub(super) disk: Disk,
+    /// The scheduler's name.
+    pub(super) scheduler: String,
+    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    pub(super) attributes: Vec<(String, String)>,
+    /// The work.
+    pub(super) workload: WorkloadSpec,
+    /// Who does it.
+    pub(super) clients: Clients,
+    /// Seed of the clients' random choices.
+    pub(super) seed: u64,
+    /// The measured window.
+    pub(super) duration_ns: u64,
+    /// Work before it.
+    pub(super) warmup_ns: u64,
+    /// From a completion to the same client's next request.
+    pub(super) turnaround_ns: u64,
+    /// At most so much earlier or later.
+    pub(super) turnaround_spread_ns: u64,
+}
+
+/// A modelled disk in the guest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Disk {
+    /// Tags of its adapter.
+    pub(super) tags: u32,
+    /// Requests that it gets at once.
+    pub(super) queue_depth: u32,
+    /// Commands to keep for comparison with the simulator; 0: none.
+    pub(super) log: u32,
+    /// Whether what is written can be read again.
+    pub(super) memory_backed: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Why there is no observation.
+    pub(super) error: Option<String>,
+    /// What was measured.
+    pub(super) observation: Observation,
+    /// Scheduler, tunables and attributes as the kernel showed them.
+    pub(super) applied: BTreeMap<String, String>,
+    /// What `uname -r` says.
+    pub(super) release: String,
+    /// The guest's clock at the end.
+    pub(super) virtual_ns: u64,
+}
+
+/// The files' names.
+pub(super) const ORDER: &str = "order.json";
+pub(super) const REPORT: &str = "report.json";
+/// The tables of the disk's model.
+pub(super) const TABLES: &str = "tables";
+/// The disk's log, where one was asked for.
+pub(super) const LOG: &str = "log";
+
+pub(super) fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
+    let path = dir.join(name);
+    fs::write(&path, serde_json::to_vec(what)?).with_context(|| format!("cannot write {}", path.display()))
+}
+
+pub(super) fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {
+    let path = dir.join(name);
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
+}

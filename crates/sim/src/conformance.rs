@@ -1,0 +1,227 @@
+//! Whether a disk somewhere else did what the model does: its log is replayed through the model, and every time must be the same.
+//!
+//! The log is that of the kernel arena's block driver; its layout stands in kernel/modeldisk.h. It begins with the disk's first
+//! command, because a model can only repeat a history from the start.
+
+use elevator::{Op, Time};
+
+use crate::device::{Command, DeviceModel};
+
+const MAGIC: u32 = 0x474c_4c53;
+const VERSION: u32 = 1;
+const HEAD_BYTES: usize = 32;
+const RECORD_BYTES: usize = 48;
+
+/// A command as the disk was given it, and what became of it. Times are nanoseconds since the disk's epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// When the model was given it.
+    pub submit_ns: u64,
+    /// When the model had done it; None: it was still inside when the log was read.
+    pub done_ns: Option<u64>,
+    /// When whoever drives the model saw that, not before `done_ns`; without meaning while that is None.
+    pub completed_ns: u64,
+    /// The command.
+    pub command: Command,
+}
+
+/// A log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Log {
+    /// In the order in which the disk was given the commands.
+    pub records: Vec<Record>,
+    /// Later commands that did not fit into it.
+    pub lost: u64,
+}
+
+/// Why a file is not a log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// It does not begin as a log does.
+    #[error("this is not a log of modeldisk of version {VERSION}")]
+    Head,
+    /// It has another length than it says.
+    #[error("the log says that it has {said} records, which are not in its {bytes} bytes")]
+    Length {
+        /// Records, by its head.
+        said: u64,
+        /// Its length.
+        bytes: usize,
+    },
+    /// A record that makes no sense.
+    #[error("record {record} of the log cannot be: {why}")]
+    Record {
+        /// From 0.
+        record: usize,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// The first difference between a log and the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Difference {
+    /// A command was done at another time.
+    #[error(
+        "record {record}, {command:?} given at {submit_ns} ns: done at {logged:?} ns by the log, at {modelled:?} ns by the model"
+    )]
+    Time {
+        /// From 0.
+        record: usize,
+        /// The command.
+        command: Command,
+        /// When it was given.
+        submit_ns: u64,
+        /// By the log; None: not yet.
+        logged: Option<u64>,
+        /// By the model; None: not before the log ends.
+        modelled: Option<u64>,
+    },
+    /// A command that this model could not have been given then.
+    #[error("record {record}, {command:?} given at {submit_ns} ns: {why}")]
+    Command {
+        /// From 0.
+        record: usize,
+        /// The command.
+        command: Command,
+        /// When it was given.
+        submit_ns: u64,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+impl Log {
+    /// Reads a log from the bytes of its file.
+    ///
+    /// # Errors
+    /// [`LogError`]: any bytes are allowed, none make it stop.
+    pub fn read(bytes: &[u8]) -> Result<Log, LogError> {
+        let head = bytes.get(..HEAD_BYTES).ok_or(LogError::Head)?;
+        let sizes = [word(head, 8), word(head, 12)];
+        if [word(head, 0), word(head, 4)] != [MAGIC, VERSION] || sizes != [HEAD_BYTES as u32, RECORD_BYTES as u32] {
+            return Err(LogError::Head);
+        }
+        let (said, body) = (number(head, 16), &bytes[HEAD_BYTES..]);
+        if body.len() % RECORD_BYTES != 0 || said != (body.len() / RECORD_BYTES) as u64 {
+            return Err(LogError::Length { said, bytes: bytes.len() });
+        }
+        let records = body.chunks_exact(RECORD_BYTES).enumerate();
+        let records = records.map(|(at, bytes)| record(bytes).map_err(|why| LogError::Record { record: at, why }));
+        Ok(Log { records: records.collect::<Result<_, _>>()?, lost: number(head, 24) })
+    }
+}
+
+fn record(bytes: &[u8]) -> Result<Record, &'static str> {
+    let (submit_ns, done_ns, completed_ns) = (number(bytes, 0), number(bytes, 8), number(bytes, 16));
+    let (tag, sector, nr_sectors) = (word(bytes, 36), number(bytes, 24), word(bytes, 32));
+    let command = match word(bytes, 40) {
+        0 => Command::Transfer { tag, op: Op::Read, sector, nr_sectors },
+        1 => Command::Transfer { tag, op: Op::Write, sector, nr_sectors },
+        2 => Command::Flush { tag },
+        _ => return Err("there is no such operation"),
+    };
+    let done = match word(bytes, 44) {
+        0 => false,
+        1 => true,
+        _ => return Err("it is neither done nor not done"),
+    };
+    if done && (done_ns < submit_ns || completed_ns < done_ns) {
+        return Err("it was done before it was given, or seen before it was done");
+    }
+    Ok(Record { submit_ns, done_ns: done.then_some(done_ns), completed_ns, command })
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
+}
+
+/// Gives a device that is as it was made what the log says, when the log says, and demands that every command is done at the very
+/// same time; those of the same time in any order of tags. Returns how many commands were compared.
+///
+/// # Errors
+/// The first [`Difference`], in the order of the model's completions.
+pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Difference> {
+    let seen = log.records.iter().map(|record| record.submit_ns.max(record.done_ns.map_or(0, |_| record.completed_ns)));
+    let until_ns = seen.max().unwrap_or(0);
+    let mut replay = Replay { log, until_ns, inside: Vec::new(), done: Vec::new(), compared: 0 };
+    for at in 0..log.records.len() {
+        replay.give(at, device)?;
+    }
+    // What the log saw done, the model must have done by then; what comes later nobody has seen.
+    while replay.inside.iter().any(|(_, at)| log.records[*at].done_ns.is_some()) {
+        let Some(next) = device.next_event() else { break };
+        replay.advance(next, device)?;
+    }
+    match replay.inside.iter().find(|(_, at)| log.records[*at].done_ns.is_some()) {
+        Some((_, at)) => Err(replay.time(*at, None)),
+        None => Ok(replay.compared),
+    }
+}
+
+struct Replay<'a> {
+    log: &'a Log,
+    /// The last time at which the log saw what was done; later it knows nothing.
+    until_ns: u64,
+    /// Tags, and the records that they belong to.
+    inside: Vec<(u32, usize)>,
+    done: Vec<u32>,
+    compared: usize,
+}
+
+impl Replay<'_> {
+    fn give(&mut self, at: usize, device: &mut dyn DeviceModel) -> Result<(), Difference> {
+        let Record { submit_ns, command, .. } = self.log.records[at];
+        let wrong = |why| Err(Difference::Command { record: at, command, submit_ns, why });
+        if at > 0 && submit_ns < self.log.records[at - 1].submit_ns {
+            return wrong("the command before was given later");
+        }
+        while let Some(next) = device.next_event().filter(|next| next.as_ns() <= submit_ns) {
+            self.advance(next, device)?;
+        }
+        device.advance(Time::from_ns(submit_ns), &mut self.done);
+        let (Command::Transfer { tag, .. } | Command::Flush { tag }) = command;
+        if self.inside.iter().any(|(inside, _)| *inside == tag) {
+            return wrong("the model has a command with this tag inside");
+        }
+        if let Command::Transfer { sector, nr_sectors, .. } = command {
+            let beyond = sector.checked_add(nr_sectors.into()).is_none_or(|end| end > device.sectors());
+            if beyond || !(1..=crate::device::MAX_SECTORS).contains(&nr_sectors) {
+                return wrong("the model has no such sectors");
+            }
+            let of = |at: usize| matches!(self.log.records[at].command, Command::Transfer { .. });
+            if self.inside.iter().filter(|(_, at)| of(*at)).count() >= device.queue_depth() as usize {
+                return wrong("the model is full");
+            }
+        }
+        self.inside.push((tag, at));
+        device.submit(Time::from_ns(submit_ns), command);
+        Ok(())
+    }
+
+    fn advance(&mut self, now: Time, device: &mut dyn DeviceModel) -> Result<(), Difference> {
+        device.advance(now, &mut self.done);
+        for tag in std::mem::take(&mut self.done) {
+            let place = self.inside.iter().position(|(inside, _)| *inside == tag);
+            let (_, at) = self.inside.swap_remove(place.expect("only what was given can be done"));
+            match self.log.records[at].done_ns {
+                Some(done) if done == now.as_ns() => self.compared += 1,
+                None if now.as_ns() > self.until_ns => {}
+                _ => return Err(self.time(at, Some(now.as_ns()))),
+            }
+        }
+        Ok(())
+    }
+
+    fn time(&self, record: usize, modelled: Option<u64>) -> Difference {
+        let Record { submit_ns, done_ns: logged, command, .. } = self.log.records[record];
+        Difference::Time { record, command, submit_ns, logged, modelled }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Writes a model as the kernel's block driver reads it: little-endian numbers behind a head with magic, version and length.
+//!
+//! The layout stands in kernel/core/disk-model.h, next to the code that reads and checks it. Raise [`VERSION`] with it.
+
+/// "SLDM".
+const MAGIC: u32 = 0x4d44_4c53;
+const VERSION: u32 = 1;
+/// Where the length of all of it stands.
+const LENGTH_AT: usize = 12;
+
+/// The models, by their numbers there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Hdd = 1,
+    Null = 2,
+}
+
+/// Tables that are being written.
+#[derive(Debug)]
+pub(super) struct Tables {
+    bytes: Vec<u8>,
+}
+
+impl Tables {
+    pub(super) fn new(kind: Kind, sectors: u64, queue_depth: u32) -> Tables {
+        let mut bytes = Vec::new();
+        for word in [MAGIC, VERSION, kind as u32, 0] {
+            bytes.extend(word.to_le_bytes());
+        }
+        Tables { bytes }.numbers(&[sectors, queue_depth.into()])
+    }
+
+    pub(super) fn numbers(self, numbers: &[u64]) -> Tables {
+        self.raw(numbers.iter().flat_map(|number| number.to_le_bytes()))
+    }
+
+    pub(super) fn words(self, words: &[u32]) -> Tables {
+        self.raw(words.iter().flat_map(|word| word.to_le_bytes()))
+    }
+
+    pub(super) fn raw(mut self, bytes: impl IntoIterator<Item = u8>) -> Tables {
+        self.bytes.extend(bytes);
+        self
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let length = u32::try_from(self.bytes.len()).expect("a million cylinders are 4 MB");
+        self.bytes[LENGTH_AT..LENGTH_AT + 4].copy_from_slice(&length.to_le_bytes());
+        self.bytes
+    }
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue that the drive orders. Port of
+ * crates/sim/src/device/hdd/mod.rs and choice.rs, function by function; why it does what it does stands there.
+ */
+#include "disk-hdd.h"
+
+static struct hdd *hdd_of(struct core_disk *disk)
+{
+	return (struct hdd *)(void *)disk;
+}
+
+static const struct hdd *hdd_of_const(const struct core_disk *disk)
+{
+	return (const struct hdd *)(const void *)disk;
+}
+
+static u64 bus_ns(const struct hdd *hdd, u64 sectors)
+{
+	u64 whole = hdd->bus_whole_ns * sectors;
+
+	return hdd->bus_rest ? whole + disk_div(hdd->bus_rest * sectors, hdd->electronics.bus_bytes_per_s) : whole;
+}
+
+/* Sorted by time; those of the same time stay in order of arrival. */
+static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
+{
+	u32 at = hdd->nr_leaving++;
+
+	for (; at > 0 && hdd->leaving[at - 1].at > done_ns; at--)
+		hdd->leaving[at] = hdd->leaving[at - 1];
+	hdd->leaving[at] = (struct disk_leaving){ done_ns, tag, flush };
+}
+
+/* A transfer needs no arm: only the bus, when its overhead is over. */
+static void leave(struct hdd *hdd, const struct disk_waiting *command)
+{
+	u64 begin = disk_max(disk_max(command->ready_ns, hdd->disk.clock_ns), hdd->bus_free_ns);
+
+	hdd->bus_free_ns = begin + bus_ns(hdd, command->nr);
+	leave_at(hdd, hdd->bus_free_ns, command->tag, false);
+}
+
+static struct disk_waiting remove_waiting(struct hdd *hdd, u32 at)
+{
+	struct disk_waiting command = hdd->waiting[at];
+
+	hdd->nr_waiting--;
+	memmove(&hdd->waiting[at], &hdd->waiting[at + 1], (hdd->nr_waiting - at) * sizeof(command));
+	return command;
+}
+
+/* Reading on has come as far as it has come by now. */
+static void catch_up(struct hdd *hdd, u64 now)
+{
+	struct disk_reached reached;
+
+	if (!hdd->ahead.on || hdd->ahead.seen_ns >= now)
+		return;
+	reached = disk_reading_on(&hdd->mechanics, now, hdd->ahead.head, hdd->ahead.limit);
+	hdd->ahead.head = reached.head;
+	hdd->ahead.arm = reached.arm;
+	hdd->ahead.seen_ns = now;
+	disk_segments_grow(hdd, hdd->ahead.segment, reached.head.next);
+}
+
+/* The medium is wanted for something else. */
+static void stop_reading_on(struct hdd *hdd, u64 now)
+{
+	catch_up(hdd, now);
+	if (hdd->ahead.on)
+		hdd->arm = hdd->ahead.arm;
+	hdd->ahead.on = false;
+}
+
+static void read_on(struct hdd *hdd, struct disk_head head, u32 segment)
+{
+	hdd->ahead.on = true;
+	hdd->ahead.segment = segment;
+	hdd->ahead.head = head;
+	hdd->ahead.arm = head.arm;
+	hdd->ahead.seen_ns = head.at_ns;
+	hdd->ahead.limit = disk_min(head.next + hdd->electronics.read_ahead, hdd->disk.sectors);
+}
+
+/* Whether reading on has begun at or before a sector and all up to it is there, as far as the clock has come. */
+static bool ahead_reaches(const struct hdd *hdd, u64 sector)
+{
+	const struct disk_segment *held = &hdd->segments[hdd->ahead.segment];
+
+	return hdd->ahead.on && held->start <= sector && sector <= held->end;
+}
+
+/* A read that is in the cache is answered from there, and reading on may go further. */
+static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+{
+	struct disk_ahead *ahead = &hdd->ahead;
+	u64 end = command->sector + command->nr, limit;
+	u32 segment = disk_segments_hold(hdd, command->sector, end);
+
+	if (segment == DISK_NOBODY && !disk_dirty_hold(hdd, command->sector, end))
+		return false;
+	hdd->disk.stats.cache_hits++;
+	leave(hdd, command);
+	if (segment == DISK_NOBODY)
+		return true;
+	disk_segments_touch(hdd, segment);
+	limit = disk_min(end + hdd->electronics.read_ahead, hdd->disk.sectors);
+	if (ahead->on && ahead->segment == segment && limit > ahead->limit) {
+		if (ahead->head.next == ahead->limit)
+			ahead->head.at_ns = disk_max(ahead->head.at_ns, now);
+		ahead->limit = limit;
+	}
+	return true;
+}
+
+static void account(struct hdd *hdd, const struct disk_costs *costs)
+{
+	struct core_disk_stats *stats = &hdd->disk.stats;
+
+	stats->seeks += costs->seeks;
+	stats->seek_cylinders += costs->cylinders;
+	stats->seek_ns += costs->move_ns;
+	stats->rotation_ns += costs->rotation_ns;
+	stats->transfer_ns += costs->transfer_ns;
+}
+
+/* A read that begins in what was read on: the medium goes on where it is; where it has stopped, it has to be started again. */
+static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
+{
+	struct disk_head head = hdd->ahead.head;
+	bool stopped = head.next == hdd->ahead.limit;
+	u64 from = stopped ? disk_max(head.at_ns, begin) : head.at_ns;
+	struct disk_walk walk = disk_walk(&hdd->mechanics, from, head.arm, head.next, end - head.next, false, 0);
+	struct disk_costs waited = { 0 };
+
+	/* What the head was on its way to anyhow is no seek and no search of this command's. */
+	if (walk.end_ns > now)
+		waited.transfer_ns = disk_min(walk.end_ns - now, walk.costs.transfer_ns);
+	account(hdd, stopped ? &walk.costs : &waited);
+	return walk;
+}
+
+static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+{
+	u64 end = command->sector + command->nr, begin = disk_max(now, command->ready_ns), after;
+	u32 segment = DISK_NOBODY;
+	struct disk_walk walk;
+
+	if (ahead_reaches(hdd, command->sector)) {
+		segment = hdd->ahead.segment;
+		hdd->ahead.on = false;
+		disk_segments_touch(hdd, segment);
+		walk = go_on(hdd, now, begin, end);
+		after = begin + bus_ns(hdd, command->nr);
+	} else {
+		stop_reading_on(hdd, now);
+		walk = disk_walk(&hdd->mechanics, begin, hdd->arm, command->sector, command->nr, false, 0);
+		account(hdd, &walk.costs);
+		after = walk.first_ns + bus_ns(hdd, command->nr);
+	}
+	hdd->arm = walk.arm;
+	hdd->current = (struct disk_work){
+		.doing = DISK_READ,
+		.tag = command->tag,
+		.segment = segment,
+		.done_ns = disk_max(disk_max(walk.end_ns + bus_ns(hdd, 1), after), begin),
+		.media_end_ns = walk.end_ns,
+		.sector = command->sector,
+		.end = end,
+	};
+}
+
+static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+{
+	const struct disk_mechanics *m = &hdd->mechanics;
+	/* The whole of it must have come over the bus when its last sector passes (as on the outermost tracks). */
+	u64 passing = disk_div(command->nr * m->revolution_ns, m->zones[0].sectors_per_track);
+	u64 bus = bus_ns(hdd, command->nr), late = bus > passing ? bus - passing : 0;
+	struct disk_walk walk;
+
+	stop_reading_on(hdd, now);
+	walk = disk_walk(m, disk_max(now, command->ready_ns), hdd->arm, command->sector, command->nr, true,
+			 command->ready_ns + disk_max(bus_ns(hdd, 1), late));
+	account(hdd, &walk.costs);
+	hdd->arm = walk.arm;
+	hdd->current = (struct disk_work){
+		.doing = DISK_WRITE,
+		.tag = command->tag,
+		.done_ns = walk.end_ns,
+		.sector = command->sector,
+		.end = command->sector + command->nr,
+	};
+}
+
+static void start(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+{
+	if (command->write)
+		start_write(hdd, now, command);
+	else
+		start_read(hdd, now, command);
+}
+
+static void destage(struct hdd *hdd, u64 now, u32 at)
+{
+	struct disk_extent extent;
+	struct disk_walk walk;
+
+	stop_reading_on(hdd, now);
+	extent = disk_dirty_start(hdd, at);
+	walk = disk_walk(&hdd->mechanics, now, hdd->arm, extent.sector, extent.nr, true, 0);
+	account(hdd, &walk.costs);
+	hdd->arm = walk.arm;
+	hdd->current = (struct disk_work){ .doing = DISK_DESTAGE, .done_ns = walk.end_ns, .extent = extent };
+}
+
+/* What was in the read cache of these sectors is old. */
+static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
+{
+	u32 reading_on = hdd->ahead.on ? hdd->ahead.segment : DISK_NOBODY;
+	bool stop = disk_segments_overwrite(hdd, sector, sector + nr, reading_on);
+	struct disk_work *work = &hdd->current;
+
+	if (work->doing == DISK_READ) {
+		bool emptied = work->segment != DISK_NOBODY && hdd->segments[work->segment].end == 0;
+
+		work->stale |= emptied || (sector < work->end && work->sector < sector + nr);
+	}
+	if (stop) {
+		hdd->ahead.on = false;
+		hdd->arm = disk_reading_on(&hdd->mechanics, now, hdd->ahead.head, hdd->ahead.limit).arm;
+	}
+}
+
+/* Whether writes of this size are reported done when they are in the cache. */
+static bool caches(const struct hdd *hdd, u64 nr)
+{
+	return hdd->electronics.immediate_reporting && nr <= hdd->dirty_room;
+}
+
+static bool waits_for_room(const struct hdd *hdd, const struct disk_waiting *command)
+{
+	return command->write && caches(hdd, command->nr);
+}
+
+/* Writes that waited for room in the cache take it, in order of arrival. */
+static void admit_writes(struct hdd *hdd, u64 now)
+{
+	u32 at = 0;
+
+	while (at < hdd->nr_waiting) {
+		struct disk_waiting command = hdd->waiting[at];
+
+		if (!waits_for_room(hdd, &command)) {
+			at++;
+			continue;
+		}
+		if (!disk_dirty_take(hdd, command.sector, command.nr))
+			return;
+		remove_waiting(hdd, at);
+		overwritten(hdd, now, command.sector, command.nr);
+		hdd->disk.stats.cached_writes++;
+		leave(hdd, &command);
+	}
+}
+
+static void end_flushes(struct hdd *hdd, u64 now)
+{
+	while (hdd->nr_flushes && disk_dirty_clean_up_to(hdd, hdd->flushes[0].covers)) {
+		struct disk_flush flush = hdd->flushes[0];
+
+		if (hdd->current.doing == DISK_DESTAGE && hdd->current.extent.last <= flush.covers)
+			return;
+		hdd->nr_flushes--;
+		memmove(&hdd->flushes[0], &hdd->flushes[1], hdd->nr_flushes * sizeof(flush));
+		leave_at(hdd, now + hdd->electronics.write_overhead_ns, flush.tag, true);
+	}
+}
+
+/* Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read. */
+static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, bool write)
+{
+	struct disk_arm arm = hdd->arm;
+
+	if (hdd->ahead.on) {
+		struct disk_reached reached =
+			disk_reading_on(&hdd->mechanics, begin, hdd->ahead.head, hdd->ahead.limit);
+
+		if (!write && hdd->segments[hdd->ahead.segment].start <= sector && sector <= reached.head.next)
+			return 0;
+		arm = reached.arm;
+	}
+	if (!write && (disk_segments_hold(hdd, sector, sector + nr) != DISK_NOBODY ||
+		       disk_dirty_hold(hdd, sector, sector + nr)))
+		return 0;
+	return disk_positioning_ns(&hdd->mechanics, begin, arm, sector, write);
+}
+
+static u64 time_to(const struct hdd *hdd, u64 now, u32 at)
+{
+	const struct disk_waiting *command = &hdd->waiting[at];
+	u64 begin = disk_max(now, command->ready_ns);
+
+	return begin - now + positioning(hdd, begin, command->sector, command->nr, command->write);
+}
+
+/* The write cache's nearest run, or DISK_NOBODY; of equals the first. */
+static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
+{
+	u32 at, nearest = DISK_NOBODY;
+
+	for (at = 0; at < hdd->nr_extents; at++) {
+		u64 time = positioning(hdd, now, hdd->extents[at].sector, hdd->extents[at].nr, true);
+
+		if (nearest == DISK_NOBODY || time < *away) {
+			nearest = at;
+			*away = time;
+		}
+	}
+	return nearest;
+}
+
+/* The command that goes next among those that do not wait for room, or DISK_NOBODY; whether any other one does. */
+static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
+{
+	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
+	u32 at, next = DISK_NOBODY;
+	u64 nearest = 0;
+
+	*blocked = false;
+	for (at = 0; at < hdd->nr_waiting; at++) {
+		if (waits_for_room(hdd, &hdd->waiting[at])) {
+			*blocked = true;
+		} else if (!oldest_first) {
+			u64 time = time_to(hdd, now, at);
+
+			if (next == DISK_NOBODY || time < nearest) {
+				next = at;
+				nearest = time;
+			}
+		} else if (next == DISK_NOBODY) {
+			next = at;
+		}
+	}
+	return next;
+}
+
+/*
+ * What the arm does next: a waiting command, or (`dirty`) the write cache's nearest run. The latter when there is nothing else or
+ * a flush waits; while a write waits for room, whichever is nearer.
+ */
+static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
+{
+	bool blocked;
+	u64 away = 0;
+	u32 command, extent;
+
+	*dirty = true;
+	if (hdd->nr_flushes)
+		return nearest_dirty(hdd, now, &away);
+	command = next_command(hdd, now, &blocked);
+	if (command == DISK_NOBODY)
+		return nearest_dirty(hdd, now, &away);
+	if (blocked) {
+		extent = nearest_dirty(hdd, now, &away);
+		if (extent != DISK_NOBODY && away < time_to(hdd, now, command))
+			return extent;
+	}
+	*dirty = false;
+	return command;
+}
+
+/* The arm is free: looks for what it does next. */
+static void pick(struct hdd *hdd, u64 now)
+{
+	admit_writes(hdd, now);
+	end_flushes(hdd, now);
+	while (hdd->current.doing == DISK_IDLE) {
+		bool dirty;
+		u32 at = choose(hdd, now, &dirty);
+
+		if (at == DISK_NOBODY)
+			return;
+		if (dirty) {
+			destage(hdd, now, at);
+		} else {
+			struct disk_waiting command = remove_waiting(hdd, at);
+
+			catch_up(hdd, now);
+			if (command.write || !hit(hdd, now, &command))
+				start(hdd, now, &command);
+		}
+	}
+}
+
+/* Whether a read was in the cache; where not, its overhead is known now. */
+static bool read_from_cache(struct hdd *hdd, u64 now, struct disk_waiting *command)
+{
+	catch_up(hdd, now);
+	command->ready_ns = now + hdd->electronics.hit_overhead_ns;
+	if (hit(hdd, now, command))
+		return true;
+	if (!ahead_reaches(hdd, command->sector) || hdd->ahead.head.next >= hdd->ahead.limit)
+		command->ready_ns = now + hdd->electronics.read_overhead_ns;
+	return false;
+}
+
+static void hdd_transfer(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr)
+{
+	struct hdd *hdd = hdd_of(disk);
+	bool idle = hdd->current.doing == DISK_IDLE;
+	struct disk_waiting command = { sector, now + hdd->electronics.write_overhead_ns, nr, tag, write };
+
+	if (write) {
+		if (!caches(hdd, nr))
+			overwritten(hdd, now, sector, nr);
+	} else if (read_from_cache(hdd, now, &command)) {
+		return;
+	}
+	if (idle && !waits_for_room(hdd, &command) && !hdd->nr_waiting) {
+		start(hdd, now, &command);
+		return;
+	}
+	hdd->waiting[hdd->nr_waiting++] = command;
+	if (idle)
+		pick(hdd, now);
+	else
+		admit_writes(hdd, now);
+}
+
+static void hdd_flush(struct core_disk *disk, u64 now, u32 tag)
+{
+	struct hdd *hdd = hdd_of(disk);
+
+	hdd->flushes[hdd->nr_flushes++] = (struct disk_flush){ hdd->dirty_writes, tag };
+	if (hdd->current.doing == DISK_IDLE)
+		pick(hdd, now);
+	else
+		end_flushes(hdd, now);
+}
+
+static u64 hdd_next_event(const struct core_disk *disk)
+{
+	const struct hdd *hdd = hdd_of_const(disk);
+	u64 arm = hdd->current.doing == DISK_IDLE ? CORE_DISK_NEVER : hdd->current.done_ns;
+
+	return hdd->nr_leaving ? disk_min(arm, hdd->leaving[0].at) : arm;
+}
+
+/* The arm has done its work. */
+static void finish(struct hdd *hdd, const struct disk_work *work, const struct disk_sink *sink)
+{
+	u32 segment = work->segment;
+
+	if (work->doing == DISK_DESTAGE) {
+		hdd->dirty_held -= work->extent.nr;
+		return;
+	}
+	if (work->doing == DISK_WRITE && hdd->dirty_room > 0)
+		disk_segments_fill(hdd, work->sector, work->end);
+	if (work->doing == DISK_READ && !work->stale) {
+		if (segment != DISK_NOBODY)
+			disk_segments_grow(hdd, segment, work->end);
+		else
+			segment = disk_segments_fill(hdd, work->sector, work->end);
+		if (segment != DISK_NOBODY)
+			read_on(hdd, (struct disk_head){ work->end, work->media_end_ns, hdd->arm }, segment);
+	}
+	disk_done(&hdd->disk, sink, work->tag, false, work->done_ns);
+}
+
+static void hdd_event(struct core_disk *disk, u64 at, const struct disk_sink *sink)
+{
+	struct hdd *hdd = hdd_of(disk);
+	struct disk_work work = hdd->current;
+
+	if (hdd->nr_leaving && hdd->leaving[0].at == at) {
+		struct disk_leaving first = hdd->leaving[0];
+
+		hdd->nr_leaving--;
+		memmove(&hdd->leaving[0], &hdd->leaving[1], hdd->nr_leaving * sizeof(first));
+		disk_done(disk, sink, first.tag, first.flush, at);
+		return;
+	}
+	hdd->current.doing = DISK_IDLE;
+	finish(hdd, &work, sink);
+	pick(hdd, at);
+}
+
+static bool hdd_has_arm(const struct core_disk *disk)
+{
+	(void)disk;
+	return true;
+}
+
+static bool hdd_has_volatile_cache(const struct core_disk *disk)
+{
+	return hdd_of_const(disk)->electronics.immediate_reporting;
+}
+
+const struct disk_model disk_hdd = {
+	.size = disk_hdd_size,
+	.init = disk_hdd_init,
+	.transfer = hdd_transfer,
+	.flush = hdd_flush,
+	.next_event = hdd_next_event,
+	.event = hdd_event,
+	.has_arm = hdd_has_arm,
+	.has_volatile_cache = hdd_has_volatile_cache,
+};

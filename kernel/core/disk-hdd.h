@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A hard disk's state, and what its parts ask of each other: caches (disk-cache.c), choice and course of events (disk-hdd.c).
+ */
+#ifndef SCHEDLAB_CORE_DISK_HDD_H
+#define SCHEDLAB_CORE_DISK_HDD_H
+
+#include "disk-mechanics.h"
+
+/* Runs that the write cache keeps account of at most, and the longest that neighbours are joined to. */
+#define DISK_EXTENTS		256u
+#define DISK_LONGEST_EXTENT	2048u
+
+/* A run of sectors in the drive's memory, `end` not included. */
+struct disk_segment {
+	u64 start, end, used;
+};
+
+/* A run of sectors to bring to the medium; `last` is the number of the last write in it. */
+struct disk_extent {
+	u64 sector, nr, last;
+};
+
+/* A command that waits for the arm, or for room in the write cache. */
+struct disk_waiting {
+	u64 sector, ready_ns;	/* when its overhead is over */
+	u32 nr, tag;
+	bool write;
+};
+
+/* A flush that waits, with the last write that it covers. */
+struct disk_flush {
+	u64 covers;
+	u32 tag;
+};
+
+/* A command that needs no arm any more. */
+struct disk_leaving {
+	u64 at;
+	u32 tag;
+	bool flush;
+};
+
+enum disk_doing { DISK_IDLE, DISK_READ, DISK_WRITE, DISK_DESTAGE };
+
+/* What the arm is busy with until `done_ns`. */
+struct disk_work {
+	enum disk_doing doing;
+	u32 tag;
+	u32 segment;		/* which a read grows; DISK_NOBODY: it gets one of its own */
+	bool stale;		/* some of a read was written meanwhile: it does not go into the cache */
+	u64 done_ns, media_end_ns;
+	u64 sector, end;
+	struct disk_extent extent;
+};
+
+/* Reading on by itself, into a segment. */
+struct disk_ahead {
+	bool on;
+	u32 segment;
+	struct disk_head head;
+	struct disk_arm arm;	/* where it was at `seen_ns` */
+	u64 seen_ns, limit;
+};
+
+struct disk_electronics {
+	bool nearest_first, immediate_reporting;
+	u64 read_overhead_ns, hit_overhead_ns, write_overhead_ns;
+	u64 bus_bytes_per_s, read_ahead;
+};
+
+struct hdd {
+	struct core_disk disk;
+	struct disk_mechanics mechanics;
+	struct disk_electronics electronics;
+	u64 bus_whole_ns, bus_rest;	/* nanoseconds for a sector on the bus, and what the division leaves */
+	u64 bus_free_ns;
+
+	struct disk_segment *segments;	/* the read cache */
+	u32 nr_segments;
+	u64 segment_size, segment_clock;
+
+	struct disk_extent *extents;	/* the write cache */
+	u32 nr_extents;
+	u64 dirty_room, dirty_held, dirty_writes;
+
+	struct disk_arm arm;
+	struct disk_ahead ahead;
+	struct disk_work current;
+	struct disk_waiting *waiting;
+	struct disk_flush *flushes;
+	struct disk_leaving *leaving;	/* the first one first */
+	u32 nr_waiting, nr_flushes, nr_leaving;
+};
+
+/* The segment that holds all of it, or DISK_NOBODY. */
+u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
+void disk_segments_touch(struct hdd *hdd, u32 segment);
+/* New contents in place of the least recently used ones; DISK_NOBODY where there are no segments. */
+u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
+/* A segment has grown at its end; its start gives way. */
+void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
+/* Empties the segments that overlap; whether `watched` was one of them. */
+bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
+
+/* Takes a write into the write cache, if there is room. */
+bool disk_dirty_take(struct hdd *hdd, u64 sector, u64 nr);
+/* Whether all of these sectors are in one extent. */
+bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
+/* Takes an extent out; its room is free when it is on the medium. */
+struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
+/* Whether everything up to a write is on its way to the medium. */
+bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);
+
+/* Bytes of memory for a hard disk with these tables, 0: malformed; and its making. */
+size_t disk_hdd_size(const u8 *tables, size_t len);
+void disk_hdd_init(struct core_disk *disk, const u8 *tables);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The mechanics of a disk, as disk-mechanics.h says. What the simulator looks up in tables of its own is divided here: the results
+ * are the same.
+ */
+#include "disk-mechanics.h"
+
+/* Where a sector is. */
+struct spot {
+	const struct disk_zone *zone;
+	struct disk_arm arm;
+	u64 sector;
+};
+
+static struct spot locate(const struct disk_mechanics *m, u64 sector)
+{
+	u32 low = 0, high = m->nr_zones;
+	struct spot spot;
+	u64 within, cylinder, head;
+
+	/* The last zone that begins at or before the sector; the first one begins at 0. */
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (m->zones[middle].first_sector <= sector)
+			low = middle;
+		else
+			high = middle;
+	}
+	spot.zone = &m->zones[low];
+	within = sector - spot.zone->first_sector;
+	cylinder = disk_div(within, spot.zone->sectors_per_cylinder);
+	within -= cylinder * spot.zone->sectors_per_cylinder;
+	head = disk_div(within, spot.zone->sectors_per_track);
+	spot.arm.cylinder = spot.zone->first_cylinder + (u32)cylinder;
+	spot.arm.head = (u32)head;
+	spot.sector = within - head * spot.zone->sectors_per_track;
+	return spot;
+}
+
+static u32 distance(struct disk_arm from, struct disk_arm to)
+{
+	return from.cylinder > to.cylinder ? from.cylinder - to.cylinder : to.cylinder - from.cylinder;
+}
+
+/* Nanoseconds of seek and head switch between two tracks, with the settle of a write where the head moves. */
+static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to, bool write)
+{
+	u32 far = distance(from, to);
+	u64 seek;
+
+	if (far == 0 && from.head == to.head)
+		return 0;
+	if (far < m->nr_near)
+		seek = disk_le32(m->near + 4 * (size_t)far);
+	else
+		seek = m->seek_c_ns + disk_div(m->seek_e_ps * far, 1000);
+	if (from.head != to.head)
+		seek = disk_max(seek, m->head_switch_ns);
+	return seek + (write ? m->write_settle_ns : 0);
+}
+
+/*
+ * Sectors that have passed under the head since the start of the zone, had it been read without a pause: a sector's angle, without
+ * rounding.
+ */
+static u64 turned(struct spot spot)
+{
+	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
+
+	return cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew + spot.sector;
+}
+
+/* Nanoseconds that so many sectors of a zone take to pass, rounded down: whole revolutions are exact, only the rest is rounded. */
+static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
+{
+	u64 of = zone->sectors_per_track;
+	u64 whole = disk_div(sectors, of);
+
+	return whole * m->revolution_ns + disk_div((sectors - whole * of) * m->revolution_ns, of);
+}
+
+/* Nanoseconds from `ns` until the disk has turned to `phase`, which is a time modulo a revolution. */
+static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
+{
+	u64 turn = m->revolution_ns;
+	u64 here = ns - disk_div(ns, turn) * turn;
+	u64 there = phase - disk_div(phase, turn) * turn;
+
+	return there >= here ? there - here : there + turn - here;
+}
+
+/* The wait for a sector; `passing`: the time that `nr` sectors from there on take. */
+static u64 pass(const struct disk_mechanics *m, u64 ns, struct spot spot, u64 nr, u64 *passing)
+{
+	u64 sectors = turned(spot);
+	u64 start = passing_ns(m, spot.zone, sectors);
+
+	*passing = passing_ns(m, spot.zone, sectors + nr) - start;
+	return until(m, ns, start);
+}
+
+static u64 left_on_track(const struct disk_mechanics *m, struct spot spot)
+{
+	u64 spare = spot.arm.head + 1 == m->heads ? m->spare_per_cylinder : 0;
+
+	return spot.zone->sectors_per_track - spare - spot.sector;
+}
+
+/* The first sector of the next track, which there is: transfers end within the disk. */
+static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
+{
+	spot.sector = 0;
+	if (++spot.arm.head < m->heads)
+		return spot;
+	spot.arm.head = 0;
+	spot.arm.cylinder++;
+	if (spot.arm.cylinder == spot.zone->first_cylinder + spot.zone->cylinders)
+		spot.zone++;
+	return spot;
+}
+
+static u64 step(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to, bool write,
+		struct disk_costs *costs)
+{
+	u64 ns = move_ns(m, from, to, write);
+	u32 far = distance(from, to);
+
+	costs->seeks += far > 0;
+	costs->cylinders += far;
+	costs->move_ns += ns;
+	return ns;
+}
+
+u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm, u64 sector, bool write)
+{
+	struct spot spot = locate(m, sector);
+	u64 moving = move_ns(m, arm, spot.arm, write);
+
+	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
+}
+
+struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector, u64 nr, bool write,
+			   u64 earliest_ns)
+{
+	struct spot spot = locate(m, sector);
+	struct disk_walk walk = { 0 };
+	bool first = true;
+	u64 at = disk_max(ns + step(m, arm, spot.arm, write, &walk.costs), earliest_ns);
+
+	for (;;) {
+		u64 take = disk_min(nr, left_on_track(m, spot));
+		u64 passing, wait = pass(m, at, spot, take, &passing);
+		struct disk_arm here = spot.arm;
+
+		walk.costs.rotation_ns += wait;
+		walk.costs.transfer_ns += passing;
+		if (first)
+			walk.first_ns = at + wait;
+		first = false;
+		at += wait + passing;
+		nr -= take;
+		if (nr == 0)
+			break;
+		spot = next_track(m, spot);
+		at += step(m, here, spot.arm, write, &walk.costs);
+	}
+	walk.end_ns = at;
+	walk.arm = spot.arm;
+	return walk;
+}
+
+/* The end of disk_reading_on() somewhere on a track, of which not all has passed: whole sectors count. */
+static struct disk_reached within_track(const struct disk_mechanics *m, u64 now, struct disk_head head, struct spot spot,
+					u64 start)
+{
+	u64 sectors = turned(spot);
+	u64 phase = passing_ns(m, spot.zone, sectors);
+	/* One more than the quotient can have passed, by the rounding of its start; then at most two too many. */
+	u64 passed = disk_div((now - start) * spot.zone->sectors_per_track, m->revolution_ns) + 1;
+	struct disk_reached reached;
+
+	while (start + passing_ns(m, spot.zone, sectors + passed) - phase > now)
+		passed--;
+	reached.head.next = head.next + passed;
+	reached.head.at_ns = start + passing_ns(m, spot.zone, sectors + passed) - phase;
+	reached.head.arm = spot.arm;
+	reached.arm = spot.arm;
+	return reached;
+}
+
+struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from, u64 limit)
+{
+	struct disk_reached reached = { from, from.arm };
+
+	while (reached.head.next < limit) {
+		struct disk_head head = reached.head;
+		struct spot spot = locate(m, head.next);
+		u64 settled = head.at_ns + move_ns(m, head.arm, spot.arm, false);
+		u64 take, start, passing;
+
+		if (settled > now)
+			break;
+		take = disk_min(left_on_track(m, spot), limit - head.next);
+		start = settled + pass(m, settled, spot, take, &passing);
+		if (start > now) {
+			/* The head is on the track, but has read nothing of it. */
+			reached.arm = spot.arm;
+			break;
+		}
+		if (start + passing > now)
+			return within_track(m, now, head, spot, start);
+		reached.head.next = head.next + take;
+		reached.head.at_ns = start + passing;
+		reached.head.arm = spot.arm;
+		reached.arm = spot.arm;
+	}
+	return reached;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the models of disks share among themselves: the common part of a disk, which counts commands and passes time, and what a
+ * model does beyond that. Not for users of the disk; theirs is disk.h.
+ *
+ * The tables, all little-endian, without gaps, every number a u64 where nothing else is said:
+ *   u32 magic "SLDM", u32 version 1, u32 model (1 hdd, 2 null), u32 length of all of it in bytes; sectors; queue depth; then
+ *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a cylinder, seek c_ns, seek e_ps,
+ *         nearest first (0, 1), read, hit and write overhead_ns, bus bytes a second, read-ahead, immediate reporting (0, 1),
+ *         segments, sectors of a segment, write cache in sectors, number of zones, number of near seek times; then by zone:
+ *         cylinders, sectors of a track, track skew, skew from cylinder to cylinder; then the near seek times in ns, u32 each,
+ *         from distance 0 on; what is farther takes c_ns + e_ps * distance / 1000.
+ *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number of its stream.
+ */
+#ifndef SCHEDLAB_CORE_DISK_MODEL_H
+#define SCHEDLAB_CORE_DISK_MODEL_H
+
+#include "disk.h"
+
+#define DISK_MAGIC	0x4d444c53u
+#define DISK_VERSION	1u
+#define DISK_HDD	1u
+#define DISK_NULL	2u
+
+/* What every model's tables begin with. */
+#define DISK_HEAD	32u
+#define DISK_SECTORS_AT	16u
+#define DISK_DEPTH_AT	24u
+
+#define DISK_SECTOR_BYTES	512u
+/* Sectors of the largest transfer, 8 GiB: so that no product of bytes and nanoseconds overflows. */
+#define DISK_MAX_SECTORS	(1u << 24)
+/* Flushes that a disk takes at once beyond its queue depth. */
+#define DISK_FLUSHES		16u
+#define DISK_SECOND_NS		1000000000ull
+
+#define DISK_NOBODY	(~0u)	/* no segment, no place in a list */
+
+/* Who is told of commands that are done. */
+struct disk_sink {
+	void (*done)(void *ctx, u32 tag, u64 at);
+	void *ctx;
+};
+
+/* What a model does. All begin their memory with a struct core_disk. */
+struct disk_model {
+	/* Bytes of memory for tables whose head is right and whose length is `len`; 0: they are malformed. */
+	size_t (*size)(const u8 *tables, size_t len);
+	void (*init)(struct core_disk *disk, const u8 *tables);
+	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
+	void (*flush)(struct core_disk *disk, u64 now, u32 tag);
+	u64 (*next_event)(const struct core_disk *disk);
+	/* Lets one thing happen, which next_event() has named. */
+	void (*event)(struct core_disk *disk, u64 at, const struct disk_sink *sink);
+	bool (*has_arm)(const struct core_disk *disk);
+	bool (*has_volatile_cache)(const struct core_disk *disk);
+};
+
+struct core_disk {
+	const struct disk_model *model;
+	u64 sectors;
+	u64 clock_ns;
+	u32 depth;
+	u32 transfers, flushes;		/* inside */
+	struct core_disk_stats stats;
+};
+
+extern const struct disk_model disk_hdd, disk_null;
+
+/* A command leaves the disk. */
+static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag, bool flush, u64 at)
+{
+	if (flush)
+		disk->flushes--;
+	else
+		disk->transfers--;
+	sink->done(sink->ctx, tag, at);
+}
+
+static inline u32 disk_le32(const u8 *at)
+{
+	return at[0] | (u32)at[1] << 8 | (u32)at[2] << 16 | (u32)at[3] << 24;
+}
+
+static inline u64 disk_le64(const u8 *at)
+{
+	return disk_le32(at) | (u64)disk_le32(at + 4) << 32;
+}
+
+static inline u64 disk_div(u64 dividend, u64 divisor)
+{
+#ifdef __KERNEL__
+	return div64_u64(dividend, divisor);
+#else
+	return dividend / divisor;
+#endif
+}
+
+static inline u64 disk_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u64 disk_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The null device: a given time for everything, from a given number of servers, in order of arrival. Port of
+ * crates/sim/src/device/null.rs; its random times, where it has them, are the simulator's: ChaCha8 (crates/sim/src/random.rs) and
+ * the integer logarithm of crates/workload/src/rng.rs.
+ */
+#include "disk-model.h"
+
+#define TABLES_SIZE	(DISK_HEAD + 4 * 8 + 32)
+#define MOST_SERVERS	4096u
+#define MOST_SERVICE_NS	60000000000ull
+
+#define CHACHA_WORDS	16u
+#define CHACHA_ROUNDS	8
+
+/* A command inside: those that are done at the same time leave in order of arrival. */
+struct inside {
+	u64 at, arrival;
+	u32 tag;
+	bool flush;
+};
+
+struct chacha {
+	u32 key[8], stream[2];
+	u64 block;		/* the next one */
+	u32 words[CHACHA_WORDS];
+	u32 used;
+};
+
+struct null_disk {
+	struct core_disk disk;
+	u64 service_ns;
+	bool exponential;
+	u32 nr_servers, nr_inside;
+	u64 arrivals;
+	u64 *free_ns;		/* when each server is free; a heap, the first on top */
+	struct inside *inside;	/* a heap, the first on top */
+	struct chacha random;
+};
+
+static const struct null_disk *null_of(const struct core_disk *disk)
+{
+	return (const struct null_disk *)(const void *)disk;
+}
+
+static u32 rotate(u32 word, u32 by)
+{
+	return word << by | word >> (32 - by);
+}
+
+static void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
+{
+	x[a] += x[b];
+	x[d] = rotate(x[d] ^ x[a], 16);
+	x[c] += x[d];
+	x[b] = rotate(x[b] ^ x[c], 12);
+	x[a] += x[b];
+	x[d] = rotate(x[d] ^ x[a], 8);
+	x[c] += x[d];
+	x[b] = rotate(x[b] ^ x[c], 7);
+}
+
+/* ChaCha with a 64-bit counter and a 64-bit stream, as Bernstein defined it. */
+static void chacha_block(struct chacha *random)
+{
+	u32 input[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
+	u32 x[CHACHA_WORDS], at;
+
+	for (at = 0; at < 8; at++)
+		input[4 + at] = random->key[at];
+	input[12] = (u32)random->block;
+	input[13] = (u32)(random->block >> 32);
+	input[14] = random->stream[0];
+	input[15] = random->stream[1];
+	memcpy(x, input, sizeof(x));
+	for (at = 0; at < CHACHA_ROUNDS / 2; at++) {
+		quarter_round(x, 0, 4, 8, 12);
+		quarter_round(x, 1, 5, 9, 13);
+		quarter_round(x, 2, 6, 10, 14);
+		quarter_round(x, 3, 7, 11, 15);
+		quarter_round(x, 0, 5, 10, 15);
+		quarter_round(x, 1, 6, 11, 12);
+		quarter_round(x, 2, 7, 8, 13);
+		quarter_round(x, 3, 4, 9, 14);
+	}
+	for (at = 0; at < CHACHA_WORDS; at++)
+		random->words[at] = x[at] + input[at];
+	random->block++;
+	random->used = 0;
+}
+
+static u64 random_bits(struct chacha *random)
+{
+	u64 bits;
+
+	if (random->used == CHACHA_WORDS)
+		chacha_block(random);
+	bits = random->words[random->used] | (u64)random->words[random->used + 1] << 32;
+	random->used += 2;
+	return bits;
+}
+
+/* The product of two numbers: its low half, and by `high` its high one. */
+static u64 product(u64 a, u64 b, u64 *high)
+{
+	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
+	u64 low = al * bl, middle = ah * bl + (low >> 32), other = al * bh + (u32)middle;
+
+	*high = ah * bh + (middle >> 32) + (other >> 32);
+	return other << 32 | (u32)low;
+}
+
+/* A time from the exponential distribution: -ln(bits / 2^64) times the mean; see exponential() of crates/workload. */
+static u64 exponential(u64 bits, u64 mean)
+{
+	u64 u = bits == ~0ull ? bits : bits + 1;
+	u64 log2 = 63, high, low;
+	int bit;
+
+	for (; !(u >> 63); u <<= 1)
+		log2--;
+	for (bit = 0; bit < 32; bit++) {
+		low = product(u, u, &high);
+		log2 = log2 << 1 | high >> 63;
+		u = high >> 63 ? high : high << 1 | low >> 63;
+	}
+	product((64ull << 32) - log2, 0xb17217f7d1cf79abull, &high);
+	low = product(high, mean, &high);
+	return high << 32 | low >> 32;
+}
+
+static bool before(const struct inside *a, const struct inside *b)
+{
+	return a->at != b->at ? a->at < b->at : a->arrival < b->arrival;
+}
+
+static void put_inside(struct null_disk *null, struct inside command)
+{
+	u32 at = null->nr_inside++;
+
+	for (; at > 0 && before(&command, &null->inside[(at - 1) / 2]); at = (at - 1) / 2)
+		null->inside[at] = null->inside[(at - 1) / 2];
+	null->inside[at] = command;
+}
+
+static struct inside take_inside(struct null_disk *null)
+{
+	struct inside first = null->inside[0], last = null->inside[--null->nr_inside];
+	u32 at = 0, child;
+
+	for (; (child = 2 * at + 1) < null->nr_inside; at = child) {
+		if (child + 1 < null->nr_inside && before(&null->inside[child + 1], &null->inside[child]))
+			child++;
+		if (!before(&null->inside[child], &last))
+			break;
+		null->inside[at] = null->inside[child];
+	}
+	null->inside[at] = last;
+	return first;
+}
+
+/* The server that is free first gets work until `until_ns`. */
+static void occupy_first(struct null_disk *null, u64 until_ns)
+{
+	u32 at = 0, child;
+
+	for (; (child = 2 * at + 1) < null->nr_servers; at = child) {
+		if (child + 1 < null->nr_servers && null->free_ns[child + 1] < null->free_ns[child])
+			child++;
+		if (null->free_ns[child] >= until_ns)
+			break;
+		null->free_ns[at] = null->free_ns[child];
+	}
+	null->free_ns[at] = until_ns;
+}
+
+static size_t null_size(const u8 *tables, size_t len)
+{
+	const u8 *own = tables + DISK_HEAD;
+	u64 depth = disk_le64(tables + DISK_DEPTH_AT), servers;
+
+	if (len != TABLES_SIZE)
+		return 0;
+	servers = disk_le64(own + 8);
+	if (disk_le64(own) > MOST_SERVICE_NS || servers < 1 || servers > MOST_SERVERS || disk_le64(own + 16) > 1)
+		return 0;
+	return sizeof(struct null_disk) + (size_t)servers * sizeof(u64)
+		+ (size_t)(2 * depth + DISK_FLUSHES) * sizeof(struct inside);
+}
+
+static void null_init(struct core_disk *disk, const u8 *tables)
+{
+	struct null_disk *null = (struct null_disk *)(void *)disk;
+	const u8 *own = tables + DISK_HEAD;
+	u32 at;
+
+	null->service_ns = disk_le64(own);
+	null->nr_servers = (u32)disk_le64(own + 8);
+	null->exponential = disk_le64(own + 16) == 1;
+	for (at = 0; at < 8; at++)
+		null->random.key[at] = disk_le32(own + 24 + 4 * at);
+	null->random.stream[0] = disk_le32(own + 56);
+	null->random.stream[1] = disk_le32(own + 60);
+	null->random.used = CHACHA_WORDS;
+	null->free_ns = (u64 *)(void *)(null + 1);
+	null->inside = (struct inside *)(void *)(null->free_ns + null->nr_servers);
+}
+
+static void null_transfer(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr)
+{
+	struct null_disk *null = (struct null_disk *)(void *)disk;
+	u64 service = null->service_ns, done;
+
+	(void)write;
+	(void)sector;
+	(void)nr;
+	if (null->exponential)
+		service = exponential(random_bits(&null->random), service);
+	done = disk_max(null->free_ns[0], now) + service;
+	occupy_first(null, done);
+	put_inside(null, (struct inside){ done, null->arrivals++, tag, false });
+}
+
+static void null_flush(struct core_disk *disk, u64 now, u32 tag)
+{
+	struct null_disk *null = (struct null_disk *)(void *)disk;
+
+	put_inside(null, (struct inside){ now, null->arrivals++, tag, true });
+}
+
+static u64 null_next_event(const struct core_disk *disk)
+{
+	const struct null_disk *null = null_of(disk);
+
+	return null->nr_inside ? null->inside[0].at : CORE_DISK_NEVER;
+}
+
+static void null_event(struct core_disk *disk, u64 at, const struct disk_sink *sink)
+{
+	struct inside first = take_inside((struct null_disk *)(void *)disk);
+
+	disk_done(disk, sink, first.tag, first.flush, at);
+}
+
+static bool never(const struct core_disk *disk)
+{
+	(void)disk;
+	return false;
+}
+
+const struct disk_model disk_null = {
+	.size = null_size,
+	.init = null_init,
+	.transfer = null_transfer,
+	.flush = null_flush,
+	.next_event = null_next_event,
+	.event = null_event,
+	.has_arm = never,
+	.has_volatile_cache = never,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What is said over /dev/modelload: the steps of clients go in by write(), what became of them comes out by read(). No ioctl, so
+ * that a program without unsafe code can speak it. crates/guest/src/load/wire.rs has the same layouts; a test compares the sizes.
+ *
+ * One open file is one pass of a workload:
+ *
+ *	write	a modelload_setup, followed by the iodepth of each client (u32 each)
+ *	read	which clients have room for steps (MODELLOAD_ROOM)
+ *	write	MODELLOAD_STEPS: modelload_step records of any clients, as many as there is room for
+ *	write	MODELLOAD_START
+ *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM where steps run low; blocks until there is
+ *		something worth waking up for
+ *	write	more steps, and so on
+ *	read	0 bytes: every client has ended and everything has been read
+ *
+ * Closing the file at any time ends the clients; it returns when everything in flight has completed. Integers are those of the
+ * machine; times are nanoseconds of the monotonic clock, offsets and lengths are bytes on the disk.
+ */
+#ifndef SCHEDLAB_MODELLOAD_H
+#define SCHEDLAB_MODELLOAD_H
+
+#include <linux/types.h>
+
+#define MODELLOAD_VERSION	1
+#define MODELLOAD_MAX_CLIENTS	1024
+#define MODELLOAD_MAX_DEPTH	4096
+/* Sum of the clients' iodepths. */
+#define MODELLOAD_MAX_OPEN	65536
+/* The largest request. */
+#define MODELLOAD_MAX_BYTES	(64 << 20)
+/* The longest time that can be asked for: 100 days. */
+#define MODELLOAD_MAX_NS	(100ULL * 86400 * 1000000000)
+
+/* What a message that is written holds: its first word. */
+enum modelload_message {
+	MODELLOAD_SETUP = 1,
+	MODELLOAD_STEPS = 2,
+	MODELLOAD_START = 3,
+};
+
+/* Rules, in modelload_setup.rules. */
+/* The first client that ends by itself ends the others. */
+#define MODELLOAD_FIRST_STOPS_ALL	(1U << 0)
+/* Turnarounds are given one by one, as steps of kind MODELLOAD_TURN; otherwise each is modelload_setup.turnaround_ns. */
+#define MODELLOAD_TURNS_DRAWN		(1U << 1)
+
+struct modelload_head {
+	__u32 what;	/* enum modelload_message */
+	__u32 count;	/* clients or records that follow */
+};
+
+struct modelload_setup {
+	struct modelload_head head;	/* count: clients */
+	__u32 version;
+	__s32 disk_fd;		/* the disk, open for reading, and for writing if there are writes */
+	__u32 rules;
+	__u32 max_bytes;	/* of the largest request to come */
+	__u64 warmup_ns;
+	__u64 duration_ns;
+	__u64 turnaround_ns;	/* from a completion to the client's next step */
+};
+
+enum modelload_kind {
+	MODELLOAD_IO = 1,	/* start a request: op, arg = offset, bytes */
+	MODELLOAD_THINK = 2,	/* start nothing for arg ns */
+	MODELLOAD_SYNC = 3,	/* wait for everything in flight, then flush */
+	MODELLOAD_END = 4,	/* the last step */
+	MODELLOAD_TURN = 5,	/* not a step: the next turnaround is arg ns */
+};
+
+enum modelload_op {
+	MODELLOAD_READ = 0,
+	MODELLOAD_WRITE = 1,
+};
+
+struct modelload_step {
+	__u64 arg;
+	__u32 bytes;
+	__u16 client;
+	__u8 kind;
+	__u8 op;
+};
+
+enum modelload_news {
+	MODELLOAD_ROOM = 1,	/* bytes = steps, offset = turnarounds that the client can take */
+	MODELLOAD_STARTED = 2,	/* submitted_ns = the start of the pass */
+	MODELLOAD_DONE = 3,	/* a request is done */
+	MODELLOAD_SYNCED = 4,	/* a flush is done */
+	MODELLOAD_ENDED = 5,	/* completed_ns = when, bytes = whether by itself, offset = turnarounds that it has used */
+};
+
+struct modelload_record {
+	__u64 submitted_ns;
+	__u64 completed_ns;
+	__u64 offset;
+	__u32 bytes;
+	__s32 error;	/* 0, or a negative errno */
+	__u16 client;
+	__u8 kind;	/* enum modelload_news */
+	__u8 op;
+	__u32 unused;
+};
+
+#endif
