@@ -69,7 +69,9 @@ fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Req
     let file = "block/kyber-iosched.c";
     let text = fs::read_to_string(kernel.tree.join(file)).unwrap();
     let (at, line) = text.lines().enumerate().find(|(_, line)| line.contains(old)).expect("the line is there");
-    let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -{0},1 +{0},2 @@\n {line}\n+{new}\n", at + 1);
+    // A hunk without lines after the change would have to be at the end of the file.
+    let next = text.lines().nth(at + 1).expect("the line is not the last");
+    let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},3 @@\n {line}\n+{new}\n {next}\n", at + 1);
     let path = dir.join(name);
     fs::write(&path, patch).unwrap();
     Request { patches: vec![path], ..Request::default() }
