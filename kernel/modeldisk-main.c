@@ -3,12 +3,13 @@
  * modeldisk: a block device whose service times are those of the simulator's disk. Configured by
  * configfs:
  *
- *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power   gives
- *   /dev/NAME
+ *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power
+ *
+ * gives /dev/NAME.
  *
  * tables         the model, as `DeviceModel::tables` of crates/sim writes it; wrong ones are
- * refused at power-on (a binary attribute
- *                takes effect when it is closed, and what close says is lost)
+ *                refused at power-on (a binary attribute takes effect when it is closed, and what
+ *                close says is lost)
  * queue_depth    requests that the disk takes at once; 0: as the model says, which is also the most
  * nr_requests    tags of the adapter; 0: 32, or the queue depth if that is more
  * memory_backed  1: keeps what is written; 0: reads leave their buffers as they are
@@ -16,13 +17,13 @@
  * timeout_ms     after which the block layer gives up a request
  * power          1: the disk appears; 0: it goes when all that is inside is done
  * epoch          while on and idle: the model is made anew, with its time 0 at this time of
- * CLOCK_MONOTONIC in ns; log and counters
- *                begin again
+ *                CLOCK_MONOTONIC in ns; log and counters begin again
  * error_sector, error_count   the next so many requests that cover the sector fail
  * timeout_sector requests that cover it are not served, until they time out; -1: none
  * gone           1: all that is inside fails, and all that comes, until power is off
  *
- * All but the last five are fixed while the power is on.
+ * All but power and those below it are fixed while the power is on. In the first hundredth of a second after boot
+ * the kernel's timers are those of its tick, and completions are late; the model's times are right.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
