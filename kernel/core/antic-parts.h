@@ -36,6 +36,13 @@ void antic_starts_remove(struct antic *antic, struct antic_class *class, u32 tag
 /* Which of two requests the arm at `last` should serve first; either may be CORE_NONE. */
 u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last);
 
+/* Out of the starts and the FIFO. */
+void antic_take_out(struct antic *antic, u32 tag);
+/* From the trees to the dispatch list: whoever was waited for, this is over. */
+void antic_move_to_dispatch(struct antic *antic, u32 tag);
+/* Among the starts. A request that starts at the same sector is pushed out to the dispatch list. */
+void antic_plant(struct antic *antic, u32 tag);
+
 /* antic-history.c */
 void antic_meet(struct antic *antic, struct core_process *process);
 /* Lets go of the copy of a process that has ended, once nothing needs it. */
@@ -64,13 +71,6 @@ enum antic_verdict antic_judge(struct antic *antic, struct antic_moment now, u32
 void antic_awaited_completed(struct antic *antic, struct antic_moment now);
 /* A request has been queued: is it what was waited for? */
 void antic_arrived(struct antic *antic, struct antic_moment now, u32 tag);
-
-/* Out of the starts and the FIFO. */
-void antic_take_out(struct antic *antic, u32 tag);
-/* From the trees to the dispatch list: whoever was waited for, this is over. */
-void antic_move_to_dispatch(struct antic *antic, u32 tag);
-/* Among the starts. A request that starts at the same sector is pushed out to the dispatch list. */
-void antic_plant(struct antic *antic, u32 tag);
 
 /* antic-batch.c */
 /*
