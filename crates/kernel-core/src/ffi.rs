@@ -1,0 +1,193 @@
+//! `kernel/core/elevator.h` and `seek.h`, in Rust: the same fields in the same order.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use elevator::SeekCurve;
+
+/// `CORE_NONE`.
+pub(crate) const NONE: u32 = u32::MAX;
+/// `CORE_NEVER`.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// `struct core_process`: only the core looks into it.
+#[repr(C)]
+pub(crate) struct Process {
+    opaque: [u8; 0],
+}
+
+/// `struct core_request`.
+#[repr(C)]
+pub(crate) struct Request {
+    pub(crate) sector: u64,
+    pub(crate) seq: u64,
+    pub(crate) allocated_ns: u64,
+    pub(crate) process: *mut Process,
+    pub(crate) tag: u32,
+    pub(crate) nr_sectors: u32,
+    pub(crate) write: bool,
+    pub(crate) sync: bool,
+}
+
+/// `struct core_anticipation`.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) started: u64,
+    pub(crate) successes: u64,
+    pub(crate) failures: u64,
+    pub(crate) success_wait_ns: u64,
+    pub(crate) failure_wait_ns: u64,
+}
+
+/// `struct core_tunable`.
+#[repr(C)]
+pub(crate) struct Tunable {
+    name: *const c_char,
+    unit: *const c_char,
+    min: u64,
+    max: u64,
+    initial: u64,
+}
+
+/// `struct core_seek_curve`.
+#[repr(C)]
+pub(crate) struct Curve {
+    pub(crate) first: *const u64,
+    pub(crate) nr_first: u64,
+    pub(crate) knee: u64,
+    pub(crate) a_ns: u64,
+    pub(crate) b_ns: u64,
+    pub(crate) c_ns: u64,
+    pub(crate) e_ps: u64,
+}
+
+impl Curve {
+    /// The curve; the list of single distances is the other's.
+    pub(crate) fn of(curve: &SeekCurve) -> Curve {
+        Curve {
+            first: curve.first.as_ptr(),
+            nr_first: curve.first.len() as u64,
+            knee: curve.knee,
+            a_ns: curve.a_ns,
+            b_ns: curve.b_ns,
+            c_ns: curve.c_ns,
+            e_ps: curve.e_ps,
+        }
+    }
+}
+
+/// `core_seek_ns`, as a function of `shim.c`.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct Seek(unsafe extern "C" fn(*const Curve, u64) -> u64);
+
+impl Seek {
+    /// The one of `kernel/core`.
+    pub fn core() -> Seek {
+        Seek(shim_seek_ns)
+    }
+
+    /// Nanoseconds for a distance in cylinders.
+    pub fn ns(self, curve: &SeekCurve, distance: u64) -> u64 {
+        let told = Curve::of(curve);
+        // SAFETY: the function looks at the curve and at its list, both of which outlive the call.
+        unsafe { (self.0)(&raw const told, distance) }
+    }
+}
+
+/// `struct core_config`.
+#[repr(C)]
+pub(crate) struct Config {
+    pub(crate) tags: u32,
+    pub(crate) hz: u32,
+    pub(crate) sectors: u64,
+    pub(crate) cylinders: u64,
+    pub(crate) sectors_per_cylinder: u64,
+    pub(crate) seek: *const c_void,
+}
+
+/// `enum core_merge`.
+#[repr(C)]
+pub(crate) enum How {
+    Front = 1,
+    Back = 2,
+}
+
+/// `struct core_ops`: an elevator's core.
+#[repr(C)]
+pub struct Ops {
+    name: *const c_char,
+    pub(crate) process_size: usize,
+    tunables: *const Tunable,
+    nr_tunables: u32,
+    pub(crate) state_size: unsafe extern "C" fn(u32) -> usize,
+    pub(crate) init: unsafe extern "C" fn(*mut c_void, *const Config),
+    pub(crate) insert: unsafe extern "C" fn(*mut c_void, u64, *const Request, bool),
+    pub(crate) dispatch: unsafe extern "C" fn(*mut c_void, u64) -> u32,
+    pub(crate) complete: unsafe extern "C" fn(*mut c_void, u64, u32),
+    pub(crate) held: unsafe extern "C" fn(*const c_void) -> u32,
+    pub(crate) next_timer: unsafe extern "C" fn(*const c_void) -> u64,
+    pub(crate) on_timer: unsafe extern "C" fn(*mut c_void, u64),
+    pub(crate) may_exceed: unsafe extern "C" fn(*const c_void, *const Process) -> bool,
+    pub(crate) front_merge: unsafe extern "C" fn(*mut c_void, *const Request, u32) -> u32,
+    pub(crate) allow_merge: unsafe extern "C" fn(*const c_void, u32, *const Request, How) -> bool,
+    pub(crate) merged: unsafe extern "C" fn(*mut c_void, u64, *const Request),
+    pub(crate) coalesced: unsafe extern "C" fn(*mut c_void, u64, u32, u32),
+    pub(crate) exited: unsafe extern "C" fn(*mut c_void, u64, *mut Process),
+    pub(crate) get: unsafe extern "C" fn(*const c_void, u32) -> u64,
+    pub(crate) set: unsafe extern "C" fn(*mut c_void, u32, u64),
+    pub(crate) anticipation: unsafe extern "C" fn(*const c_void, *mut Counts),
+}
+
+/// A tunable as the core's table has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The name.
+    pub name: &'static str,
+    /// The unit.
+    pub unit: &'static str,
+    /// The smallest value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+    /// The value at the start, at 1000 ticks a second and without a geometry.
+    pub initial: u64,
+}
+
+impl Ops {
+    /// The core's name.
+    pub fn name(&self) -> &'static str {
+        text(self.name)
+    }
+
+    /// The core's tunables.
+    pub fn tunables(&self) -> impl Iterator<Item = Row> + '_ {
+        // SAFETY: a core's table has `nr_tunables` rows, and tables are constants.
+        let rows = unsafe { std::slice::from_raw_parts(self.tunables, self.nr_tunables as usize) };
+        rows.iter().map(|row| Row {
+            name: text(row.name),
+            unit: text(row.unit),
+            min: row.min,
+            max: row.max,
+            initial: row.initial,
+        })
+    }
+}
+
+impl std::fmt::Debug for Ops {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Ops").field(&self.name()).finish()
+    }
+}
+
+/// A constant string of a core.
+fn text(of: *const c_char) -> &'static str {
+    // SAFETY: names and units are string literals.
+    unsafe { CStr::from_ptr(of) }.to_str().expect("cores are written in UTF-8")
+}
+
+unsafe extern "C" {
+    pub(crate) static core_anticipatory: Ops;
+    pub(crate) static core_wpcas: Ops;
+    fn shim_seek_ns(curve: *const Curve, distance: u64) -> u64;
+}

@@ -1,0 +1,58 @@
+//! Rows of the cores, outside of the table: they are tried as elevators, but nobody chooses them.
+
+use elevator::{Build, Elevator, ElevatorKind, find};
+
+use crate::ffi::{Ops, core_anticipatory, core_wpcas};
+use crate::wrapper::CElevator;
+
+/// The core of anticipatory.
+pub fn anticipatory() -> &'static Ops {
+    // SAFETY: it is a constant.
+    unsafe { &core_anticipatory }
+}
+
+/// The core of wpcas.
+pub fn wpcas() -> &'static Ops {
+    // SAFETY: it is a constant.
+    unsafe { &core_wpcas }
+}
+
+/// `c-anticipatory` and `c-wpcas`: what their Rust counterparts promise, from C.
+pub fn rows() -> [ElevatorKind; 2] {
+    [
+        row("anticipatory", "c-anticipatory", |build| boxed(anticipatory(), build)),
+        row("wpcas", "c-wpcas", |build| boxed(wpcas(), build)),
+    ]
+}
+
+fn boxed(ops: &'static Ops, build: &Build) -> Box<dyn Elevator> {
+    Box::new(CElevator::new(ops, build))
+}
+
+fn row(of: &str, name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> ElevatorKind {
+    let ElevatorKind { origin, help, source, evidence, promises, tunables, .. } =
+        *find(of).expect("a row of the table");
+    ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::Row;
+
+    #[test]
+    fn the_cores_tunables_are_those_of_the_rows_with_their_defaults() {
+        for (ops, kind) in [anticipatory(), wpcas()].into_iter().zip(rows()) {
+            let like = find(ops.name()).expect("the core is called as its counterpart");
+            let rust = (like.build)(&Build::default());
+            let expected: Vec<Row> = like
+                .tunables
+                .iter()
+                .map(|t| Row { name: t.name, unit: t.unit, min: t.min, max: t.max, initial: rust.get(t.name) })
+                .collect();
+            assert_eq!(ops.tunables().collect::<Vec<_>>(), expected);
+            let made = (kind.build)(&Build::default());
+            assert!(expected.iter().all(|row| made.get(row.name) == row.initial), "{}", kind.name);
+        }
+    }
+}

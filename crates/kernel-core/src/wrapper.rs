@@ -1,0 +1,209 @@
+//! A core as an elevator: keeps what the kernel's glue would keep, and calls.
+//!
+//! The glue's part is the memory: the core's state, and a record for each process (part of an io_cq in the kernel). A process
+//! is a number here and a record there: the record of a number is made, zeroed, when the number first asks, and freed when its
+//! process ends; a number that is given anew gets a new one. Freed memory is spoilt first, so that a core that still looked at it
+//! would go wrong at once.
+//!
+//! Searching for merges is left to the queue, as with the Rust elevators; [`CElevator::front_merge`] is what the kernel asks
+//! instead.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, Time};
+
+use crate::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
+use crate::memory::Memory;
+
+/// A core with its memory.
+pub struct CElevator {
+    ops: &'static Ops,
+    state: Memory,
+    tags: u32,
+    names: Vec<&'static str>,
+    /// What was inserted and has not completed, by tag.
+    requests: Vec<Option<BlockRequest>>,
+    /// By number.
+    processes: Vec<Option<Memory>>,
+    /// The core points at the listed distances.
+    _first: Vec<u64>,
+}
+
+// SAFETY: the core has no state but the memory that this value owns, and is called only through it; its table is constant.
+unsafe impl Send for CElevator {}
+
+impl CElevator {
+    /// A core for this build. A queue hands out up to half of the pool more tags than it says, or one more of each of two pools.
+    pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
+        let tags = build.nr_tags + (build.nr_tags / 2).max(2);
+        let first = build.geometry.seek.first.clone();
+        let curve = Curve { first: first.as_ptr(), ..Curve::of(&build.geometry.seek) };
+        let config = Config {
+            tags,
+            hz: build.hz,
+            sectors: build.geometry.cylinders * build.geometry.sectors_per_cylinder,
+            cylinders: build.geometry.cylinders,
+            sectors_per_cylinder: build.geometry.sectors_per_cylinder,
+            seek: (&raw const curve).cast(),
+        };
+        // SAFETY: the core only computes a size.
+        let state = Memory::new(unsafe { (ops.state_size)(tags) });
+        // SAFETY: the memory is zeroed, aligned and as large as asked for; the curve is copied, its list stays as long as the core.
+        unsafe { (ops.init)(state.start(), &raw const config) };
+        let names = ops.tunables().map(|row| row.name).collect();
+        let requests = vec![None; tags as usize];
+        CElevator { ops, state, tags, names, requests, processes: Vec::new(), _first: first }
+    }
+
+    /// The held request that a piece could join at its front: its tag.
+    pub fn front_merge(&mut self, piece: &BlockRequest, max_sectors: u32) -> Option<u32> {
+        let piece = self.told(piece, std::ptr::null_mut());
+        // SAFETY: the state is the core's own; it does not ask whose the piece is.
+        let tag = unsafe { (self.ops.front_merge)(self.core(), &raw const piece, max_sectors) };
+        (tag != NONE).then_some(tag)
+    }
+
+    fn core(&self) -> *mut c_void {
+        self.state.start()
+    }
+
+    /// The record of a process, if it has one.
+    fn record(&self, process: u32) -> Option<*mut Process> {
+        self.processes.get(process as usize)?.as_ref().map(Memory::start)
+    }
+
+    fn record_or_new(&mut self, process: u32) -> *mut Process {
+        let at = process as usize;
+        if at >= self.processes.len() {
+            self.processes.resize_with(at + 1, || None);
+        }
+        self.processes[at].get_or_insert_with(|| Memory::new(self.ops.process_size)).start()
+    }
+
+    fn told(&self, request: &BlockRequest, process: *mut Process) -> Request {
+        Request {
+            sector: request.sector,
+            seq: request.seq,
+            allocated_ns: request.allocated.as_ns(),
+            process,
+            tag: request.tag,
+            nr_sectors: request.nr_sectors,
+            write: request.op == Op::Write,
+            sync: request.sync,
+        }
+    }
+
+    fn tunable(&self, name: &str) -> u32 {
+        let at = self.names.iter().position(|known| *known == name);
+        at.unwrap_or_else(|| unreachable!("there is no tunable {name}")) as u32
+    }
+
+    fn slot(&mut self, tag: u32) -> &mut Option<BlockRequest> {
+        assert!(tag < self.tags, "tag {tag} is below the number of tags");
+        &mut self.requests[tag as usize]
+    }
+}
+
+impl Elevator for CElevator {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        *self.slot(request.tag) = Some(request);
+        let process = self.record_or_new(request.process);
+        let told = self.told(&request, process);
+        // SAFETY: state and record are zeroed memory or what the core made of it, and stay; the tag is below the number of tags.
+        unsafe { (self.ops.insert)(self.core(), now.as_ns(), &raw const told, at == InsertAt::Head) };
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        // SAFETY: the state is the core's own.
+        let tag = unsafe { (self.ops.dispatch)(self.core(), now.as_ns()) };
+        (tag != NONE).then(|| self.slot(tag).expect("a core dispatches tags that were inserted"))
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let known = self.slot(done.request.tag).take();
+        assert!(known.is_some(), "only requests that exist complete");
+        // SAFETY: the state is the core's own, and it was given a request with this tag.
+        unsafe { (self.ops.complete)(self.core(), now.as_ns(), done.request.tag) };
+    }
+
+    fn len(&self) -> usize {
+        // SAFETY: the state is the core's own.
+        unsafe { (self.ops.held)(self.core()) as usize }
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        // SAFETY: the state is the core's own.
+        let at = unsafe { (self.ops.next_timer)(self.core()) };
+        (at != NEVER).then_some(Time::from_ns(at))
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        // SAFETY: the state is the core's own.
+        unsafe { (self.ops.on_timer)(self.core(), now.as_ns()) };
+    }
+
+    fn may_exceed(&self, process: u32) -> bool {
+        // SAFETY: the state is the core's own, the record is one that it may know.
+        self.record(process).is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+        assert!(request.tag < self.tags, "tag {} is below the number of tags", request.tag);
+        let piece = self.told(piece, std::ptr::null_mut());
+        let how = match how {
+            Merge::Back => How::Back,
+            Merge::Front => How::Front,
+        };
+        // SAFETY: the state is the core's own; it does not ask whose the piece is.
+        unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const piece, how) }
+    }
+
+    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
+        let known = self.slot(before.tag).expect("only held requests grow");
+        // A request stays in its class, whatever joined it.
+        *self.slot(before.tag) = Some(BlockRequest { sync: known.sync, ..*after });
+        let told = self.told(after, std::ptr::null_mut());
+        // SAFETY: the state is the core's own; the request keeps its process.
+        unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const told) };
+    }
+
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let both = [survivor.tag, gone.tag].map(|tag| self.slot(tag).is_some());
+        assert_eq!(both, [true, true], "only held requests are joined");
+        *self.slot(gone.tag) = None;
+        // SAFETY: the state is the core's own, and it holds both tags.
+        unsafe { (self.ops.coalesced)(self.core(), now.as_ns(), survivor.tag, gone.tag) };
+    }
+
+    fn exited(&mut self, now: Time, process: u32) {
+        let Some(record) = self.processes.get_mut(process as usize).and_then(Option::take) else { return };
+        // SAFETY: the state is the core's own, and the record is freed only afterwards.
+        unsafe { (self.ops.exited)(self.core(), now.as_ns(), record.start()) };
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        // SAFETY: the state is the core's own, the number that of a tunable.
+        unsafe { (self.ops.get)(self.core(), self.tunable(tunable)) }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        // SAFETY: the state is the core's own, the number that of a tunable.
+        unsafe { (self.ops.set)(self.core(), self.tunable(tunable), value) };
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        let mut counts = Counts::default();
+        // SAFETY: the state is the core's own.
+        unsafe { (self.ops.anticipation)(self.core(), &raw mut counts) };
+        let Counts { started, successes, failures, success_wait_ns, failure_wait_ns } = counts;
+        Some(Anticipation { started, successes, failures, success_wait_ns, failure_wait_ns })
+    }
+}
+
+impl fmt::Debug for CElevator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CElevator { ops, tags, .. } = self;
+        f.debug_struct("CElevator").field("ops", ops).field("tags", tags).field("held", &self.len()).finish()
+    }
+}
