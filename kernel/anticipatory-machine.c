@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The machine of the anticipatory family for anticipatory-iosched.ko: one object file in two modules is what kbuild warns of. */
+/*
+ * The machine of the anticipatory family for anticipatory-iosched.ko: one object file in two
+ * modules is what kbuild warns of.
+ */
 #include "core/antic.c"
 #include "core/antic-batch.c"
 #include "core/antic-history.c"
