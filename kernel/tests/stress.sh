@@ -110,6 +110,12 @@ trouble() {
 	dmesg | tail -n "+$((lines + 1))" | grep -E 'BUG|WARNING|INFO:|Oops|KASAN|possible|deadlock|sleeping function|Call Trace|I/O error|hung task|UBSAN|refcount|list_(add|del) corruption|leak'
 }
 
+# A debug kernel's lock checks switch themselves off at their first finding.
+locks_checked() {
+	[ ! -e /proc/lockdep_stats ] || grep -q 'debug_locks: *1' /proc/lockdep_stats
+}
+
+locks_checked || echo "note: the kernel does not check locks any more"
 lines=$(dmesg | wc -l)
 load_modules
 number=0
