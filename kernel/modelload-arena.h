@@ -94,6 +94,7 @@ struct client {
 struct arena {
 	struct mutex io;
 	bool started;
+	struct hrtimer start_timer;
 	struct file *disk_file;
 	struct block_device *disk;
 	u64 disk_bytes;

@@ -326,6 +326,10 @@ impl Elevator for Kyber {
         (!sync).then_some(self.async_depth)
     }
 
+    fn least_depth(&self, word: u32) -> Option<u32> {
+        Some(word * 3 / 4)
+    }
+
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
         request.process == piece.process && matches!(place, Some(Place::Queued(_)))

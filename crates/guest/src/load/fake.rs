@@ -75,7 +75,7 @@ impl Fake {
         let word = |at| u32::from_ne_bytes(wire::part(message, at));
         let long = |at| u64::from_ne_bytes(wire::part(message, at));
         let count = word(4) as usize;
-        assert_eq!((message.len(), word(8)), (wire::SETUP + 4 * count, 1));
+        assert_eq!((message.len(), word(8)), (wire::SETUP + 4 * count, 2));
         self.rules = word(16);
         (self.times, self.turnaround_ns) = ((long(24), long(32)), long(40));
         let client = |index: usize| Client {
@@ -110,8 +110,9 @@ impl Fake {
         assert!(client.steps.len() <= RING && client.turns.len() <= RING, "a ring has overflowed");
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, at: u64) {
         self.started = true;
+        self.now = self.now.max(at);
         self.close = self.now + self.times.0 + self.times.1;
         self.out.push_back(Record { submitted_ns: self.now, kind: wire::STARTED, ..Record::default() });
         (0..self.clients.len()).for_each(|number| self.wake(number, Mood::Due, self.now));
@@ -268,7 +269,7 @@ impl Write for Fake {
         match u32::from_ne_bytes(wire::part(message, 0)) {
             wire::MESSAGE_SETUP => self.set_up(message),
             wire::MESSAGE_STEPS => message[wire::HEAD..].chunks(wire::STEP).for_each(|step| self.take(step)),
-            wire::MESSAGE_START => self.begin(),
+            wire::MESSAGE_START => self.begin(u64::from_ne_bytes(wire::part(message, wire::HEAD))),
             what => panic!("message {what}"),
         }
         Ok(message.len())

@@ -329,6 +329,10 @@ impl Elevator for Bfq {
         Some(((self.nr_tags * sixteenths / 16) as u32).max(1))
     }
 
+    fn least_depth(&self, _word: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         request.sync == piece.sync && self.find_queue(piece) == Some(self.slot(request.tag).queue)
     }
