@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modelload: the clients of a workload inside the kernel, driven by programs of steps that userland writes to /dev/modelload.
+ * modelload: the clients of a workload inside the kernel, driven by programs of steps that
+ * userland writes to /dev/modelload.
  *
- * In a kernel that is itself a process (User-mode Linux) a system call costs several context switches of the host, a switch between kernel
- * threads costs none. So the clients are kernel threads, and userland is woken a few times in a whole pass. modelload.h has the
- * protocol. What is read is thrown away and what is written has no meaning: for disks whose contents do not matter.
+ * In a kernel that is itself a process (User-mode Linux) a system call costs several context
+ * switches of the host, a switch between kernel threads costs none. So the clients are kernel
+ * threads, and userland is woken a few times in a whole pass. modelload.h has the protocol. What
+ * is read is thrown away and what is written has no meaning: for disks whose contents do not
+ * matter.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -17,10 +20,16 @@
 #include "compat.h"
 #include "modelload-arena.h"
 
+/* Layouts that crates/guest/src/load/wire.rs has too. */
+static_assert(sizeof(struct modelload_setup) == 48);
+static_assert(sizeof(struct modelload_start) == 16);
+static_assert(sizeof(struct modelload_step) == 16);
+static_assert(sizeof(struct modelload_record) == 40);
+
 /* Steps that all clients' tables hold together, and bounds for those of one. */
 #define STEPS_IN_ALL	(1U << 18)
 #define STEPS_MIN	64U
-#define STEPS_MAX	4096U
+#define STEPS_MAX	1024U
 /* Steps that are copied in at once. */
 #define STEPS_AT_ONCE	1024
 
@@ -33,7 +42,10 @@ static void tear_down(struct arena *arena)
 	hrtimer_cancel(&arena->start_timer);
 	for (i = 0; i < arena->nr_created && arena->started; i++)
 		client_kick(&arena->clients[i]);
-	/* Also where the thread has ended by itself. All of them have, before the first is forgotten: they kick each other. */
+	/*
+	 * Also where the thread has ended by itself. All of them have, before the first is
+	 * forgotten: they kick each other.
+	 */
 	for (i = 0; i < arena->nr_created; i++)
 		kthread_stop(arena->clients[i].task);
 	for (i = 0; i < arena->nr_created; i++)
@@ -100,8 +112,9 @@ static int make_clients(struct arena *arena, const u32 *depths)
 			return err;
 	}
 	for (i = 0; i < arena->nr_clients; i++) {
-		struct task_struct *task = kthread_create(client_main, &arena->clients[i], "modelload/%u", i);
+		struct task_struct *task;
 
+		task = kthread_create(client_main, &arena->clients[i], "modelload/%u", i);
 		if (IS_ERR(task))
 			return PTR_ERR(task);
 		get_task_struct(task);
@@ -133,7 +146,8 @@ static int check_setup(const struct modelload_setup *setup, const u32 *depths)
 	return open <= MODELLOAD_MAX_OPEN ? (int)open : -EINVAL;
 }
 
-static int build(struct arena *arena, const struct modelload_setup *setup, const u32 *depths, u32 open)
+static int build(struct arena *arena, const struct modelload_setup *setup, const u32 *depths,
+		 u32 open)
 {
 	u32 share = rounddown_pow_of_two(STEPS_IN_ALL / setup->head.count);
 	int err;
@@ -231,7 +245,9 @@ static int add_step(struct arena *arena, const struct modelload_step *step)
 	return 0;
 }
 
-/* Adds steps of any clients; those that follow each other and belong to the same client at once. */
+/*
+ * Adds steps of any clients; those that follow each other and belong to the same client at once.
+ */
 static int add_steps(struct arena *arena, const struct modelload_step *steps, u32 count)
 {
 	u32 i = 0;
@@ -282,7 +298,11 @@ static ssize_t write_steps(struct arena *arena, const char __user *from, size_t 
 
 static enum hrtimer_restart start_clients(struct hrtimer *timer)
 {
-	client_kick(&container_of(timer, struct arena, start_timer)->clients[0]);
+	struct arena *arena = container_of(timer, struct arena, start_timer);
+	u32 i;
+
+	for (i = 0; i < arena->nr_clients; i++)
+		client_kick(&arena->clients[i]);
 	return HRTIMER_NORESTART;
 }
 
@@ -309,12 +329,13 @@ static ssize_t write_start(struct arena *arena, const char __user *from, size_t 
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	/* A timer's interrupt in any case, so that it makes no difference whether the time was still to come. */
+	/* Always by the timer, so that it makes no difference whether the time is still to come. */
 	hrtimer_start(&arena->start_timer, ns_to_ktime(now), HRTIMER_MODE_ABS);
 	return bytes;
 }
 
-static ssize_t modelload_write(struct file *file, const char __user *from, size_t bytes, loff_t *pos)
+static ssize_t modelload_write(struct file *file, const char __user *from, size_t bytes,
+			       loff_t *pos)
 {
 	struct arena *arena = file->private_data;
 	struct modelload_head head;
@@ -348,12 +369,16 @@ static ssize_t modelload_read(struct file *file, char __user *to, size_t bytes, 
 		if (!arena->nr_clients) {
 			ret = -EINVAL;
 		} else {
-			/* Looked at first: what is written before the last client has ended is read after it. */
+			/*
+			 * Looked at first: what is written before the last client has ended is
+			 * read after it.
+			 */
 			through = !READ_ONCE(arena->live);
 			ret = log_read(arena, to, bytes);
 		}
 		mutex_unlock(&arena->io);
-		if (!ret && !through && wait_event_interruptible(arena->reader, log_worth_reading(arena)))
+		if (!ret && !through &&
+		    wait_event_interruptible(arena->reader, log_worth_reading(arena)))
 			ret = -ERESTARTSYS;
 	}
 	return ret;

@@ -11,8 +11,20 @@ use crate::{Error, Progress, config};
 
 /// Variables of the user's environment that would change what the makefiles do.
 const FOREIGN: [&str; 14] = [
-    "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "ARCH", "SUBARCH", "CROSS_COMPILE", "LLVM", "O", "M", "KBUILD_OUTPUT", "KCFLAGS",
-    "KCONFIG_CONFIG", "LOCALVERSION",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "MAKEFILES",
+    "ARCH",
+    "SUBARCH",
+    "CROSS_COMPILE",
+    "LLVM",
+    "O",
+    "M",
+    "KBUILD_OUTPUT",
+    "KCFLAGS",
+    "KCONFIG_CONFIG",
+    "LOCALVERSION",
 ];
 
 /// A kernel tree in which `make` runs.
@@ -90,7 +102,9 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));
-    let at = first(&|line| line.contains(": error: ") || line.contains(": fatal error: "))
+    // collect2 only says that the linker failed; what the linker said is the error.
+    let compiler = |line: &str| line.contains(": error: ") || line.contains(": fatal error: ");
+    let at = first(&|line| compiler(line) && !line.starts_with("collect2:"))
         .or_else(|| first(&|line| line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")))
         .or_else(|| first(&|line| line.contains(": syntax error") || line.contains(": recursive dependency")))
         .or_else(|| first(&|line| line.starts_with("make") && line.contains("*** ")))?;
@@ -101,7 +115,8 @@ pub(crate) fn first_error(said: &str) -> Option<String> {
 
 /// `  123 |  code` or `      |  ^~~`.
 fn is_excerpt(line: &str) -> bool {
-    line.split_once('|').is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
+    line.split_once('|')
+        .is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
 }
 
 #[cfg(test)]
@@ -121,7 +136,8 @@ mod tests {
     fn errors_of_linker_modpost_and_make_are_found_where_the_compiler_had_none() {
         let link = include_str!("../tests/logs/link.log");
         assert!(first_error(link).unwrap().contains("undefined reference to `schedlab_nowhere'"));
-        let modpost = "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
+        let modpost =
+            "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
         assert_eq!(first_error(modpost).unwrap(), "ERROR: modpost: \"nowhere\" [x.ko] undefined!");
         let make = "  CC x.o\nmake[1]: *** No rule to make target 'y.o', needed by 'x'.  Stop.\nmake: *** [Makefile:1: x] Error 2\n";
         assert!(first_error(make).unwrap().contains("No rule to make target 'y.o'"));

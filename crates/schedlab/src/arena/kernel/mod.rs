@@ -212,7 +212,8 @@ impl<'a> KernelArena<'a> {
             ["modeldisk", "modelload"].iter().map(|name| (built.modules.get(name), String::new())).collect();
         if MODULES.contains(&setting.scheduler.as_str()) {
             let module = built.modules.get(&format!("{}-iosched", setting.scheduler));
-            modules.push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
+            modules
+                .push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
         }
         let modules = modules.into_iter().filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect();
         let takes = self.model.look(|device| device.queue_depth());
