@@ -3,7 +3,7 @@
 //! Source: Debian's Linux 6.1 lib/sbitmap.c (as since 6.2) and block/blk-mq-tag.c; confirmed. The lines are joined in turn. Tags that
 //! become free while somebody waits are counted; each full batch wakes as many at the front of one line, the lines again in
 //! turn. Nothing is reserved for those who are woken: they try again, and may find that somebody who has just arrived took the
-//! tag; then they join the next line, at its end. So arrivals overtake, and order of arrival is lost where more clients ask than
+//! tag; then they stand in the line whose turn it was when they woke, at its end. So arrivals overtake, and order of arrival is lost where more clients ask than
 //! there are tags.
 //!
 //! A batch is an eighth of the tags, 1 to 8; where a scheduler limits kinds of requests to a part of each word of the bitmap, an
@@ -63,9 +63,20 @@ impl Lines {
 
     /// Somebody has found no tag.
     pub(super) fn join(&mut self, waiter: Waiter) {
-        self.lines[self.joined].push_back(waiter);
-        self.joined = (self.joined + 1) % LINES;
+        let line = self.next_line();
+        self.stand(line, waiter);
+    }
+
+    /// Somebody who was woken has found no tag.
+    pub(super) fn stand(&mut self, line: usize, waiter: Waiter) {
+        self.lines[line].push_back(waiter);
         self.waiting += 1;
+    }
+
+    fn next_line(&mut self) -> usize {
+        let line = self.joined;
+        self.joined = (self.joined + 1) % LINES;
+        line
     }
 
     /// A tag has become free.
@@ -90,9 +101,11 @@ impl Lines {
         }
     }
 
-    /// The next one that has been woken and tries again.
-    pub(super) fn next_woken(&mut self) -> Option<Waiter> {
-        self.woken.pop_front()
+    /// The next one that has been woken and tries again, and the line where it stands if it fails: it takes its turn at the lines in
+    /// any case, before it tries.
+    pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {
+        let waiter = self.woken.pop_front()?;
+        Some((self.next_line(), waiter))
     }
 }
 
@@ -106,7 +119,7 @@ mod tests {
     }
 
     fn woken(lines: &mut Lines) -> Vec<u32> {
-        std::iter::from_fn(|| lines.next_woken()).map(|waiter| waiter.part).collect()
+        std::iter::from_fn(|| lines.next_woken()).map(|(_, waiter)| waiter.part).collect()
     }
 
     #[test]
@@ -127,9 +140,9 @@ mod tests {
         assert_eq!(woken(&mut lines), [0, 8], "all of the first line, which is less than a batch");
         (0..4).for_each(|_| lines.freed());
         assert_eq!(woken(&mut lines), [1, 9]);
-        lines.join(waiter(10));
-        (0..4).for_each(|_| lines.freed());
-        assert_eq!(woken(&mut lines), [2, 10], "the third line is the next one to be joined as well");
+        (10..14).for_each(|part| lines.join(waiter(part)));
+        let all: Vec<Vec<u32>> = (0..6).map(|_| (0..4).for_each(|_| lines.freed()), ).map(|()| woken(&mut lines)).collect();
+        assert_eq!(all, [vec![2], vec![3], vec![4], vec![5], vec![6, 10], vec![7, 11]], "each of four who were woken took a turn");
     }
 
     #[test]

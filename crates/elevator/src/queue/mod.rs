@@ -287,12 +287,12 @@ impl Queue {
 
     /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
     fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
-        while let Some(waiter) = self.lines.as_mut().and_then(Lines::next_woken) {
+        while let Some((line, waiter)) = self.lines.as_mut().and_then(Lines::next_woken) {
             if self.has_room(&waiter.request) {
                 self.nr_waiting -= 1;
                 seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part)));
             } else {
-                self.lines.as_mut().expect("somebody was just woken in it").join(waiter);
+                self.lines.as_mut().expect("somebody was just woken in it").stand(line, waiter);
             }
         }
         while self.nr_waiting > 0 {

@@ -144,8 +144,9 @@ impl Modelled {
 
     fn numbers(&self, path: &Path) -> Result<BTreeMap<String, u64>> {
         let text = get(path)?;
-        let pairs = text.lines().filter_map(|line| line.split_once([' ', ':', '=']));
-        Ok(pairs.filter_map(|(name, value)| Some((name.trim().to_owned(), value.trim().parse().ok()?))).collect())
+        let pairs = text.split_whitespace().collect::<Vec<_>>();
+        let of = pairs.chunks_exact(2).map(|pair| Some((pair[0].to_owned(), pair[1].parse().ok()?)));
+        of.collect::<Option<_>>().with_context(|| format!("{} has no names and numbers in turn", path.display()))
     }
 }
 

@@ -23,6 +23,11 @@ pub(super) struct Work {
 }
 
 impl Work {
+    /// Whether it is over when the time is, and not when the work is.
+    pub(super) fn is_cut(&self) -> bool {
+        self.seconds < 3600
+    }
+
     pub(super) fn duration(&self) -> Duration {
         Duration::from_secs(self.seconds)
     }
@@ -89,7 +94,8 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: Side, kernel: Option<&str>) 
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
         match (side, arm) {
             (Side::Sim, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
-            (Side::Sim, _) => text += "tunables = { hz = 100 }\n",
+            (Side::Sim, "mq-deadline") => text += "tunables = { hz = 100, one_cpu = 1, linux = 601 }\n",
+            (Side::Sim, _) => text += "tunables = { hz = 100, one_cpu = 1 }\n",
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ use super::cases::Case;
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     done: Vec<Done>,
-    issued: Vec<(u64, Done)>,
+    issued: Vec<(u64, Option<u32>, Done)>,
 }
 
 /// A command of a disk, whichever.
@@ -32,7 +32,7 @@ impl Observer for Heard {
         let at_ns = event.at.as_ns();
         let transfer = event.op.map(|op| (op, event.sector, event.nr_sectors));
         match event.kind {
-            EventKind::Issue | EventKind::Flush => self.issued.push((at_ns, Done { at_ns, transfer })),
+            EventKind::Issue | EventKind::Flush => self.issued.push((at_ns, event.process, Done { at_ns, transfer })),
             EventKind::Complete => self.done.push(Done { at_ns, transfer }),
             _ => {}
         }
@@ -48,8 +48,8 @@ impl Heard {
     /// One command a line: when it was sent and when done, in the order of completions.
     pub(super) fn lines(&self) -> String {
         let mut text = String::new();
-        for (at, done) in &self.issued {
-            writeln!(text, "issue {at} {:?}", done.transfer).expect("a string takes everything");
+        for (at, process, done) in &self.issued {
+            writeln!(text, "issue {at} {:?} of {process:?}", done.transfer).expect("a string takes everything");
         }
         for done in &self.done {
             writeln!(text, "done {} {:?}", done.at_ns, done.transfer).expect("a string takes everything");
@@ -168,7 +168,9 @@ pub(super) fn row(
     let names = |done: &[Done]| done.iter().filter_map(|done| done.transfer).collect::<Vec<_>>();
     let (ours, theirs) = (names(&heard.done), names(&done));
     let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-    let first_other = (same < ours.len().max(theirs.len())).then_some(same);
+    // Where the window cuts the work, one of them may have come further.
+    let all = if case.workload.is_cut() { ours.len().min(theirs.len()) } else { ours.len().max(theirs.len()) };
+    let first_other = (same < all).then_some(same);
     let requests = heard.done.len().max(1);
     let bound = bounds::of(case);
     let both = |name: &str| Some((*sim.metrics.get(name)?, *kernel.metrics.get(name)?));
