@@ -1,6 +1,6 @@
 //! One simulated trial: what is joined with what, and what came of it.
 
-use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Queue, SECTOR_BYTES};
+use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
 use workload::{ClientTotals, Measured, Member, ParamError, Params, Pass, WorkloadKind};
 
 use crate::device::{DeviceError, DeviceModel, DeviceStats};
@@ -175,6 +175,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         buffered: !params.direct,
         flushes_at_end: workload.flushes_at_end(&params),
         first_stops_all: workload.pass_based,
+        dispatched_aside: kind.origin == Origin::BlkMq && kind.name != "none",
         promises: kind.promises,
     };
     Engine::new(rules, queue, device, observer)

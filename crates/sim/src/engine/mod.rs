@@ -58,6 +58,9 @@ pub(crate) struct Rules {
     pub(crate) flushes_at_end: bool,
     /// Whether the first client that has done its work stops the others.
     pub(crate) first_stops_all: bool,
+    /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so blk-mq with a scheduler (Linux 6.1
+    /// blk_mq_submit_bio, which runs the queue asynchronously; confirmed). Else the client itself does.
+    pub(crate) dispatched_aside: bool,
     /// What the scheduler promised.
     pub(crate) promises: &'static [Promise],
 }
@@ -188,8 +191,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.count_turn();
             if self.clients[client as usize].wake == wake {
                 self.woken(client);
-                self.offer();
+                if !self.rules.dispatched_aside {
+                    self.offer();
+                }
             }
+        }
+        if self.rules.dispatched_aside {
+            self.offer();
         }
     }
 

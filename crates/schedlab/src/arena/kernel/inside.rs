@@ -23,10 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
 const LEAD_NS: u64 = 1_000_000;
-/// From the start of the clients to the first request at the disk: a few readings of the guest's clock, which cost 256 ns each. The disk's
-/// life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond later the first sector of
-/// the disk would have passed the head, and everything would happen a revolution later.
-const FIRST_NS: u64 = 1024;
+/// From the start of the clients until all of their first requests are with the scheduler: readings of the guest's clock, which cost
+/// 256 ns each. The disk's life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond
+/// later the first sector of the disk would have passed the head, and everything would happen a revolution later.
+const FIRST_NS: u64 = 4096;
+const FIRST_NS_A_CLIENT: u64 = 1024;
 /// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for schedulers that count ticks.
 const TICK_NS: u64 = 10_000_000;
 
@@ -70,9 +71,10 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
         let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
         // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
         // start has left them.
+        let clients = u64::from(params.clients);
         let at_start = || {
             let at = (guest::inside::now_ns() + LEAD_NS).next_multiple_of(TICK_NS);
-            disk.begin_at(at + FIRST_NS).map_err(std::io::Error::other)?;
+            disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients).map_err(std::io::Error::other)?;
             Ok(at)
         };
         let load = Load {
