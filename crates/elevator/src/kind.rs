@@ -139,7 +139,14 @@ pub struct Build {
 impl Default for Build {
     /// HZ 1000, 128 tags, a disk without an arm that takes one request at a time.
     fn default() -> Build {
-        Build { hz: 1000, nr_tags: 128, queue_depth: 1, one_cpu: false, rotational: true, geometry: Geometry::default() }
+        Build {
+            hz: 1000,
+            nr_tags: 128,
+            queue_depth: 1,
+            one_cpu: false,
+            rotational: true,
+            geometry: Geometry::default(),
+        }
     }
 }
 

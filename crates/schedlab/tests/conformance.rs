@@ -15,7 +15,8 @@ fn kernel_is_built() -> bool {
     let list = schedlab(&["kernel", "list"]);
     let built = String::from_utf8_lossy(&list.stdout).lines().any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        words.contains(&"debian:6.1") && words.first().is_some_and(|key| !key.contains("patched") && !key.contains("debug"))
+        words.contains(&"debian:6.1")
+            && words.first().is_some_and(|key| !key.contains("patched") && !key.contains("debug"))
     });
     if !built {
         assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "no kernel is built: schedlab kernel build");

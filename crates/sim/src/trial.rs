@@ -165,7 +165,14 @@ pub fn queue_for(
 /// Queue, device and rules of a trial.
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
-    let queue = queue_for(kind, &trial.tunables, (trial.hz, trial.one_cpu), trial.nr_requests, trial.queue_depth, device.as_ref());
+    let queue = queue_for(
+        kind,
+        &trial.tunables,
+        (trial.hz, trial.one_cpu),
+        trial.nr_requests,
+        trial.queue_depth,
+        device.as_ref(),
+    );
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,

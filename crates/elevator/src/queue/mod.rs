@@ -263,9 +263,7 @@ impl Queue {
         }
         let (op, sync) = (request.op, request.sync);
         let first = self.lines.is_some() || self.waiting[class(op, sync)].is_empty();
-        if first && self.has_room(&request)
-            || self.tags.has_spare(op) && self.elevator.may_exceed(request.process)
-        {
+        if first && self.has_room(&request) || self.tags.has_spare(op) && self.elevator.may_exceed(request.process) {
             return Entry::Inserted(self.insert(now, request, part));
         }
         let waiter = Waiter { request, part };

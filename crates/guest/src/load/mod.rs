@@ -212,7 +212,9 @@ fn one_pass<D: Read + Write>(
             steps.clear();
         }
         if !started {
-            let at_ns = at_start.map_or(Ok(0), |choose| choose()).map_err(|cause| LoadError::Device { doing: "choose a start for", cause })?;
+            let at_ns = at_start
+                .map_or(Ok(0), |choose| choose())
+                .map_err(|cause| LoadError::Device { doing: "choose a start for", cause })?;
             say(&mut device, &wire::start(at_ns))?;
             started = true;
         }

@@ -129,7 +129,14 @@ impl Setting {
 
     /// Every tunable with the value that it has on this device, for the record.
     pub(crate) fn describe(&self, device: &dyn DeviceModel) -> String {
-        let queue = sim::queue_for(self.kind, &self.tunables, (self.hz, self.one_cpu), self.nr_requests, self.queue_depth, device);
+        let queue = sim::queue_for(
+            self.kind,
+            &self.tunables,
+            (self.hz, self.one_cpu),
+            self.nr_requests,
+            self.queue_depth,
+            device,
+        );
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let mut words = vec![self.kind.name.to_owned()];
         words.extend(self.kind.tunables.iter().map(|row| format!("{}={}", row.name, elevator.get(row.name))));

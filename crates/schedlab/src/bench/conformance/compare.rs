@@ -106,8 +106,12 @@ pub(crate) struct Metric {
     pub(super) kernel: f64,
     /// By how much the kernel's is larger, in percent of the simulator's; of counts, per 100 requests.
     pub(super) difference: f64,
+    /// By how much the simulator's own figures are apart from seed to seed, the largest from the smallest, in the same unit.
+    pub(super) spread: f64,
     /// The most that is allowed, either way.
     pub(super) bound: f64,
+    /// Whether that is the spread: what is usual would not do.
+    pub(super) by_spread: bool,
 }
 
 impl Metric {
@@ -146,7 +150,7 @@ impl Row {
             broken.push(format!("{disk}/{workload}/{scheduler}: completion {at} is not the simulator's"));
         }
         broken.extend(self.metrics.iter().filter(|metric| !metric.holds()).map(|metric| {
-            let Metric { name, sim, kernel, difference, bound } = metric;
+            let Metric { name, sim, kernel, difference, bound, .. } = metric;
             format!(
                 "{disk}/{workload}/{scheduler}: {name} is {sim:.4} in the simulator, {kernel:.4} in the kernel: {difference:+.3}, \
                  {bound} are allowed"
@@ -161,6 +165,7 @@ pub(super) fn row(
     case: &Case,
     (sim, heard): (&Observation, &Heard),
     (kernel, log): (&Observation, &Log),
+    others: &[(Observation, Heard)],
     replayed: Result<usize, String>,
 ) -> Row {
     let done = of_log(log);
@@ -174,10 +179,21 @@ pub(super) fn row(
     let requests = heard.done.len().max(1);
     let bound = bounds::of(case);
     let both = |name: &str| Some((*sim.metrics.get(name)?, *kernel.metrics.get(name)?));
+    let own = |name: &str| -> Vec<f64> {
+        let of = |(seen, heard): &(Observation, Heard)| match name {
+            "elapsed_s" => Some(heard.end_ns() as f64 / 1e9),
+            _ => seen.metrics.get(name).copied(),
+        };
+        others.iter().filter_map(of).collect()
+    };
     let mut metrics = Vec::new();
     let mut put = |name, (sim, kernel): (f64, f64), whole: f64| {
-        let difference = if sim == kernel { 0.0 } else { (kernel - sim) / whole * 100.0 };
-        metrics.push(Metric { name, sim, kernel, difference, bound: bound.of(name) });
+        let percent = |of: f64| if of == 0.0 { 0.0 } else { of / whole * 100.0 };
+        let (least, most) = own(name).iter().fold((sim, sim), |(least, most), one| (one.min(least), one.max(most)));
+        let (usual, spread) = (bound.of(name), percent(most - least));
+        let by_spread = !bound.exact && spread > usual;
+        let bound = if by_spread { spread } else { usual };
+        metrics.push(Metric { name, sim, kernel, difference: percent(kernel - sim), spread, bound, by_spread });
     };
     for name in ["throughput_mb_per_s", "iops", "latency_mean_us", "latency_p99_us"] {
         if let Some(pair) = both(name) {

@@ -30,8 +30,11 @@ use crate::signals::Stop;
 
 /// Commands of a disk that are kept: more than any trial here has.
 const LOG: u32 = 400_000;
-/// The one seed: nothing here is a sample of anything.
+/// The seed of both arenas' trial.
 const SEED: u64 = 7;
+/// More seeds, for the simulator alone: how far its own figures are apart where nothing but the clients' choices and turnarounds
+/// differs. A figure that no two seeds agree on is none that two arenas could agree on.
+const MORE_SEEDS: std::ops::Range<u64> = 100..106;
 
 /// What is to be compared.
 #[derive(Debug, Default)]
@@ -105,8 +108,14 @@ fn of_disk(
     Ok(())
 }
 
-fn one(case: &cases::Case, plan: &Plan, (sim, kernel): (&SimArena<'_>, &KernelArena<'_>), options: &Options) -> Result<Row> {
-    let workload = plan.workloads.iter().find(|spec| spec.name == case.workload.name).expect("the plan is made of the cases");
+fn one(
+    case: &cases::Case,
+    plan: &Plan,
+    (sim, kernel): (&SimArena<'_>, &KernelArena<'_>),
+    options: &Options,
+) -> Result<Row> {
+    let workload =
+        plan.workloads.iter().find(|spec| spec.name == case.workload.name).expect("the plan is made of the cases");
     let order = TrialOrder { workload, seed: SEED, duration: case.workload.duration(), warmup: Duration::ZERO };
     let mut heard = compare::Heard::default();
     let simulated = sim.heard(case.scheduler, &order, &mut heard)?;
@@ -116,7 +125,13 @@ fn one(case: &cases::Case, plan: &Plan, (sim, kernel): (&SimArena<'_>, &KernelAr
     }
     let log = ::sim::conformance::Log::read(&log)?;
     let replayed = compare::replayed(&log, kernel.model().make(SEED)?.as_mut());
-    Ok(compare::row(case, (&simulated, &heard), (&measured, &log), replayed))
+    let others = MORE_SEEDS.map(|seed| {
+        let mut heard = compare::Heard::default();
+        let observation = sim.heard(case.scheduler, &TrialOrder { seed, ..order }, &mut heard)?;
+        Ok((observation, heard))
+    });
+    let others = others.collect::<Result<Vec<_>>>()?;
+    Ok(compare::row(case, (&simulated, &heard), (&measured, &log), &others, replayed))
 }
 
 /// Keeps what both disks did, one command a line, to be looked at side by side.

@@ -29,7 +29,13 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 fn difference(metric: &Metric) -> String {
-    let mark = if metric.holds() { "" } else { "!" };
+    let usual = metric.difference.abs() <= super::bounds::USUAL;
+    let mark = match (metric.holds(), usual) {
+        (false, _) => "!",
+        (true, false) if metric.by_spread => "~",
+        (true, false) => "*",
+        (true, true) => "",
+    };
     if metric.difference == 0.0 {
         format!("0{mark}")
     } else if metric.difference.abs() < 0.01 {
@@ -48,7 +54,8 @@ fn head() -> Vec<String> {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows: Vec<Vec<String>> = std::iter::once(head()).chain(self.rows.iter().map(cells)).collect();
-        let widths: Vec<usize> = (0..head().len()).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0)).collect();
+        let widths: Vec<usize> =
+            (0..head().len()).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0)).collect();
         for row in &rows {
             let line: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
             writeln!(f, "{}", line.join("  ").trim_end())?;
@@ -69,7 +76,8 @@ fn explained(report: &Report) -> String {
     format!(
         "Kernel {}. Differences of the kernel arena from the simulator in percent; merges, waits and successful waits per 100 requests. \
          To the ns: requests of the kernel's disk whose completion is the model's to the nanosecond. Order: of completions, the same or \
-         from which one on another.",
+         from which one on another. ~: beyond 2, but not farther apart than the simulator's own figures for seven seeds; *: beyond 2, see the \
+         notes; !: beyond its bound.",
         report.kernel
     )
 }
