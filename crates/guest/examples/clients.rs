@@ -46,6 +46,7 @@ fn in_kernel(kind: &'static WorkloadKind, params: &Params, disk: &File, disk_byt
         duration_ns: 3_600_000_000_000,
         turnaround_ns: 0,
         turnaround_spread_ns: 0,
+        at_start: None,
     };
     let outcome = drive(&load).expect("the load can be driven");
     let measured = outcome.measured;

@@ -93,6 +93,7 @@ fn main() {
         elevator: elevator::find("none").expect("none is there"),
         tunables: Vec::new(),
         hz: 100,
+        one_cpu: false,
         nr_requests: None,
         queue_depth: None,
         device: Box::new(Parallel { service_ns, depth, sectors: disk_bytes / 512, inside: VecDeque::new() }),
