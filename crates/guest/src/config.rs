@@ -52,7 +52,8 @@ mod tests {
             check(&whole, debug).unwrap();
             assert!(!whole.contains(IF_THERE));
         }
-        let poorer = fragment(false).replace("CONFIG_IOSCHED_BFQ=y\n", "").replace("# CONFIG_NET is not set", "CONFIG_NET=y");
+        let poorer =
+            fragment(false).replace("CONFIG_IOSCHED_BFQ=y\n", "").replace("# CONFIG_NET is not set", "CONFIG_NET=y");
         let Err(Error::Config { refused }) = check(&poorer, false) else { panic!("two options differ") };
         assert_eq!(refused, ["CONFIG_IOSCHED_BFQ=y", "CONFIG_NET=n"]);
     }
