@@ -46,6 +46,16 @@ impl TimeTravel {
             TimeTravel::Plain => "time-travel",
         }
     }
+
+    /// Why a guest may be silent that does not hang.
+    fn perhaps(self) -> &'static str {
+        match self {
+            TimeTravel::InfiniteCpu => {
+                "a program in it waits for the time in a loop, which never passes when computing takes no time"
+            }
+            TimeTravel::Plain => "a program in it computes for long",
+        }
+    }
 }
 
 /// A guest that is to be booted.
@@ -106,9 +116,10 @@ pub enum BootError {
         ended: Box<Ended>,
     },
     /// Nothing was heard of it for too long.
-    #[error("the guest has been silent for {} s of real time: it hangs, or a program in it waits for the time in a loop, which never passes when computing \
-             takes no time{}", patience.as_secs(), told(.ended))]
+    #[error("the guest has been silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), told(.ended))]
     Hung {
+        /// How time passed in it.
+        time_travel: TimeTravel,
         /// How long it was waited for.
         patience: Duration,
         /// What was seen until then.
@@ -140,6 +151,20 @@ impl Boot<'_> {
     /// # Errors
     /// When it did not come to that.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
+        self.run_watched(workdir, stop, &mut || false)
+    }
+
+    /// The same; `look` is called many times a second while the guest runs and once after its end, and says whether it has seen a sign
+    /// of life in the working directory.
+    ///
+    /// # Errors
+    /// As for [`Boot::run`].
+    pub fn run_watched(
+        &self,
+        workdir: &Path,
+        stop: &AtomicBool,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<Ended, BootError> {
         let io = |action, path: &Path| {
             let path = path.to_owned();
             move |cause| BootError::Io { action, path, cause }
@@ -177,15 +202,16 @@ impl Boot<'_> {
         }
         drop(tell);
         let mut seen = Seen::default();
-        let heard = self.listen(&told, &mut seen, stop);
+        let heard = self.listen(&told, &mut seen, stop, look);
         if heard.is_err() {
             warden.end();
         }
+        look();
         let status = warden.0.wait().map_err(io("wait for", self.init))?;
         let ended = Box::new(seen.ended(began.elapsed()));
         match heard {
             Err(Quiet::Stopped) => Err(BootError::Interrupted),
-            Err(Quiet::TooLong) => Err(BootError::Hung { patience: self.patience, ended }),
+            Err(Quiet::TooLong) => Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended }),
             Ok(()) => match (seen.panic, status.code()) {
                 (Some(message), _) => Err(BootError::Panic { message, ended }),
                 (None, Some(0)) => Ok(*ended),
@@ -223,9 +249,18 @@ impl Boot<'_> {
         Ok(line)
     }
 
-    fn listen(&self, told: &mpsc::Receiver<String>, seen: &mut Seen, stop: &AtomicBool) -> Result<(), Quiet> {
+    fn listen(
+        &self,
+        told: &mpsc::Receiver<String>,
+        seen: &mut Seen,
+        stop: &AtomicBool,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Quiet> {
         let mut heard = Instant::now();
         loop {
+            if look() {
+                heard = Instant::now();
+            }
             match told.recv_timeout(LOOK) {
                 Ok(line) => {
                     heard = Instant::now();

@@ -9,6 +9,8 @@ use sim::device::DeviceStats;
 
 use super::order::Disk;
 
+/// Where disks are made.
+const CONFIG: &str = "/sys/kernel/config/modeldisk";
 /// Its name in /dev.
 const NAME: &str = "disk0";
 
@@ -23,7 +25,7 @@ pub(super) struct Modelled {
 impl Modelled {
     /// Makes it, from the tables of its model.
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
-        let config = Path::new("/sys/kernel/config/modeldisk").join(NAME);
+        let config = Path::new(CONFIG).join(NAME);
         fs::create_dir(&config).context("cannot make the modelled disk")?;
         let blob = fs::read(tables).context("cannot read the tables of the modelled disk")?;
         put(&config.join("tables"), &blob)?;
@@ -53,6 +55,11 @@ impl Modelled {
         let path = self.queue.with_file_name("size");
         let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} holds no number", path.display()))?;
         Ok(sectors * elevator::SECTOR_BYTES)
+    }
+
+    /// Lets its life begin anew at this time of the guest's clock, which may be still to come: position of the platters, counters, log.
+    pub(super) fn begin_at(&self, ns: u64) -> Result<()> {
+        put(&Path::new(CONFIG).join(NAME).join("epoch"), ns.to_string().as_bytes())
     }
 
     /// Its log of commands.
