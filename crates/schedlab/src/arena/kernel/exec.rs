@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -173,7 +174,12 @@ fn command(inside: &Inside) -> Result<Report> {
         inside.load(module, parameters)?;
     }
     let (program, arguments) = order.command.split_first().context("no program is named")?;
-    let mut command = Command::new(program);
+    let missing = |status, error: &dyn std::fmt::Display| -> Result<Report> {
+        say(&inside.workdir().join(STREAMS[1]), format!("cannot run {program} in the guest: {error}\n").as_bytes())?;
+        Ok(Report { status, ..Report::default() })
+    };
+    let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"there is no such program") };
+    let mut command = Command::new(file);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_clear().env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
     if let Some(wanted) = &order.disk {
@@ -189,11 +195,7 @@ fn command(inside: &Inside) -> Result<Report> {
     std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => {
-            let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
-            say(&inside.workdir().join(STREAMS[1]), format!("cannot run {program} in the guest: {error}\n").as_bytes())?;
-            return Ok(Report { status, ..Report::default() });
-        }
+        Err(error) => return missing(CANNOT_START, &error),
     };
     let pipes: [Box<dyn Read + Send>; 2] = [
         Box::new(child.stdout.take().expect("it was asked for as a pipe")),
@@ -215,6 +217,18 @@ fn command(inside: &Inside) -> Result<Report> {
     }
     let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
     Ok(Report { status: code.unwrap_or(u8::MAX), ..Report::default() })
+}
+
+/// The file of a program. Looked for here, since the standard library's search needs a socket, and the guest has none.
+fn found(program: &str, path: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|file| file.exists());
+    }
+    let files = std::env::split_paths(path).map(|dir| dir.join(program));
+    let runs = |file: &PathBuf| {
+        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    files.into_iter().find(runs)
 }
 
 fn relay(mut pipe: Box<dyn Read + Send>, to: &Path) -> io::Result<()> {
