@@ -25,6 +25,9 @@ const KEPT_LINES: usize = 30;
 const BEAT: &str = "schedlab-clock ";
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
+/// The guest's wall clock when it starts, in nanoseconds since 1970: 2030-01-01, after anything that lies on the machine. It is always
+/// the same, since programs show it and file systems keep it.
+const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
 /// How often the caller's wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -235,11 +238,13 @@ impl Boot<'_> {
             "con=null".to_owned(),
             "con0=null,fd:1".to_owned(),
             "quiet".to_owned(),
+            "norandmaps".to_owned(),
             "panic=-1".to_owned(),
             "noreboot".to_owned(),
             format!("uml_dir={directory}/uml/"),
             format!("init={}", plain(init, "SCHEDLAB_CACHE_DIR")?),
             self.time_travel.parameter().to_owned(),
+            format!("time-travel-start={WALL_CLOCK_NS}"),
         ];
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
