@@ -11,7 +11,9 @@ fn main() {
     let mut names = Vec::new();
     collect(&top, Path::new(""), &mut names);
     names.sort();
-    let mut list = String::from("/// Name below kernel/ and text of each source of our modules.\nstatic FILES: &[(&str, &str)] = &[\n");
+    let mut list = String::from(
+        "/// Name below kernel/ and text of each source of our modules.\nstatic FILES: &[(&str, &str)] = &[\n",
+    );
     for name in names {
         let path = top.join(&name);
         writeln!(list, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("text takes any text");
@@ -28,7 +30,9 @@ fn collect(top: &Path, within: &Path, names: &mut Vec<String>) {
         let name = path.to_str().expect("names are ASCII").to_owned();
         if entry.path().is_dir() {
             collect(top, &path, names);
-        } else if (name.ends_with(".c") || name.ends_with(".h") || name.ends_with("Kbuild")) && !name.ends_with(".mod.c") {
+        } else if (name.ends_with(".c") || name.ends_with(".h") || name.ends_with("Kbuild"))
+            && !name.ends_with(".mod.c")
+        {
             names.push(name);
         }
     }

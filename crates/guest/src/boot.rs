@@ -214,7 +214,9 @@ impl Boot<'_> {
         let ended = Box::new(seen.ended(began.elapsed()));
         match heard {
             Err(Quiet::Stopped) => Err(BootError::Interrupted),
-            Err(Quiet::TooLong) => Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended }),
+            Err(Quiet::TooLong) => {
+                Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended })
+            }
             Ok(()) => match (seen.panic, status.code()) {
                 (Some(message), _) => Err(BootError::Panic { message, ended }),
                 (None, Some(0)) => Ok(*ended),

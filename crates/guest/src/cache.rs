@@ -48,7 +48,8 @@ impl Recipe {
     fn new(debug: bool, texts: Vec<Text>, compiler: String) -> Recipe {
         let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let sha256 = |text: &Text| hex(&Sha256::digest(text.text.as_bytes()));
-        let patches: Vec<Patch> = texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
+        let patches: Vec<Patch> =
+            texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{}\n", config::fragment(debug)));
         patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));

@@ -72,11 +72,7 @@ impl<'a> Run<'a> {
         let name = command.get_program().to_string_lossy().into_owned();
         let cannot = |cause| Error::Command { name: name.clone(), cause };
         let (reader, writer) = std::io::pipe().map_err(cannot)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone().map_err(cannot)?)
-            .stderr(writer)
-            .process_group(0);
+        command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(cannot)?).stderr(writer).process_group(0);
         let mut group = Group::spawn(&mut command).map_err(cannot)?;
         drop(command); // it holds the pipe's other end
         let mut hear = Hearing { text: Vec::new(), told: 0, line, log: self.log };

@@ -11,8 +11,20 @@ use crate::{Error, Progress, config};
 
 /// Variables of the user's environment that would change what the makefiles do.
 const FOREIGN: [&str; 14] = [
-    "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "ARCH", "SUBARCH", "CROSS_COMPILE", "LLVM", "O", "M", "KBUILD_OUTPUT", "KCFLAGS",
-    "KCONFIG_CONFIG", "LOCALVERSION",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "MAKEFILES",
+    "ARCH",
+    "SUBARCH",
+    "CROSS_COMPILE",
+    "LLVM",
+    "O",
+    "M",
+    "KBUILD_OUTPUT",
+    "KCFLAGS",
+    "KCONFIG_CONFIG",
+    "LOCALVERSION",
 ];
 
 /// A kernel tree in which `make` runs.
@@ -101,7 +113,8 @@ pub(crate) fn first_error(said: &str) -> Option<String> {
 
 /// `  123 |  code` or `      |  ^~~`.
 fn is_excerpt(line: &str) -> bool {
-    line.split_once('|').is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
+    line.split_once('|')
+        .is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
 }
 
 #[cfg(test)]
@@ -121,7 +134,8 @@ mod tests {
     fn errors_of_linker_modpost_and_make_are_found_where_the_compiler_had_none() {
         let link = include_str!("../tests/logs/link.log");
         assert!(first_error(link).unwrap().contains("undefined reference to `schedlab_nowhere'"));
-        let modpost = "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
+        let modpost =
+            "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
         assert_eq!(first_error(modpost).unwrap(), "ERROR: modpost: \"nowhere\" [x.ko] undefined!");
         let make = "  CC x.o\nmake[1]: *** No rule to make target 'y.o', needed by 'x'.  Stop.\nmake: *** [Makefile:1: x] Error 2\n";
         assert!(first_error(make).unwrap().contains("No rule to make target 'y.o'"));

@@ -80,9 +80,11 @@ impl Debian<'_> {
         let mut show = apt.command("apt-cache");
         show.args(["show", "--no-all-versions", package]);
         match Run::new(self.stop).quiet(show) {
-            Ok(said) => {
-                Ok(said.text.lines().find_map(|line| line.strip_prefix("Version: ")).map(|version| version.trim().to_owned()))
-            }
+            Ok(said) => Ok(said
+                .text
+                .lines()
+                .find_map(|line| line.strip_prefix("Version: "))
+                .map(|version| version.trim().to_owned())),
             Err(Error::Command { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
                 Err(Error::NoApt { package: package.to_owned() })
             }
@@ -128,7 +130,10 @@ impl Debian<'_> {
             update.args(["update", "-q"]);
             let said = Run::new(self.stop).quiet(update)?;
             if !said.status.success() || said.text.lines().any(|line| line.starts_with("Err:")) {
-                return Err(Error::Fetch { package: "the lists of packages".to_owned(), said: errors_of_apt(&said.text) });
+                return Err(Error::Fetch {
+                    package: "the lists of packages".to_owned(),
+                    said: errors_of_apt(&said.text),
+                });
             }
             File::create(&stamp).map_err(|cause| Error::io("create", &stamp, cause))?;
         }
@@ -232,7 +237,8 @@ fn archive_name(series: &str, version: &str) -> String {
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
     let names = fs::read_dir(dir).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let version = names.filter_map(|name| Some(name.strip_prefix(&prefix)?.strip_suffix(".tar.xz")?.to_owned())).max()?;
+    let version =
+        names.filter_map(|name| Some(name.strip_prefix(&prefix)?.strip_suffix(".tar.xz")?.to_owned())).max()?;
     let path = dir.join(archive_name(series, &version));
     Some(Archive { series: series.to_owned(), version, path })
 }
@@ -271,7 +277,8 @@ mod tests {
 
     #[test]
     fn the_newest_series_is_found_by_number_not_by_spelling() {
-        let found = "linux-source-6.1 - source\nlinux-source-6.12 - source\nlinux-source-6.9 - source\nlinux-source - meta\n";
+        let found =
+            "linux-source-6.1 - source\nlinux-source-6.12 - source\nlinux-source-6.9 - source\nlinux-source - meta\n";
         assert_eq!(newest_of(found).as_deref(), Some("6.12"));
         assert_eq!(newest_of("linux-source - meta\n"), None);
     }
@@ -292,7 +299,9 @@ mod tests {
     fn the_archive_that_was_fetched_is_found_again_by_its_series() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(fetched(dir.path(), "6.1"), None);
-        for name in ["linux-source-6.12_6.12.9-1.tar.xz", "linux-source-6.1_6.1.192-2.tar.xz", "linux-source-6.1_6.1.192-2.deb"] {
+        for name in
+            ["linux-source-6.12_6.12.9-1.tar.xz", "linux-source-6.1_6.1.192-2.tar.xz", "linux-source-6.1_6.1.192-2.deb"]
+        {
             fs::write(dir.path().join(name), "").unwrap();
         }
         assert_eq!(fetched(dir.path(), "6.1").map(|archive| archive.version).as_deref(), Some("6.1.192-2"));

@@ -34,7 +34,9 @@ pub enum Error {
         seconds: u64,
     },
     /// What the user wrote as a source is none.
-    #[error("{word:?} is no kernel source: write debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree")]
+    #[error(
+        "{word:?} is no kernel source: write debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
+    )]
     Source {
         /// The word.
         word: String,
@@ -60,13 +62,17 @@ pub enum Error {
         packages: Vec<&'static str>,
     },
     /// No suite has the package.
-    #[error("no suite of Debian has the package {package}; debian:6.1 and debian:newest are always there, or name a directory")]
+    #[error(
+        "no suite of Debian has the package {package}; debian:6.1 and debian:newest are always there, or name a directory"
+    )]
     NoPackage {
         /// The package.
         package: String,
     },
     /// There is no apt here.
-    #[error("{package} cannot be fetched: apt is not installed; unpack a kernel's source yourself and name its directory with --source")]
+    #[error(
+        "{package} cannot be fetched: apt is not installed; unpack a kernel's source yourself and name its directory with --source"
+    )]
     NoApt {
         /// The package.
         package: String,

@@ -86,9 +86,8 @@ impl Kernel {
         remove(&work)?;
         let log = cache.join("logs").join(format!("{}.{name}.log", self.key));
         let made = self.make_modules(sources, &work, &log, progress, stop);
-        let made = made.and_then(|()| {
-            fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause))
-        });
+        let made =
+            made.and_then(|()| fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause)));
         remove(&work)?;
         made?;
         ModuleSet::read(&dir).ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))

@@ -37,7 +37,9 @@ impl Text {
 
     /// Whether it touches the kernel's configuration.
     pub(crate) fn configures(&self) -> bool {
-        self.changes().iter().any(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig")))
+        self.changes()
+            .iter()
+            .any(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig")))
     }
 
     /// Applies it to `tree`.
@@ -76,8 +78,11 @@ fn explain(patch: &str, said: &str) -> String {
             let number = words.next().and_then(|number| number.parse::<usize>().ok());
             let at = rest.split(" at ").nth(1).and_then(|at| at.split(|c: char| !c.is_ascii_digit()).next());
             if let (Some(number), Some("FAILED"), Some(at)) = (number, words.next(), at) {
-                let place = hunk(patch, file, number).map_or_else(String::new, |line| format!(" (line {line} of the patch)"));
-                return format!("{file}: hunk {number}, at line {at} of the file{place}, finds other lines there than it expects");
+                let place =
+                    hunk(patch, file, number).map_or_else(String::new, |line| format!(" (line {line} of the patch)"));
+                return format!(
+                    "{file}: hunk {number}, at line {at} of the file{place}, finds other lines there than it expects"
+                );
             }
         } else if line.starts_with("can't find file to patch") {
             let name = said.lines().find_map(|line| line.strip_prefix("|--- ")).and_then(file_of).unwrap_or("a file");
@@ -193,7 +198,9 @@ Two changes.
 
     #[test]
     fn options_that_a_patch_adds_are_seen() {
-        let (_dir, patch) = given("--- a/block/Kconfig.iosched\n+++ b/block/Kconfig.iosched\n@@ -1 +1,2 @@\n x\n+config IOSCHED_MINE\n");
+        let (_dir, patch) = given(
+            "--- a/block/Kconfig.iosched\n+++ b/block/Kconfig.iosched\n@@ -1 +1,2 @@\n x\n+config IOSCHED_MINE\n",
+        );
         assert!(patch.configures());
         assert_eq!(patch.options(), ["IOSCHED_MINE"]);
     }

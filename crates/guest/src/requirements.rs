@@ -35,12 +35,8 @@ pub(crate) fn check(patched: bool) -> Result<(), Error> {
 fn missing(dirs: &[PathBuf], patched: bool, headers: bool) -> Vec<&'static str> {
     let there = |command: &str| dirs.iter().any(|dir| dir.join(command).is_file());
     let patch = patched.then_some(("patch", "patch"));
-    let mut packages: Vec<&str> = ALWAYS
-        .into_iter()
-        .chain(patch)
-        .filter(|(command, _)| !there(command))
-        .map(|(_, package)| package)
-        .collect();
+    let mut packages: Vec<&str> =
+        ALWAYS.into_iter().chain(patch).filter(|(command, _)| !there(command)).map(|(_, package)| package).collect();
     if !headers {
         packages.push("libc6-dev");
     }

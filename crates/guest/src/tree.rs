@@ -16,7 +16,8 @@ use crate::{Error, Progress};
 
 /// Directories at the top that are needed whole.
 const WHOLE: [&str; 14] = [
-    "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm", "scripts", "security", "usr", "virt",
+    "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm", "scripts", "security",
+    "usr", "virt",
 ];
 /// Directories of larger ones, of which only these are compiled or included.
 const PARTS: [(&str, &[&str]); 4] = [
@@ -25,8 +26,8 @@ const PARTS: [(&str, &[&str]); 4] = [
     (
         "fs",
         &[
-            "autofs", "configfs", "crypto", "debugfs", "devpts", "exportfs", "ext4", "hostfs", "iomap", "jbd2", "kernfs", "nls",
-            "notify", "proc", "quota", "ramfs", "resctrl", "sysfs", "tracefs", "unicode", "verity",
+            "autofs", "configfs", "crypto", "debugfs", "devpts", "exportfs", "ext4", "hostfs", "iomap", "jbd2",
+            "kernfs", "nls", "notify", "proc", "quota", "ramfs", "resctrl", "sysfs", "tracefs", "unicode", "verity",
         ],
     ),
     ("tools", &["arch", "build", "include", "lib", "scripts"]),
@@ -217,17 +218,38 @@ mod tests {
     #[test]
     fn what_a_guest_needs_stays_and_what_it_cannot_need_goes() {
         let kept = [
-            "Makefile", "COPYING", "block/kyber-iosched.c", "arch/um/kernel/time.c", "arch/x86/um/ldt.c", "arch/Kconfig",
-            "drivers/base/core.c", "drivers/Makefile", "drivers/gpu/drm/amd/display/Kconfig", "drivers/net/Makefile",
-            "fs/ext4/inode.c", "fs/namei.c", "net/Kconfig", "sound/Kconfig", "Documentation/Kconfig", "include/linux/blk-mq.h",
-            "arch/arm/Kconfig", "tools/include/linux/types.h", "rust/Makefile",
+            "Makefile",
+            "COPYING",
+            "block/kyber-iosched.c",
+            "arch/um/kernel/time.c",
+            "arch/x86/um/ldt.c",
+            "arch/Kconfig",
+            "drivers/base/core.c",
+            "drivers/Makefile",
+            "drivers/gpu/drm/amd/display/Kconfig",
+            "drivers/net/Makefile",
+            "fs/ext4/inode.c",
+            "fs/namei.c",
+            "net/Kconfig",
+            "sound/Kconfig",
+            "Documentation/Kconfig",
+            "include/linux/blk-mq.h",
+            "arch/arm/Kconfig",
+            "tools/include/linux/types.h",
+            "rust/Makefile",
         ];
         for path in kept {
             assert!(wanted(Path::new(path)), "{path}");
         }
         let gone = [
-            "Documentation/block/bfq-iosched.rst", "drivers/gpu/drm/amd/display/dc.c", "arch/arm/mm/fault.c", "net/core/dev.c",
-            "fs/btrfs/inode.c", "sound/core/pcm.c", "tools/perf/perf.c", "samples/bpf/a.c",
+            "Documentation/block/bfq-iosched.rst",
+            "drivers/gpu/drm/amd/display/dc.c",
+            "arch/arm/mm/fault.c",
+            "net/core/dev.c",
+            "fs/btrfs/inode.c",
+            "sound/core/pcm.c",
+            "tools/perf/perf.c",
+            "samples/bpf/a.c",
             "tools/perf/Makefile",
         ];
         for path in gone {
@@ -251,7 +273,14 @@ mod tests {
         write(top, "arch/um/Kconfig", "");
         write(top, "block/elevator.c", "int x;");
         let first = state(top).unwrap();
-        for result in ["block/elevator.o", ".config", "include/generated/autoconf.h", "block/.elevator.o.cmd", ".git/HEAD", "linux"] {
+        for result in [
+            "block/elevator.o",
+            ".config",
+            "include/generated/autoconf.h",
+            "block/.elevator.o.cmd",
+            ".git/HEAD",
+            "linux",
+        ] {
             write(top, result, "built");
         }
         write(top, "drivers/gpu/x.c", "not needed");

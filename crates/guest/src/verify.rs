@@ -26,7 +26,10 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"]).arg(&init).arg(&source);
     let said = Run::new(stop).quiet(gcc)?;
     if !said.status.success() {
-        return Err(Error::Boot { linux: linux.to_owned(), why: format!("its init does not compile: {}", said.last_line()) });
+        return Err(Error::Boot {
+            linux: linux.to_owned(),
+            why: format!("its init does not compile: {}", said.last_line()),
+        });
     }
     let mut guest = Command::new(linux);
     guest

@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper, set_parent_process_death_signal,
-    waitpgid,
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper,
+    set_parent_process_death_signal, waitpgid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -30,7 +30,8 @@ fn boxed(ops: &'static Ops, build: &Build) -> Box<dyn Elevator> {
 }
 
 fn row(of: &str, name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> ElevatorKind {
-    let ElevatorKind { origin, help, source, evidence, promises, tunables, .. } = *find(of).expect("a row of the table");
+    let ElevatorKind { origin, help, source, evidence, promises, tunables, .. } =
+        *find(of).expect("a row of the table");
     ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
 }
 

@@ -59,7 +59,9 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
                     "schedlab: a program that waits for the time in a loop runs with --time-travel plain; one that only computes for \
                      long, with a longer --timeout",
                 ),
-                Some(BootError::Hung { .. }) => out::note("schedlab: one that computes for long needs a longer --timeout"),
+                Some(BootError::Hung { .. }) => {
+                    out::note("schedlab: one that computes for long needs a longer --timeout")
+                }
                 _ => {}
             }
             Ok(NOT_THE_PROGRAMS)
@@ -78,5 +80,7 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
             if *name == "fs" { ", and there is --fs" } else { "" }
         )));
     }
-    Ok(Setting { files: args.fs, ..Setting::of(&arm)? })
+    let setting = Setting::of(&arm)?;
+    setting.check_known(Some(&args.kernel))?;
+    Ok(Setting { files: args.fs, ..setting })
 }

@@ -223,12 +223,7 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<
 }
 
 /// A record is one experiment on one machine: only the budget may be another when it is resumed.
-fn same_experiment(
-    header: &Header,
-    plan: &Plan,
-    environment: &Environment,
-    dir: &Path,
-) -> Result<()> {
+fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(

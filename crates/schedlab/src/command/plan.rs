@@ -187,7 +187,7 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
             ArenaKind::Host => current_name(arm)?,
             // In the simulator an old name means the old scheduler.
             ArenaKind::Sim => drop(Setting::of(arm)?),
-            ArenaKind::Kernel => drop(kernel::Setting::of(arm)?),
+            ArenaKind::Kernel => kernel::Setting::of(arm)?.check_known(plan.kernel.as_deref())?,
         }
     }
     for spec in &mut plan.workloads {

@@ -151,12 +151,14 @@ impl<'a> KernelArena<'a> {
             .with_context(|| format!("cannot make a guest's working directory in {}", self.cache.display()))?;
         let files = wanted.setting.files.map(Files::found).transpose()?;
         if files.is_some() {
-            std::fs::create_dir(dir.path().join(order::FILES)).context("cannot make a directory for the guest's files")?;
+            std::fs::create_dir(dir.path().join(order::FILES))
+                .context("cannot make a directory for the guest's files")?;
         }
         let memory_mib = memory_mib(wanted.setting.files, &wanted.workload.name, &self.works)?;
         order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key.2, wanted) })?;
         // Of this trial's seed: a device may draw its times by lot.
-        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?).context("cannot write the disk's tables")?;
+        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?)
+            .context("cannot write the disk's tables")?;
         let boot = Boot {
             kernel: &built.kernel,
             init: &self.exe,

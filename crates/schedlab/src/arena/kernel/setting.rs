@@ -99,6 +99,16 @@ impl Setting {
         Ok(setting)
     }
 
+    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
+    pub(crate) fn check_known(&self, kernel: Option<&str>) -> Result<()> {
+        let plain = kernel.is_none_or(|word| word.starts_with("debian:"));
+        let mut known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+        if self.patch.is_none() && plain && known.all(|name| name != self.scheduler) {
+            return Err(unknown(&self.scheduler));
+        }
+        Ok(())
+    }
+
     /// What is written into sysfs, in this order: below `queue/`, and the value.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
         let tunables = self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
@@ -211,14 +221,19 @@ fn scheduler(name: &str) -> Result<String> {
             "no kernel of the kernel arena has {name}: {fate}; the simulator has it (--arena sim). There are: {}",
             known().collect::<Vec<_>>().join(", ")
         ))),
-        // A patch may bring a scheduler of its own.
+        // A patch may bring a scheduler of its own, see `check_known`.
         Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => Ok(name.to_owned()),
-        Named::Unknown => Err(usage(format!(
-            "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
-            nearest(name, known()),
-            known().collect::<Vec<_>>().join(", ")
-        ))),
+        Named::Unknown => Err(unknown(name)),
     }
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+    usage(format!(
+        "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
+        nearest(name, known()),
+        known().collect::<Vec<_>>().join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -243,6 +258,18 @@ mod tests {
         assert_eq!(read("anticipatory").unwrap().scheduler, "anticipatory");
         let error = read("cfq").unwrap_err().to_string();
         assert!(error.contains("--arena sim"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_nobody_knows_needs_a_patch_or_a_tree_of_ones_own() {
+        let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
+        assert!(refused.contains("did you mean \"kyber\""), "{refused}");
+        assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());
+        for (word, kernel) in
+            [("kyver@my.patch", None), ("kyver", Some("/usr/src/linux")), ("bfq", None), ("wpcas", None)]
+        {
+            read(word).unwrap().check_known(kernel).expect(word);
+        }
     }
 
     #[test]
