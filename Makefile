@@ -4,9 +4,11 @@ SCHEDULERS ?= none,mq-deadline,kyber,bfq
 WORKLOAD   ?= oltp,mixed
 BUDGET     ?= 80s
 OUT        ?= out/demo
+# Where the tests' kernels are kept.
+export SCHEDLAB_CACHE_DIR ?= $(CURDIR)/target/kernels
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint build fuzz clean help
+.PHONY: demo test lint build kernels fuzz clean help
 help:
 	@echo 'make demo   compare the I/O schedulers of this kernel on a temporary loop device, and write a report (about 2 minutes)'
 	@echo '            of your own disk:  make demo DEVICE=/dev/sdb WORKLOAD=randread     (reads only: no data is touched)'
@@ -28,9 +30,15 @@ lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 test:
-	@scripts/need build test
-	$(MAKE) lint
+	@scripts/need build kernel test
+	$(MAKE) lint kernels
 	cargo test --workspace --locked
+
+# The kernels that the tests boot: minutes the first time, nothing later.
+kernels:
+	cargo build -p schedlab --locked
+	target/debug/schedlab kernel build
+	target/debug/schedlab kernel build --source debian:6.12 --debug
 
 fuzz:
 	@scripts/need fuzz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The elevator `anticipatory`: core/anticipatory.c behind the glue. (A module of several files cannot have one of its own name, so
- * this makes anticipatory-iosched.ko.)
+ * The elevator `anticipatory`: core/anticipatory.c behind the glue. (A module of several files
+ * cannot have one of its own name, so this makes anticipatory-iosched.ko.)
  */
 #include "iosched-glue.c"
 

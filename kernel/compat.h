@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between the versions of Linux that the modules are built for: 6.1, 6.12, and newer ones as far as they are known.
- * No other file asks for a version. What a version wants is given one shape here, so that the rest is written once.
+ * All differences between the versions of Linux that the modules are built for: 6.1, 6.12, and
+ * newer ones as far as they are known. No other file asks for a version. What a version wants is
+ * given one shape here, so that the rest is written once.
  *
- * The second part is for who defines COMPAT_ELEVATOR before including this. It needs the private headers of the block layer
- * (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of exactly the kernel that is built for; Kbuild puts their directory
- * on the path.
+ * The second part is for who defines COMPAT_ELEVATOR before including this. It needs the private
+ * headers of the block layer (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of
+ * exactly the kernel that is built for; Kbuild puts their directory on the path.
  */
 #ifndef SCHEDLAB_COMPAT_H
 #define SCHEDLAB_COMPAT_H
@@ -15,7 +16,8 @@
 
 /* 6.13 sets a timer's function when it is set up, 6.15 knows no other way. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-static inline void compat_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+static inline void compat_hrtimer_setup(struct hrtimer *timer,
+					enum hrtimer_restart (*function)(struct hrtimer *),
 					clockid_t clock, enum hrtimer_mode mode)
 {
 	hrtimer_init(timer, clock, mode);
@@ -43,13 +45,16 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer, enum hrtimer_rest
 #error "schedlab's elevators are for Linux 6.1 and later"
 #endif
 
-/* Since 6.18 the core allocates the elevator_queue, asks about depth by queue, and counts a shallow depth over the whole map. */
+/*
+ * Since 6.18 the core allocates the elevator_queue, asks about depth by queue, and counts a shallow
+ * depth over the whole map.
+ */
 #define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /*
- * Whether the block layer calls finish_request and completed_request for this request. Others come through insert_requests too
- * (6.1: passthrough from a plug; 6.12: none that is known), and what they have in rq->elv may be somebody else's.
- * The flag was split in two and renamed in 6.5.
+ * Whether the block layer calls finish_request and completed_request for this request. Others come
+ * through insert_requests too (6.1: passthrough from a plug; 6.12: none that is known), and what
+ * they have in rq->elv may be somebody else's. The flag was split in two and renamed in 6.5.
  */
 static inline bool compat_prepared(const struct request *rq)
 {
@@ -69,10 +74,16 @@ typedef bool compat_insert_t;
 #define compat_at_head(flags) (flags)
 #endif
 
-/* Tables of sysfs and debugfs entries; the former are constant from 6.3 or so, which a plain array fits everywhere. */
+/*
+ * Tables of sysfs and debugfs entries; the former are constant from 6.3 or so, which a plain array
+ * fits everywhere.
+ */
 typedef struct elv_fs_entry compat_entry_t;
 
-/* Whether the device says that it has moving parts. The flag, its sense and its macro have changed, the macro's name tells. */
+/*
+ * Whether the device says that it has moving parts. Flag, sense and macro have changed; whether the
+ * macro is there tells which.
+ */
 static inline bool compat_rotational(struct request_queue *q)
 {
 #ifdef blk_queue_nonrot
@@ -82,7 +93,10 @@ static inline bool compat_rotational(struct request_queue *q)
 #endif
 }
 
-/* The record of the calling process for this queue, with a reference to its io_context; NULL: none could be had. */
+/*
+ * The record of the calling process for this queue, with a reference to its io_context; NULL: none
+ * could be had.
+ */
 static inline struct io_cq *compat_get_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -92,7 +106,10 @@ static inline struct io_cq *compat_get_icq(struct request_queue *q)
 #endif
 }
 
-/* The record of the calling process for this queue if there is one; it stays as long as the caller is in the queue. */
+/*
+ * The record of the calling process for this queue if there is one; it stays as long as the caller
+ * is in the queue.
+ */
 static inline struct io_cq *compat_find_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -110,7 +127,10 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 #endif
 }
 
-/* Lets a request that is being allocated have one of the first `limit` of the queue's `total` tags only. */
+/*
+ * Lets a request that is being allocated have one of the first `limit` of the queue's `total` tags
+ * only.
+ */
 static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
 				unsigned int total)
 {
@@ -125,9 +145,10 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 }
 
 /*
- * COMPAT_SCHED(made, resized): defines compat_init_sched, compat_init_hctx and compat_depth_updated around
- * int made(struct request_queue *, struct elevator_queue *), which sets elevator_data, and void resized(struct request_queue *),
- * which is called once the number of tags has changed: at least once, perhaps for each hardware queue.
+ * COMPAT_SCHED(made, resized): defines compat_init_sched, compat_init_hctx and compat_depth_updated
+ * around int made(struct request_queue *, struct elevator_queue *), which sets elevator_data, and
+ * void resized(struct request_queue *), which is called once the number of tags has changed: at
+ * least once, perhaps for each hardware queue.
  */
 #if COMPAT_CORE_ALLOCATES
 #define COMPAT_SCHED(made, resized)								\
@@ -140,8 +161,10 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 	{											\
 		int error = made(q, eq);							\
 												\
-		if (!error)									\
+		if (!error) {									\
+			q->elevator = eq;							\
 			blk_mq_set_min_shallow_depth(q, 1);					\
+		}										\
 		return error;									\
 	}
 #define COMPAT_INIT_HCTX

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an elevator shows: its tunables, named, bounded and in the units of the core's table, in the iosched directory of sysfs; its
- * own max_inflight; and, to be read only, the counters of anticipation (there and in debugfs) and the state of the queue (debugfs).
- * Part of iosched-glue.c.
+ * What an elevator shows: its tunables, named, bounded and in the units of the core's table, in the
+ * iosched directory of sysfs; its own max_inflight; and, to be read only, the counters of
+ * anticipation (there and in debugfs) and the state of the queue (debugfs). Part of iosched-glue.c.
  */
 
-/* An entry of sysfs is a pair of functions that do not learn its name, so there is a pair for each number. */
+/*
+ * An entry of sysfs is a pair of functions that do not learn its name, so there is a pair for each
+ * number.
+ */
 #define MAX_TUNABLES 48
 
 static u64 read_tunable(struct elevator_queue *eq, u32 number)

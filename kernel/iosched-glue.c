@@ -2,18 +2,21 @@
 /*
  * The glue between blk-mq and a core: see iosched-glue.h. Included by each elevator's module.
  *
- * How a wait works: dispatch_request returns nothing though requests are held, and has_work says no until something happens that
- * could end the wait, so that the block layer does not poll every 3 ms. An insertion runs the queue by itself; the timer runs it;
- * a completion asks the block layer to run it once the driver's tag is free again (the restart bit of the hardware queue, which
+ * How a wait works: dispatch_request returns nothing though requests are held, and has_work says no
+ * until something happens that could end the wait, so that the block layer does not poll every 3
+ * ms. An insertion runs the queue by itself; the timer runs it; a completion asks the block layer
+ * to run it once the driver's tag is free again (the restart bit of the hardware queue, which
  * blk_mq_free_request looks at after finish_request).
  *
- * How deep the device's queue is: an idle that the core decides on means nothing to a drive that still has other requests
- * queued, and the core's order is lost in a drive that reorders. So a bound of our own, max_inflight, 1 for devices with moving
- * parts: the drive then gets one request after the other, as under 2.6.20 without command queueing. 0 leaves it to the device;
- * that is the default where there is no arm.
+ * How deep the device's queue is: an idle that the core decides on means nothing to a drive that
+ * still has other requests queued, and the core's order is lost in a drive that reorders. So a
+ * bound of our own, max_inflight, 1 for devices with moving parts: the drive then gets one request
+ * after the other, as under 2.6.20 without command queueing. 0 leaves it to the device; that is the
+ * default where there is no arm.
  *
- * A request is completed for the core when completed_request comes. A requeue says nothing to the core by itself: a request that
- * the driver keeps (RQF_DONTPREP) goes past the scheduler, another comes through insert_requests and is taken back there.
+ * A request is completed for the core when completed_request comes. A requeue says nothing to the
+ * core by itself: a request that the driver keeps (RQF_DONTPREP) goes past the scheduler, another
+ * comes through insert_requests and is taken back there.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -26,7 +29,9 @@
 
 #include "iosched-glue.h"
 
-/* The rate of ticks by which the core counts: what HZ was to 2.6.20, not what it is to this kernel. */
+/*
+ * The rate of ticks by which the core counts: what HZ was to 2.6.20, not what it is to this kernel.
+ */
 static unsigned int hz = 1000;
 module_param(hz, uint, 0444);
 MODULE_PARM_DESC(hz, "ticks a second by which the algorithm counts, 100 to 1000 (default 1000)");
@@ -35,7 +40,10 @@ static struct elevator_type iosched_type;
 static const struct core_ops *iosched_ops;
 static iosched_configure_t *iosched_configure;
 
-/* A record of a process may be used at any time between init_icq and the last reference to its io_context. */
+/*
+ * A record of a process may be used at any time between init_icq and the last reference to its
+ * io_context.
+ */
 static struct iosched_icq *record_of(struct io_cq *icq)
 {
 	return container_of(icq, struct iosched_icq, icq);
@@ -56,7 +64,10 @@ static struct iosched *of_queue(struct request_queue *q)
 	return q->elevator->elevator_data;
 }
 
-/* The core's tag: the scheduler's, which is the queue's or, with several hardware queues, one of theirs. */
+/*
+ * The core's tag: the scheduler's, which is the queue's or, with several hardware queues, one of
+ * theirs.
+ */
 static u32 tag_of(const struct iosched *io, const struct request *rq)
 {
 	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * io->queue_tags;
@@ -153,7 +164,10 @@ static void part(struct iosched *io, u64 now, struct iosched_icq *record)
 	io->ops->exited(io->core, now, (struct core_process *)record->process);
 }
 
-/* A request of this process is no longer the core's; the last one of a process that has ended lets it go. */
+/*
+ * A request of this process is no longer the core's; the last one of a process that has ended lets
+ * it go.
+ */
 static void leave(struct iosched *io, u64 now, struct iosched_icq *owner)
 {
 	if (!owner || --owner->outstanding || !owner->ended || owner->told)
@@ -192,8 +206,9 @@ static void hide_if_settled(struct iosched *io, struct request *rq)
 }
 
 /*
- * A request has come to start here: the core may have sent ahead those that already did (legacy Linux holds one request a
- * sector). Merges of whole requests ask the hash, not the core, so these must not be in it.
+ * A request has come to start here: the core may have sent ahead those that already did (legacy
+ * Linux holds one request a sector). Merges of whole requests ask the hash, not the core, so these
+ * must not be in it.
  */
 static void hide_aliases(struct iosched *io, struct request *rq)
 {
@@ -268,7 +283,9 @@ static void insert_sorted(struct iosched *io, u64 now, struct request *rq)
 	hide_aliases(io, rq);
 }
 
-/* Whether the core knows what to do with it: it has a position, a direction and a place of its own. */
+/*
+ * Whether the core knows what to do with it: it has a position, a direction and a place of its own.
+ */
 static bool is_for_core(const struct iosched *io, const struct request *rq)
 {
 	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE)
@@ -340,11 +357,18 @@ static struct request *dispatch_sorted(struct iosched *io)
 	tag = io->ops->dispatch(io->core, tick(io, ktime_get_ns()));
 	arm(io);
 	if (tag == CORE_NONE) {
-		/* Somebody must be there to wake it: if nobody is, leave the block layer polling. */
+		/*
+		 * Somebody must be there to wake it: if nobody is, leave the block layer polling.
+		 */
 		WRITE_ONCE(io->idle, io->in_flight || io->armed != CORE_NEVER);
 		return NULL;
 	}
+	/* A core that gives what it does not have shall not take the machine down. */
+	if (WARN_ON_ONCE(tag >= io->tags || !io->slots[tag].rq))
+		return NULL;
 	rq = io->slots[tag].rq;
+	if (WARN_ON_ONCE(place_of(rq) != PLACE_HELD && place_of(rq) != PLACE_HELD_AGAIN))
+		return NULL;
 	if (place_of(rq) == PLACE_HELD)
 		forget(io, rq);
 	set_place(rq, PLACE_DEVICE);
@@ -376,7 +400,10 @@ static struct request *iosched_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	return rq;
 }
 
-/* Without the lock: a wrong yes costs a look, a wrong no is put right by whoever changed it, as he runs the queue. */
+/*
+ * Without the lock: a wrong yes costs a look, a wrong no is put right by whoever changed it, as he
+ * runs the queue.
+ */
 static bool iosched_has_work(struct blk_mq_hw_ctx *hctx)
 {
 	struct iosched *io = of_queue(hctx->queue);
@@ -467,7 +494,10 @@ static bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned
 	spin_unlock_irqrestore(&io->lock, irq);
 	if (gone)
 		blk_mq_free_request(gone);
-	/* Nothing is inserted, so nobody else runs the queue; a request that has grown can have ended an idle. */
+	/*
+	 * Nothing is inserted, so nobody else runs the queue; a request that has grown can have
+	 * ended an idle.
+	 */
 	if (run)
 		blk_mq_run_hw_queues(q, true);
 	return merged;
@@ -574,9 +604,10 @@ static struct request *iosched_next_request(struct request_queue *q, struct requ
 }
 
 /*
- * Who may take how many of the tags. 2.6.20 has a pool of requests for each direction and lets the process that is waited for
- * exceed it. Here is one pool, which a flood of asynchronous writes would use up, and nobody can exceed it: so asynchronous requests
- * get three quarters of it, and one eighth is kept for whoever is waited for.
+ * Who may take how many of the tags. 2.6.20 has a pool of requests for each direction and lets the
+ * process that is waited for exceed it. Here is one pool, which a flood of asynchronous writes
+ * would use up, and nobody can exceed it: so asynchronous requests get three quarters of it, and
+ * one eighth is kept for whoever is waited for.
  */
 static void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
@@ -617,8 +648,9 @@ static void iosched_init_icq(struct io_cq *icq)
 }
 
 /*
- * The process has ended, or the elevator goes. Requests of it may be in the core still: then the core hears of it with the last
- * of them, and until then their references keep the record. ioc->lock is held.
+ * The process has ended, or the elevator goes. Requests of it may be in the core still: then the
+ * core hears of it with the last of them, and until then their references keep the record.
+ * ioc->lock is held.
  */
 static void iosched_exit_icq(struct io_cq *icq)
 {
@@ -701,7 +733,10 @@ static int make_core(struct iosched *io, u32 queue_tags)
 	return 0;
 }
 
-/* Another core takes the place of this one: with its tunables, but without what it knew of processes. No request is held. */
+/*
+ * Another core takes the place of this one: with its tunables, but without what it knew of
+ * processes. No request is held.
+ */
 static void replace_core(struct iosched *io, struct iosched *other)
 {
 	struct iosched_icq *record;
@@ -731,8 +766,9 @@ static void replace_core(struct iosched *io, struct iosched *other)
 }
 
 /*
- * The number of tags has changed. The queue is frozen, so the core is empty. It is made anew if there are more than it was made
- * for; if there is no memory, requests with the new tags go past it in order of arrival.
+ * The number of tags has changed. The queue is frozen, so the core is empty. It is made anew if
+ * there are more than it was made for; if there is no memory, requests with the new tags go past it
+ * in order of arrival.
  */
 static void iosched_resize(struct request_queue *q)
 {

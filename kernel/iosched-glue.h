@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What stands between blk-mq and a core of core/elevator.h: the state of one queue, and what a module hands over to become an
- * elevator. The core decides; the glue locks, keeps the requests by their tags, finds merges, counts what the device has, runs the
- * timer, and shows the tunables. Each module includes iosched-glue.c as it is (a unit of its own would have to be linked into both
+ * What stands between blk-mq and a core of core/elevator.h: the state of one queue, and what a
+ * module hands over to become an elevator. The core decides; the glue locks, keeps the requests by
+ * their tags, finds merges, counts what the device has, runs the timer, and shows the tunables.
+ * Each module includes iosched-glue.c as it is (a unit of its own would have to be linked into both
  * modules, which kbuild does not like), so everything there is static.
  */
 #ifndef SCHEDLAB_IOSCHED_GLUE_H
@@ -41,11 +42,15 @@ struct iosched {
 	bool shared_tags;
 
 	/*
-	 * Guards all below, the core, its slots and sizes. Taken inside of ioc->lock and q->queue_lock (exit_icq), so neither may be taken, and no
-	 * request freed, while it is held. It is taken in interrupts (completion, timer).
+	 * Guards all below, the core, its slots and sizes. Taken inside of ioc->lock and
+	 * q->queue_lock (exit_icq), so neither may be taken, and no request freed, while it is
+	 * held. It is taken in interrupts (completion, timer).
 	 */
 	spinlock_t lock;
-	/* What the core has been told last; the clocks of two processors' calls may arrive in the wrong order. */
+	/*
+	 * What the core has been told last; the clocks of two processors' calls may arrive in the
+	 * wrong order.
+	 */
 	u64 now;
 	u64 seq;
 	u64 armed;		/* when the timer fires, or CORE_NEVER */
@@ -54,7 +59,10 @@ struct iosched {
 	u32 held;		/* in the core */
 	/* The core holds requests and gives none until something happens. */
 	bool idle;
-	/* Requests that bypass the core: discards and other operations without a position, head inserts, unprepared ones. */
+	/*
+	 * Requests that bypass the core: discards and other operations without a position, head
+	 * inserts, unprepared ones.
+	 */
 	struct list_head aside;
 	/* Processes that have not ended. */
 	struct list_head records;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A modelled disk inside the kernel: its state, and what the parts of the driver ask of each other. */
+/*
+ * A modelled disk inside the kernel: its state, and what the parts of the driver ask of each other.
+ */
 #ifndef SCHEDLAB_MODELDISK_DEVICE_H
 #define SCHEDLAB_MODELDISK_DEVICE_H
 
@@ -28,7 +30,8 @@ struct modeldisk_cmd {
 
 /* A tag while its request is inside. */
 struct modeldisk_slot {
-	struct request *rq;	/* NULL: nothing is inside, or what was has been failed and the model does not know */
+	/* NULL: nothing is inside, or what was has been failed and the model does not know */
+	struct request *rq;
 	bool held;		/* until it times out; the model does not know it */
 	u32 record;		/* its place in the log, or ~0 */
 };

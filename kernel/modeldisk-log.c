@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a modelled disk tells of itself in debugfs: `stats`, lines of a name and a value, and `log`, every command with the times of
- * the model, so that the host can demand the same of its own. The layout of the log stands in modeldisk.h.
+ * What a modelled disk tells of itself in debugfs: `stats`, lines of a name and a value, and `log`,
+ * every command with the times of the model, so that the host can demand the same of its own. The
+ * layout of the log stands in modeldisk.h.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modeldisk: a block device whose service times are those of the simulator's disk. Configured by configfs:
+ * modeldisk: a block device whose service times are those of the simulator's disk. Configured by
+ * configfs:
  *
- *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power   gives /dev/NAME
+ *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power
  *
- * tables         the model, as `DeviceModel::tables` of crates/sim writes it; wrong ones are refused at power-on (a binary attribute
- *                takes effect when it is closed, and what close says is lost)
+ * gives /dev/NAME.
+ *
+ * tables         the model, as `DeviceModel::tables` of crates/sim writes it; wrong ones are
+ *                refused at power-on (a binary attribute takes effect when it is closed, and what
+ *                close says is lost)
  * queue_depth    requests that the disk takes at once; 0: as the model says, which is also the most
  * nr_requests    tags of the adapter; 0: 32, or the queue depth if that is more
  * memory_backed  1: keeps what is written; 0: reads leave their buffers as they are
  * log            commands to log, in debugfs
  * timeout_ms     after which the block layer gives up a request
  * power          1: the disk appears; 0: it goes when all that is inside is done
- * epoch          while on and idle: the model is made anew, with its time 0 at this time of CLOCK_MONOTONIC in ns; log and counters
- *                begin again
+ * epoch          while on and idle: the model is made anew, with its time 0 at this time of
+ *                CLOCK_MONOTONIC in ns; log and counters begin again
  * error_sector, error_count   the next so many requests that cover the sector fail
  * timeout_sector requests that cover it are not served, until they time out; -1: none
  * gone           1: all that is inside fails, and all that comes, until power is off
  *
- * All but the last five are fixed while the power is on.
+ * All but power and those below it are fixed while the power is on. In the first hundredth of a second after boot
+ * the kernel's timers are those of its tick, and completions are late; the model's times are right.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -36,7 +41,8 @@ static struct modeldisk *dev_of(struct config_item *item)
 	return container_of(item, struct modeldisk, item);
 }
 
-static ssize_t store_fixed(struct modeldisk *dev, unsigned int *field, unsigned int most, const char *text, size_t len)
+static ssize_t store_fixed(struct modeldisk *dev, unsigned int *field, unsigned int most,
+			   const char *text, size_t len)
 {
 	unsigned int value;
 	int error = kstrtouint(text, 0, &value);
@@ -178,7 +184,8 @@ static int settle(struct modeldisk *dev)
 	if (!dev->queue_depth)
 		dev->queue_depth = depth;
 	if (!dev->nr_requests)
-		dev->nr_requests = clamp_t(unsigned int, dev->queue_depth, MODELDISK_ADAPTER_TAGS, MOST_TAGS);
+		dev->nr_requests = clamp_t(unsigned int, dev->queue_depth, MODELDISK_ADAPTER_TAGS,
+					   MOST_TAGS);
 	return 0;
 }
 
@@ -191,7 +198,8 @@ static int power_on(struct modeldisk *dev)
 	if (error)
 		pr_err("modeldisk: %s cannot be made (%d)%s\n", config_item_name(&dev->item), error,
 		       error == -EINVAL ? ": the tables are missing or malformed" :
-		       error == -ERANGE ? ": the model does not take so many requests at once" : "");
+		       error == -ERANGE ? ": the model does not take so many requests at once" :
+			       "");
 	dev->on = !error;
 	return error;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue of a modelled disk: requests go into the model when the block layer issues them and come out at the model's own times.
+ * The queue of a modelled disk: requests go into the model when the block layer issues them and
+ * come out at the model's own times.
  *
- * The disk is one behind an adapter with more tags than the disk takes commands, as SCSI disks are, and as the simulator has it:
- * tags bound what the block layer may prepare, a budget what it may issue, so that a scheduler keeps what the disk cannot take.
+ * The disk is one behind an adapter with more tags than the disk takes commands, as SCSI disks are,
+ * and as the simulator has it: tags bound what the block layer may prepare, a budget what it may
+ * issue, so that a scheduler keeps what the disk cannot take.
  *
- * The model is advanced by a timer at each of its events, and before each command. It works by its own times whatever the time
- * when it is advanced, so the lateness of a timer does not add up while the disk is busy. All completions are made by the timer.
+ * The model is advanced by a timer at each of its events, and before each command. It works by its
+ * own times whatever the time when it is advanced, so the lateness of a timer does not add up while
+ * the disk is busy. All completions are made by the timer.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -113,7 +116,8 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 
 static bool covers(struct request *rq, u64 sector)
 {
-	return req_op(rq) != REQ_OP_FLUSH && blk_rq_pos(rq) <= sector && sector - blk_rq_pos(rq) < blk_rq_sectors(rq);
+	return req_op(rq) != REQ_OP_FLUSH && blk_rq_pos(rq) <= sector &&
+		sector - blk_rq_pos(rq) < blk_rq_sectors(rq);
 }
 
 static enum verdict judge(struct modeldisk *dev, struct request *rq)
@@ -142,7 +146,8 @@ static bool give(struct modeldisk *dev, u64 now, struct request *rq)
 	if (flush)
 		taken = core_disk_flush(dev->core, now, rq->tag);
 	else
-		taken = core_disk_submit(dev->core, now, rq->tag, req_op(rq) == REQ_OP_WRITE, blk_rq_pos(rq),
+		taken = core_disk_submit(dev->core, now, rq->tag, req_op(rq) == REQ_OP_WRITE,
+					 blk_rq_pos(rq),
 					 blk_rq_sectors(rq));
 	if (!taken) {
 		dev->counters.refused++;
@@ -222,7 +227,8 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		return BLK_STS_NOTSUPP;
 	}
 	verdict = judge(dev, rq);
-	if (verdict == SERVE && dev->memory_backed && req_op(rq) != REQ_OP_FLUSH && modeldisk_store_transfer(dev, rq)) {
+	if (verdict == SERVE && dev->memory_backed && req_op(rq) != REQ_OP_FLUSH &&
+	    modeldisk_store_transfer(dev, rq)) {
 		/* No memory just now; the block layer comes again. */
 		put_budget(hctx->queue, 0);
 		return BLK_STS_RESOURCE;
@@ -337,7 +343,8 @@ static void free_state(struct modeldisk *dev)
 
 static int make_disk(struct modeldisk *dev)
 {
-	struct gendisk *disk = compat_make_disk(&dev->set, dev, MODELDISK_MAX_SECTORS, core_disk_has_arm(dev->core),
+	struct gendisk *disk = compat_make_disk(&dev->set, dev, MODELDISK_MAX_SECTORS,
+						core_disk_has_arm(dev->core),
 						core_disk_has_volatile_cache(dev->core));
 	int error;
 

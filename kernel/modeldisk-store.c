@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is on a modelled disk: pages in an xarray, made when they are first written. Data are copied when the model is given the
- * command; what overlapping commands see is as undefined as on any disk.
+ * What is on a modelled disk: pages in an xarray, made when they are first written. Data are copied
+ * when the model is given the command; what overlapping commands see is as undefined as on any
+ * disk.
  */
 #include <linux/highmem.h>
 
@@ -9,7 +10,10 @@
 
 #define SECTORS_PER_PAGE (PAGE_SIZE >> SECTOR_SHIFT)
 
-/* The page of a sector, made if it is missing: without waiting, as the block layer may not be made to wait here. */
+/*
+ * The page of a sector, made if it is missing: without waiting, as the block layer may not be made
+ * to wait here.
+ */
 static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 {
 	unsigned long index = sector / SECTORS_PER_PAGE;
@@ -28,9 +32,11 @@ static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 }
 
 /* Copies within one page of the store. */
-static int transfer_piece(struct modeldisk *dev, bool write, sector_t sector, size_t offset, void *data, size_t len)
+static int transfer_piece(struct modeldisk *dev, bool write, sector_t sector, size_t offset,
+			  void *data, size_t len)
 {
-	struct page *page = write ? page_for_write(dev, sector) : xa_load(&dev->store, sector / SECTORS_PER_PAGE);
+	struct page *page = write ? page_for_write(dev, sector) : xa_load(&dev->store,
+			sector / SECTORS_PER_PAGE);
 	void *stored;
 
 	if (!page && write)
@@ -64,7 +70,8 @@ int modeldisk_store_transfer(struct modeldisk *dev, struct request *rq)
 			size_t offset = at & (PAGE_SIZE - 1);
 			size_t len = min_t(size_t, bvec.bv_len - done, PAGE_SIZE - offset);
 
-			error = transfer_piece(dev, write, at >> SECTOR_SHIFT, offset, data + done, len);
+			error = transfer_piece(dev, write, at >> SECTOR_SHIFT, offset, data + done,
+					       len);
 			done += len;
 			at += len;
 		}

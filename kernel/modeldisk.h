@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What modeldisk and those who use it have in common: the layout of its log. Plain C; the Rust reader is crates/sim, conformance.
+ * What modeldisk and those who use it have in common: the layout of its log. Plain C; the Rust
+ * reader is crates/sim, conformance.
  *
- * The file /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head and its records, little-endian, without gaps, in the
- * order in which the model was given the commands. It holds the first commands since power-on (or since the epoch was set), because
- * a model can only be asked to repeat its history from the start; what did not fit is counted. Requests that were failed on
+ * The file /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head and its records,
+ * little-endian, without gaps, in the order in which the model was given the commands. It holds the
+ * first commands since power-on (or since the epoch was set), because a model can only be asked to
+ * repeat its history from the start; what did not fit is counted. Requests that were failed on
  * purpose did not get to the model and are not in it. All times are nanoseconds since the epoch.
  */
 #ifndef SCHEDLAB_MODELDISK_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The inside of modelload: one pass of a workload (struct arena), its clients and their requests. modelload-client.c is what a client does,
- * modelload-log.c what it tells, modelload-main.c how userland comes to it.
+ * The inside of modelload: one pass of a workload (struct arena), its clients and their requests.
+ * modelload-client.c is what a client does, modelload-bio.c how it does I/O, modelload-log.c what
+ * it tells, modelload-main.c how userland comes to it.
  *
- * Locks, the outer one first: arena.io (a mutex: one system call at a time) > client.lock > arena.log_lock. The two spinlocks are taken in the
- * completion of bios, thus with interrupts off everywhere.
+ * Locks, the outer one first: arena.io (a mutex: one system call at a time) > client.lock >
+ * arena.log_lock. The two spinlocks are taken in the completion of bios, thus with interrupts off
+ * everywhere.
  */
 #ifndef SCHEDLAB_MODELLOAD_ARENA_H
 #define SCHEDLAB_MODELLOAD_ARENA_H
@@ -114,7 +116,7 @@ struct arena {
 	u32 ring_size;		/* of each client's tables; a power of two */
 	struct client *clients;
 	struct page *page;
-	struct bio_vec *vecs;	/* one page again and again: what is read and written does not matter */
+	struct bio_vec *vecs;	/* one page again and again */
 
 	wait_queue_head_t reader;
 	int hungry;		/* somebody is short of steps */
@@ -123,13 +125,14 @@ struct arena {
 	u32 log_size;		/* a power of two */
 	u32 log_read;
 	u32 log_written;
-	u32 log_promised;	/* records that are sure to come: requests in flight, and the end of each client */
+	u32 log_promised;	/* records that are sure to come */
 	u32 log_blocked;	/* clients that wait for room */
 	u32 live;
 };
 
 /*
- * The clock. With interrupts on, reading it costs virtual time in a guest whose time is simulated; with interrupts off it does not.
+ * The clock. With interrupts on, reading it costs virtual time in a guest whose time is
+ * simulated; with interrupts off it does not.
  */
 static inline u64 clock_ns(void)
 {
@@ -145,9 +148,14 @@ static inline u64 clock_ns(void)
 /* modelload-client.c */
 int client_main(void *data);
 void client_kick(struct client *client);
+void client_heard(struct client *client, u64 now);
 void client_fed(struct client *client);
 int client_init(struct client *client, struct arena *arena, u32 number, u32 depth);
 void client_free(struct client *client);
+
+/* modelload-bio.c */
+void submit_piece(struct piece *piece);
+void submit_flush(struct client *client);
 
 /* modelload-log.c */
 int log_init(struct arena *arena, u32 open);

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a client does: the simulator's client (crates/sim/src/engine/client.rs), for direct I/O, as a kernel thread.
+ * What a client does: the simulator's client (crates/sim/src/engine/client.rs), for direct I/O,
+ * as a kernel thread.
  *
- * A client is a thread of its own because schedulers keep accounts per process: a thread that submits gets its own I/O context,
- * its end is the end of a process, and its I/O priority is that of an ordinary one (best effort, 4). Bios are those that pread and
- * pwrite on a block device with O_DIRECT make: reads plain, writes REQ_SYNC | REQ_IDLE; there is no plug, since the simulator's
- * pieces come to the scheduler one by one.
+ * A client is a thread of its own because schedulers keep accounts per process: a thread that
+ * submits gets its own I/O context, its end is the end of a process, and its I/O priority is that
+ * of an ordinary one.
  *
- * The thread runs once for a request: the completion itself, in interrupt context, draws the turnaround, takes the think time that
- * follows, and sets the timer; the timer wakes the thread. A client's own time is the time that its timer was set to, not the time
- * at which it fired, so that neither the clock's resolution nor the cost of reading it adds up.
+ * The thread runs once for a request: the completion itself, in interrupt context, draws the
+ * turnaround, takes the think time that follows, and sets the timer; the timer wakes the thread.
+ * A client's own time is the time that its timer was set to, not the time at which it fired, so
+ * that neither the clock's resolution nor the cost of reading it adds up.
  */
-#include <linux/ioprio.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "modelload-arena.h"
-
-#define BE_4	IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM)
 
 void client_kick(struct client *client)
 {
@@ -62,7 +60,8 @@ static const struct modelload_step *next_step(struct client *client)
 {
 	struct arena *arena = client->arena;
 
-	if (ring_used(&client->steps) < arena->ring_size / 2 && !client->fed && !client->told_room)
+	if (ring_used(&client->steps) < arena->ring_size / 2 && !client->fed &&
+	    !client->told_room)
 		say_hungry(arena);
 	if (!ring_used(&client->steps))
 		return NULL;
@@ -78,7 +77,10 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* The client goes on at this time, at the close of the window at the latest: nobody thinks beyond it. */
+/*
+ * The client goes on at this time, at the close of the window at the latest: nobody thinks beyond
+ * it.
+ */
 static void wake_at(struct client *client, enum mood mood, u64 at)
 {
 	client->mood = mood;
@@ -87,7 +89,10 @@ static void wake_at(struct client *client, enum mood mood, u64 at)
 	hrtimer_start(&client->timer, ns_to_ktime(client->now_ns), HRTIMER_MODE_ABS);
 }
 
-/* The client's next step comes when interrupt, wake-up and system call are over, which begin at this time. */
+/*
+ * The client's next step comes when interrupt, wake-up and system call are over, which begin at
+ * this time.
+ */
 static void wake_turned(struct client *client, enum mood mood, u64 from)
 {
 	struct arena *arena = client->arena;
@@ -108,8 +113,14 @@ static void wake_turned(struct client *client, enum mood mood, u64 from)
 		client->turns.taken++;
 	}
 	from += max(turn, 1ULL);
-	/* Think times that follow are taken here: waking up only to fall asleep again would cost two switches. */
-	while (mood == MOOD_DUE && from < arena->close_ns && (step = next_step(client)) && step->kind == MODELLOAD_THINK) {
+	/*
+	 * Think times that follow are taken here: waking up only to fall asleep again would cost
+	 * two switches.
+	 */
+	while (mood == MOOD_DUE && from < arena->close_ns) {
+		step = next_step(client);
+		if (!step || step->kind != MODELLOAD_THINK)
+			break;
 		from += step->arg;
 		client->steps.taken++;
 	}
@@ -127,7 +138,7 @@ static void close_client(struct client *client, u64 now)
 }
 
 /* A request or a flush is done. */
-static void heard_of(struct client *client, u64 now)
+void client_heard(struct client *client, u64 now)
 {
 	bool over = is_over(client->arena, now);
 
@@ -160,94 +171,7 @@ static void heard_of(struct client *client, u64 now)
 	}
 }
 
-static void piece_end_io(struct bio *bio)
-{
-	struct piece *piece = bio->bi_private;
-	struct client *client = piece->client;
-	struct modelload_record record;
-	unsigned long flags;
-
-	if (bio->bi_status)
-		WRITE_ONCE(piece->error, blk_status_to_errno(bio->bi_status));
-	bio_uninit(bio);
-	if (!atomic_dec_and_test(&piece->open))
-		return;
-	record = (struct modelload_record) {
-		.submitted_ns = piece->submitted_ns,
-		.completed_ns = clock_ns(),
-		.offset = piece->offset,
-		.bytes = piece->bytes,
-		.error = READ_ONCE(piece->error),
-		.client = client->number,
-		.kind = MODELLOAD_DONE,
-		.op = piece->op,
-	};
-	spin_lock_irqsave(&client->lock, flags);
-	log_done(client->arena, &record);
-	list_add(&piece->node, &client->free);
-	heard_of(client, record.completed_ns);
-	spin_unlock_irqrestore(&client->lock, flags);
-}
-
-static void flush_end_io(struct bio *bio)
-{
-	struct client *client = bio->bi_private;
-	struct modelload_record record = {
-		.submitted_ns = client->flush_ns,
-		.completed_ns = clock_ns(),
-		.error = blk_status_to_errno(bio->bi_status),
-		.client = client->number,
-		.kind = MODELLOAD_SYNCED,
-	};
-	unsigned long flags;
-
-	bio_uninit(bio);
-	spin_lock_irqsave(&client->lock, flags);
-	log_done(client->arena, &record);
-	heard_of(client, record.completed_ns);
-	spin_unlock_irqrestore(&client->lock, flags);
-}
-
-/* Hands a piece to the block layer, in bios as large as those of direct I/O. */
-static void submit_piece(struct piece *piece)
-{
-	struct arena *arena = piece->client->arena;
-	blk_opf_t opf = piece->op == MODELLOAD_WRITE ? REQ_OP_WRITE | REQ_SYNC | REQ_IDLE : REQ_OP_READ;
-	u32 i, n = DIV_ROUND_UP(piece->bytes, BIO_BYTES);
-
-	atomic_set(&piece->open, n);
-	piece->error = 0;
-	piece->submitted_ns = clock_ns();
-	/* With its last bio the piece may be used anew: no look at it after that. */
-	for (i = 0; i < n; i++) {
-		u32 done = i * BIO_BYTES;
-		u32 bytes = min_t(u32, piece->bytes - done, BIO_BYTES);
-		struct bio *bio = &piece->bios[i];
-
-		bio_init(bio, arena->disk, arena->vecs, BIO_MAX_VECS, opf);
-		bio->bi_vcnt = DIV_ROUND_UP(bytes, PAGE_SIZE);
-		bio->bi_iter.bi_sector = (piece->offset + done) >> SECTOR_SHIFT;
-		bio->bi_iter.bi_size = bytes;
-		bio->bi_ioprio = BE_4;
-		bio->bi_private = piece;
-		bio->bi_end_io = piece_end_io;
-		submit_bio(bio);
-	}
-}
-
-/* What fsync on a block device does, after which nothing of the client is in flight. */
-static void submit_flush(struct client *client)
-{
-	struct bio *bio = &client->flush;
-
-	client->flush_ns = clock_ns();
-	bio_init(bio, client->arena->disk, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
-	bio->bi_private = client;
-	bio->bi_end_io = flush_end_io;
-	submit_bio(bio);
-}
-
-/* Starts a flush if there is room to tell of it. Called with client->lock held, which it lets go of. */
+/* Starts a flush, with client->lock held, which is given up for the while. */
 static void flush(struct client *client)
 {
 	client->mood = MOOD_FLUSHING;
@@ -257,7 +181,10 @@ static void flush(struct client *client)
 	spin_lock_irq(&client->lock);
 }
 
-/* Somebody has finished first: whoever waits for its own time ends now, the others with what they are at. */
+/*
+ * Somebody has finished first: whoever waits for its own time ends now, the others with what they
+ * are at.
+ */
 static void stop_others(struct client *client)
 {
 	struct arena *arena = client->arena;
@@ -289,7 +216,10 @@ static void start_piece(struct client *client, const struct modelload_step *step
 	spin_lock_irq(&client->lock);
 }
 
-/* A flush now, if nothing is in flight, or when all that is has completed. `open`: requests that the client knows to be in flight. */
+/*
+ * A flush now, if nothing is in flight, or when all that is has completed. `open`: requests that
+ * the client knows to be in flight.
+ */
 static void start_sync(struct client *client, u32 open)
 {
 	if (!open)
@@ -310,8 +240,11 @@ static void be_full(struct client *client)
 }
 
 /*
- * Takes steps until the client wants something else than to start I/O, or may not. What completes meanwhile is heard of afterwards: it does
- * not make room for more at the same instant.
+ * Takes steps until the client wants something else than to start I/O, or may not. Handing over
+ * takes no time, so what completes meanwhile (a device may do so at once) is heard of afterwards:
+ * it makes no room for more at the same instant. Where the block layer has no tag left the thread
+ * sleeps in the middle of it, as any program's would; the simulator's client hands over all that
+ * it may.
  */
 static void take_steps(struct client *client)
 {
@@ -326,7 +259,9 @@ static void take_steps(struct client *client)
 		if (is_over(arena, max(client->now_ns, clock_ns()))) {
 			u64 end = READ_ONCE(arena->stopping) ? arena->stop_ns : client->now_ns;
 
-			return close_client(client, max(end, client->heard ? client->last_done_ns : 0));
+			if (client->heard)
+				end = max(end, client->last_done_ns);
+			return close_client(client, end);
 		}
 		if (open == client->depth)
 			return be_full(client);
@@ -335,7 +270,8 @@ static void take_steps(struct client *client)
 			client->mood = MOOD_HUNGRY;
 			return;
 		}
-		if ((step->kind == MODELLOAD_IO || step->kind == MODELLOAD_SYNC) && !log_promise(arena)) {
+		if ((step->kind == MODELLOAD_IO || step->kind == MODELLOAD_SYNC) &&
+		    !log_promise(arena)) {
 			client->mood = MOOD_BLOCKED;
 			return;
 		}
@@ -354,12 +290,17 @@ static void take_steps(struct client *client)
 			client->finished = true;
 			if (arena->rules & MODELLOAD_FIRST_STOPS_ALL)
 				stop_others(client);
-			return close_client(client, max(client->now_ns, client->heard ? client->last_done_ns : 0));
+			if (client->heard)
+				client->now_ns = max(client->now_ns, client->last_done_ns);
+			return close_client(client, client->now_ns);
 		}
 	}
 }
 
-/* The thread is awake: does it have anything to do? False: the client has ended. Called with client->lock held. */
+/*
+ * The thread is awake: does it have anything to do? False: the client has ended. Called with
+ * client->lock held.
+ */
 static bool take_turn(struct client *client)
 {
 	struct arena *arena = client->arena;
@@ -393,8 +334,6 @@ static bool take_turn(struct client *client)
 int client_main(void *data)
 {
 	struct client *client = data;
-	struct arena *arena = client->arena;
-	bool first = true;
 	bool goes_on;
 
 	do {
@@ -402,10 +341,6 @@ int client_main(void *data)
 		spin_lock_irq(&client->lock);
 		goes_on = take_turn(client);
 		spin_unlock_irq(&client->lock);
-		/* Clients start one after the other. */
-		if (first && client->number + 1 < arena->nr_clients)
-			client_kick(&arena->clients[client->number + 1]);
-		first = false;
 	} while (goes_on);
 	hrtimer_cancel(&client->timer);
 	log_ended(client);
@@ -426,8 +361,8 @@ void client_fed(struct client *client)
 
 int client_init(struct client *client, struct arena *arena, u32 number, u32 depth)
 {
-	size_t size = struct_size((struct piece *)NULL, bios, DIV_ROUND_UP(arena->max_bytes, BIO_BYTES));
-	u32 i;
+	u32 i, nr_bios = DIV_ROUND_UP(arena->max_bytes, BIO_BYTES);
+	size_t size = struct_size((struct piece *)NULL, bios, nr_bios);
 
 	client->arena = arena;
 	client->number = number;

@@ -2,9 +2,10 @@
 /*
  * The log of a pass: what userland reads.
  *
- * A record is written where the thing happens, in the completion of a bio, which cannot wait for room; therefore a client gets a promise of
- * room before it submits. Userland is woken when half of the log is full, or for another reason (steps run low, all have
- * ended), never for a single request.
+ * A record is written where the thing happens, in the completion of a bio, which cannot wait for
+ * room; therefore a client gets a promise of room before it submits. Userland is woken when half
+ * of the log is full, or for another reason (steps run low, all have ended), never for a single
+ * request.
  */
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -18,7 +19,10 @@ int log_init(struct arena *arena, u32 open)
 {
 	u32 promised = arena->nr_clients + 1;
 
-	/* Twice what can be open at once: else nobody would be woken before everybody is blocked. */
+	/*
+	 * Twice what can be open at once: else nobody would be woken before everybody is
+	 * blocked.
+	 */
 	arena->log_size = roundup_pow_of_two(LOG_RECORDS + 2 * open + promised);
 	arena->log_promised = promised;
 	arena->log = vzalloc(array_size(arena->log_size, sizeof(*arena->log)));
@@ -142,7 +146,8 @@ static ssize_t read_records(struct arena *arena, char __user *to, size_t records
 		u32 at = (from + n) & (arena->log_size - 1);
 		size_t part = min3(records - n, (size_t)used - n, (size_t)arena->log_size - at);
 
-		if (copy_to_user(to + n * sizeof(*arena->log), &arena->log[at], part * sizeof(*arena->log)))
+		if (copy_to_user(to + n * sizeof(*arena->log), &arena->log[at],
+				 part * sizeof(*arena->log)))
 			return -EFAULT;
 		n += part;
 	}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modelload: the clients of a workload inside the kernel, driven by programs of steps that userland writes to /dev/modelload.
+ * modelload: the clients of a workload inside the kernel, driven by programs of steps that
+ * userland writes to /dev/modelload.
  *
- * In a kernel that is itself a process (User-mode Linux) a system call costs several context switches of the host, a switch between kernel
- * threads costs none. So the clients are kernel threads, and userland is woken a few times in a whole pass. modelload.h has the
- * protocol. What is read is thrown away and what is written has no meaning: for disks whose contents do not matter.
+ * In a kernel that is itself a process (User-mode Linux) a system call costs several context
+ * switches of the host, a switch between kernel threads costs none. So the clients are kernel
+ * threads, and userland is woken a few times in a whole pass. modelload.h has the protocol. What
+ * is read is thrown away and what is written has no meaning: for disks whose contents do not
+ * matter.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -16,10 +19,15 @@
 
 #include "modelload-arena.h"
 
+/* Layouts that crates/guest/src/load/wire.rs has too. */
+static_assert(sizeof(struct modelload_setup) == 48);
+static_assert(sizeof(struct modelload_step) == 16);
+static_assert(sizeof(struct modelload_record) == 40);
+
 /* Steps that all clients' tables hold together, and bounds for those of one. */
 #define STEPS_IN_ALL	(1U << 18)
 #define STEPS_MIN	64U
-#define STEPS_MAX	4096U
+#define STEPS_MAX	1024U
 /* Steps that are copied in at once. */
 #define STEPS_AT_ONCE	1024
 
@@ -31,7 +39,10 @@ static void tear_down(struct arena *arena)
 	WRITE_ONCE(arena->dying, 1);
 	for (i = 0; i < arena->nr_created && arena->started; i++)
 		client_kick(&arena->clients[i]);
-	/* Also where the thread has ended by itself. All of them have, before the first is forgotten: they kick each other. */
+	/*
+	 * Also where the thread has ended by itself. All of them have, before the first is
+	 * forgotten: they kick each other.
+	 */
 	for (i = 0; i < arena->nr_created; i++)
 		kthread_stop(arena->clients[i].task);
 	for (i = 0; i < arena->nr_created; i++)
@@ -98,8 +109,9 @@ static int make_clients(struct arena *arena, const u32 *depths)
 			return err;
 	}
 	for (i = 0; i < arena->nr_clients; i++) {
-		struct task_struct *task = kthread_create(client_main, &arena->clients[i], "modelload/%u", i);
+		struct task_struct *task;
 
+		task = kthread_create(client_main, &arena->clients[i], "modelload/%u", i);
 		if (IS_ERR(task))
 			return PTR_ERR(task);
 		get_task_struct(task);
@@ -131,7 +143,8 @@ static int check_setup(const struct modelload_setup *setup, const u32 *depths)
 	return open <= MODELLOAD_MAX_OPEN ? (int)open : -EINVAL;
 }
 
-static int build(struct arena *arena, const struct modelload_setup *setup, const u32 *depths, u32 open)
+static int build(struct arena *arena, const struct modelload_setup *setup, const u32 *depths,
+		 u32 open)
 {
 	u32 share = rounddown_pow_of_two(STEPS_IN_ALL / setup->head.count);
 	int err;
@@ -229,7 +242,9 @@ static int add_step(struct arena *arena, const struct modelload_step *step)
 	return 0;
 }
 
-/* Adds steps of any clients; those that follow each other and belong to the same client at once. */
+/*
+ * Adds steps of any clients; those that follow each other and belong to the same client at once.
+ */
 static int add_steps(struct arena *arena, const struct modelload_step *steps, u32 count)
 {
 	u32 i = 0;
@@ -293,11 +308,13 @@ static ssize_t write_start(struct arena *arena, size_t bytes)
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	client_kick(&arena->clients[0]);
+	for (i = 0; i < arena->nr_clients; i++)
+		client_kick(&arena->clients[i]);
 	return bytes;
 }
 
-static ssize_t modelload_write(struct file *file, const char __user *from, size_t bytes, loff_t *pos)
+static ssize_t modelload_write(struct file *file, const char __user *from, size_t bytes,
+			       loff_t *pos)
 {
 	struct arena *arena = file->private_data;
 	struct modelload_head head;
@@ -331,12 +348,16 @@ static ssize_t modelload_read(struct file *file, char __user *to, size_t bytes, 
 		if (!arena->nr_clients) {
 			ret = -EINVAL;
 		} else {
-			/* Looked at first: what is written before the last client has ended is read after it. */
+			/*
+			 * Looked at first: what is written before the last client has ended is
+			 * read after it.
+			 */
 			through = !READ_ONCE(arena->live);
 			ret = log_read(arena, to, bytes);
 		}
 		mutex_unlock(&arena->io);
-		if (!ret && !through && wait_event_interruptible(arena->reader, log_worth_reading(arena)))
+		if (!ret && !through &&
+		    wait_event_interruptible(arena->reader, log_worth_reading(arena)))
 			ret = -ERESTARTSYS;
 	}
 	return ret;

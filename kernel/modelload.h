@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What is said over /dev/modelload: the steps of clients go in by write(), what became of them comes out by read(). No ioctl, so
- * that a program without unsafe code can speak it. crates/guest/src/load/wire.rs has the same layouts; a test compares the sizes.
+ * What is said over /dev/modelload: the steps of clients go in by write(), what became of them
+ * comes out by read(). No ioctl, so that a program without unsafe code can speak it.
+ * crates/guest/src/load/wire.rs has the same layouts; a test compares the sizes.
  *
  * One open file is one pass of a workload:
  *
@@ -9,13 +10,14 @@
  *	read	which clients have room for steps (MODELLOAD_ROOM)
  *	write	MODELLOAD_STEPS: modelload_step records of any clients, as many as there is room for
  *	write	MODELLOAD_START
- *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM where steps run low; blocks until there is
- *		something worth waking up for
+ *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM where steps run
+ *		low; blocks until there is something worth waking up for
  *	write	more steps, and so on
  *	read	0 bytes: every client has ended and everything has been read
  *
- * Closing the file at any time ends the clients; it returns when everything in flight has completed. Integers are those of the
- * machine; times are nanoseconds of the monotonic clock, offsets and lengths are bytes on the disk.
+ * Closing the file at any time ends the clients; it returns when everything in flight has
+ * completed. Integers are those of the machine; times are nanoseconds of the monotonic clock,
+ * offsets and lengths are bytes on the disk.
  */
 #ifndef SCHEDLAB_MODELLOAD_H
 #define SCHEDLAB_MODELLOAD_H
@@ -42,7 +44,10 @@ enum modelload_message {
 /* Rules, in modelload_setup.rules. */
 /* The first client that ends by itself ends the others. */
 #define MODELLOAD_FIRST_STOPS_ALL	(1U << 0)
-/* Turnarounds are given one by one, as steps of kind MODELLOAD_TURN; otherwise each is modelload_setup.turnaround_ns. */
+/*
+ * Turnarounds are given one by one, as steps of kind MODELLOAD_TURN; otherwise each is
+ * modelload_setup.turnaround_ns.
+ */
 #define MODELLOAD_TURNS_DRAWN		(1U << 1)
 
 struct modelload_head {
@@ -53,7 +58,7 @@ struct modelload_head {
 struct modelload_setup {
 	struct modelload_head head;	/* count: clients */
 	__u32 version;
-	__s32 disk_fd;		/* the disk, open for reading, and for writing if there are writes */
+	__s32 disk_fd;		/* the disk, open for what there is to do */
 	__u32 rules;
 	__u32 max_bytes;	/* of the largest request to come */
 	__u64 warmup_ns;
@@ -87,7 +92,8 @@ enum modelload_news {
 	MODELLOAD_STARTED = 2,	/* submitted_ns = the start of the pass */
 	MODELLOAD_DONE = 3,	/* a request is done */
 	MODELLOAD_SYNCED = 4,	/* a flush is done */
-	MODELLOAD_ENDED = 5,	/* completed_ns = when, bytes = whether by itself, offset = turnarounds that it has used */
+	/* completed_ns = when, bytes = whether by itself, offset = turnarounds that it has used */
+	MODELLOAD_ENDED = 5,
 };
 
 struct modelload_record {

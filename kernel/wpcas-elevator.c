@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The elevator `wpcas`: core/wpcas.c behind the glue, which makes wpcas-iosched.ko, and what it is told of the disk's arm.
+ * The elevator `wpcas`: core/wpcas.c behind the glue, which makes wpcas-iosched.ko, and what it is
+ * told of the disk's arm.
  *
- * The arm's parameters are those of the tunables of the same names, for queues that get the elevator from then on; each queue's own
- * can be changed in its iosched directory. Only the listed distances (seek_first) have no tunable. Without any of them the disk
- * has no arm, as in the simulator, and nobody is waited for: no seek can be saved.
+ * The arm's parameters are those of the tunables of the same names, for queues that get the
+ * elevator from then on; each queue's own can be changed in its iosched directory. Only the listed
+ * distances (seek_first) have no tunable. Without any of them the disk has no arm, as in the
+ * simulator, and nobody is waited for: no seek can be saved.
  */
 #include "core/seek.h"
 #include "iosched-glue.c"

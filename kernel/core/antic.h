@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The machine that the anticipatory family shares, and the rule in which its members differ: the counterpart of
- * crates/elevator/src/algorithm/anticipatory/. antic.c says where it comes from.
+ * The machine that the anticipatory family shares, and the rule in which its members differ: the
+ * counterpart of crates/elevator/src/algorithm/anticipatory/. antic.c says where it comes from.
  *
  * A member's state begins with struct antic, its record of a process with struct core_process.
  */
@@ -42,7 +42,7 @@ struct core_process {
 /* What processes do first, on average: stands in for a history that is not there yet. */
 struct antic_newcomers {
 	u64 exit_prob;		/* a process ends while it is waited for; of 256 */
-	u64 exit_no_coop;	/* one that has ended is not followed by a co-operating one; of 256 */
+	u64 exit_no_coop;	/* nobody who co-operates follows one that has ended; of 256 */
 	u64 think_total, think_mean;	/* ticks */
 	u64 seek_total, seek_mean;	/* sectors */
 };
@@ -70,7 +70,7 @@ struct antic_class {
 	u32 *sorted;		/* tags in order of first sectors; no two are equal */
 	u32 nr;
 	struct antic_chain fifo;
-	u32 next;		/* the next one in the elevator's order; there is one whenever nr > 0 */
+	u32 next;		/* in the elevator's order; there is one whenever nr > 0 */
 	u64 last_sector;	/* the end of the one that was dispatched last */
 	u64 last_check;		/* when the FIFO was looked at, in ticks */
 };
@@ -83,13 +83,19 @@ enum antic_state {
 	ANTIC_FINISHED,		/* the wait is over; the next dispatch may not wait again */
 };
 
-/* How long a process is waited for, from the completion of its last request: ticks, or exactly so many nanoseconds. */
+/*
+ * How long a process is waited for, from the completion of its last request: ticks, or exactly so
+ * many nanoseconds.
+ */
 struct antic_period {
 	u64 amount;
 	bool exact;
 };
 
-/* What a decision is made for: to begin a wait, or to go on after an arrival that is not what was waited for. */
+/*
+ * What a decision is made for: to begin a wait, or to go on after an arrival that is not what was
+ * waited for.
+ */
 enum antic_asked { ANTIC_TO_BEGIN, ANTIC_TO_GO_ON };
 
 /* What an arrival says of its process. */
@@ -97,7 +103,7 @@ struct antic_arrival {
 	struct core_process *process;	/* whose history it belongs to */
 	struct antic_moment now;
 	u64 sector;
-	bool first;			/* its first synchronous request: what follows means nothing */
+	bool first;			/* its first: what follows means nothing */
 	bool ended;			/* one has completed before, at last_end */
 	bool nothing_outstanding;
 	struct antic_moment last_end;
@@ -114,12 +120,16 @@ struct antic_rule {
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
 	/* Rule 8: whether waiting for antic->who is not worth it. */
 	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_asked asked);
-	/* Whether a request also counts as close that is nearer than the mean seek of the process waited for. */
+	/*
+	 * Whether a request also counts as close that is nearer than the mean seek of the process
+	 * waited for.
+	 */
 	bool (*mean_seek_is_close)(const struct antic *antic);
 	/* A synchronous request arrives. May be NULL. */
 	void (*learn)(struct antic *antic, const struct antic_arrival *arrival);
 	/* A wait has ended so many nanoseconds after the completion before. May be NULL. */
-	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending, u64 wait_ns);
+	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending,
+		      u64 wait_ns);
 };
 
 struct antic {
@@ -137,8 +147,8 @@ struct antic {
 	u32 nr_listed;
 	u32 last_merge;			/* the one-hit cache of merges */
 	u8 dir;				/* the class of the present batch */
-	bool changed;			/* the class has changed, and the device still works on the batch before */
-	bool new_batch;			/* no synchronous request of the new batch has completed yet */
+	bool changed;			/* and the device still works on the batch before */
+	bool new_batch;			/* no synchronous request of it has completed yet */
 	bool write_idled;		/* nobody contended for the write batch */
 	u64 batch_expires;		/* ticks */
 	u64 write_count, writes_left;	/* writes in a batch, which adapts, and in this one */
@@ -147,7 +157,7 @@ struct antic {
 	enum antic_state state;
 	struct antic_moment antic_start;	/* when the last request of `who` completed */
 	u64 antic_ends;			/* when the timer fires, in ANTIC_WAIT_NEXT */
-	struct core_process *who;	/* whose synchronous request was dispatched last; NULL: nobody's */
+	struct core_process *who;	/* was served last, synchronously; NULL: nobody */
 	bool who_done;			/* a request of it has completed since */
 	struct antic_newcomers newcomers;
 	struct core_anticipation counts;
@@ -177,8 +187,8 @@ enum {
 
 /* For members: sizes and beginnings. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size);
-void antic_init(struct antic *antic, const struct core_config *config, const struct antic_rule *rule,
-		size_t own_size, size_t process_size);
+void antic_init(struct antic *antic, const struct core_config *config,
+		const struct antic_rule *rule, size_t own_size, size_t process_size);
 
 /* Ticks and times; exact for all 64 bits. */
 u64 antic_ticks(const struct antic *antic, u64 ns);	/* whole ticks until ns */
@@ -187,7 +197,10 @@ u64 antic_ticks_up(const struct antic *antic, u64 ns);	/* rounded up */
 /* Rule 8 of Linux 2.6.20, for others until they know a process. */
 bool antic_thinks_too_long(const struct antic *antic);
 
-/* The start of the synchronous request that is nearest to `sector`; of two the higher. There is one at least. */
+/*
+ * The start of the synchronous request that is nearest to `sector`; of two the higher. There is one
+ * at least.
+ */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
 /* What core_ops points at, as far as members do not differ. `core` is a struct antic. */
@@ -199,7 +212,8 @@ u64 antic_next_timer(const void *core);
 void antic_on_timer(void *core, u64 now);
 bool antic_may_exceed(const void *core, const struct core_process *process);
 u32 antic_find_front_merge(void *core, const struct core_request *piece, u32 max_sectors);
-bool antic_allow_merge(const void *core, u32 tag, const struct core_request *piece, enum core_merge how);
+bool antic_allow_merge(const void *core, u32 tag, const struct core_request *piece,
+		       enum core_merge how);
 void antic_merged(void *core, u64 now, const struct core_request *after);
 void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone);
 void antic_exited(void *core, u64 now, struct core_process *process);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * anticipatory: batches of reads and of writes in one-way order, and a short wait for the process that was served last. The
- * counterpart of the row `anticipatory` of crates/elevator; the machine is antic.c. This member waits as long as its tunable
- * says, and for a process unless its mean think time exceeds that.
+ * anticipatory: batches of reads and of writes in one-way order, and a short wait for the process
+ * that was served last. The counterpart of the row `anticipatory` of crates/elevator; the machine
+ * is antic.c. This member waits as long as its tunable says, and for a process unless its mean
+ * think time exceeds that.
  *
  * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
  */

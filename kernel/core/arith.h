@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic that the cores share. Divisions go through core_div(), as a 32-bit kernel has no operator for them; there
- * is no division in 128 bits anywhere, because a kernel does not link the compiler's library.
+ * 64-bit arithmetic that the cores share. Divisions go through core_div(), as a 32-bit kernel has
+ * no operator for them; there is no division in 128 bits anywhere, because a kernel does not link
+ * the compiler's library.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H
@@ -55,7 +56,10 @@ static inline u64 core_mul(u64 a, u64 b)
 	return __builtin_mul_overflow(a, b, &product) ? CORE_MAX : product;
 }
 
-/* The whole part of the root of factor * factor * times: one root over an integer keeps all digits of factor * sqrt(times). */
+/*
+ * The whole part of the root of factor * factor * times: one root over an integer keeps all digits
+ * of factor * sqrt(times).
+ */
 static inline u64 core_root(u64 factor, u64 times)
 {
 	unsigned __int128 square = (unsigned __int128)factor * factor * times;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The caches of a hard disk: segments of equal size for reading, runs of sectors for writing. Port of
- * crates/sim/src/device/hdd/segments.rs and dirty.rs.
+ * The caches of a hard disk: segments of equal size for reading, runs of sectors for writing. Port
+ * of crates/sim/src/device/hdd/segments.rs and dirty.rs.
  */
 #include "disk-hdd.h"
 

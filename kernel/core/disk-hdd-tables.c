@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Makes a hard disk of its tables. Everything is checked as the reader of descriptions checks it (crates/sim/src/device/hdd/read.rs),
- * as far as a wrong value could divide by zero, overflow, lead out of the memory or go on for ever.
+ * Makes a hard disk of its tables. Everything is checked as the reader of descriptions checks it
+ * (crates/sim/src/device/hdd/read.rs), as far as a wrong value could divide by zero, overflow, lead
+ * out of the memory or go on for ever.
  */
 #include "disk-hdd.h"
 
 /* The numbers of the tables after the head, in order. */
 enum field {
-	CYLINDERS, HEADS, REVOLUTION_NS, HEAD_SWITCH_NS, WRITE_SETTLE_NS, SPARE, SEEK_C_NS, SEEK_E_PS,
-	NEAREST_FIRST, READ_OVERHEAD_NS, HIT_OVERHEAD_NS, WRITE_OVERHEAD_NS, BUS, READ_AHEAD, IMMEDIATE,
+	CYLINDERS, HEADS, REVOLUTION_NS, HEAD_SWITCH_NS, WRITE_SETTLE_NS, SPARE, SEEK_C_NS,
+		SEEK_E_PS,
+	NEAREST_FIRST, READ_OVERHEAD_NS, HIT_OVERHEAD_NS, WRITE_OVERHEAD_NS, BUS, READ_AHEAD,
+		IMMEDIATE,
 	SEGMENTS, SEGMENT_SECTORS, WRITE_CACHE, ZONES, NEAR, NR_FIELDS
 };
 
@@ -59,9 +62,11 @@ static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zo
 	zone.sectors_per_track = disk_le64(at + 8);
 	zone.track_skew = disk_le64(at + 16);
 	zone.skew_per_cylinder = disk_le64(at + 24);
-	zone.sectors_per_cylinder = field(tables, HEADS) * zone.sectors_per_track - field(tables, SPARE);
+	zone.sectors_per_cylinder = field(tables, HEADS) * zone.sectors_per_track - field(tables,
+			SPARE);
 	if (before) {
-		zone.first_sector = before->first_sector + before->cylinders * before->sectors_per_cylinder;
+		zone.first_sector =
+			before->first_sector + before->cylinders * before->sectors_per_cylinder;
 		zone.first_cylinder = before->first_cylinder + before->cylinders;
 	}
 	return zone;
@@ -80,14 +85,17 @@ static bool zones_are_sound(const u8 *tables)
 		if (count < 1 || count > field(tables, CYLINDERS) - cylinders)
 			return false;
 		zone = read_zone(tables, nr, NULL);
-		if (zone.sectors_per_track <= field(tables, SPARE) || zone.sectors_per_track > 65535)
+		if (zone.sectors_per_track <= field(tables, SPARE) ||
+		    zone.sectors_per_track > 65535)
 			return false;
-		if (zone.track_skew > zone.sectors_per_track || zone.skew_per_cylinder >= zone.sectors_per_track)
+		if (zone.track_skew > zone.sectors_per_track || zone.skew_per_cylinder >=
+		    zone.sectors_per_track)
 			return false;
 		cylinders += count;
 		sectors += count * zone.sectors_per_cylinder;
 	}
-	return cylinders == field(tables, CYLINDERS) && disk_le64(tables + DISK_SECTORS_AT) <= sectors;
+	return cylinders == field(tables, CYLINDERS) && disk_le64(tables + DISK_SECTORS_AT) <=
+		sectors;
 }
 
 static bool seeks_are_sound(const u8 *tables)
@@ -101,7 +109,8 @@ static bool seeks_are_sound(const u8 *tables)
 		if (disk_le32(near + 4 * (size_t)at) > MOST_SEEK_NS)
 			return false;
 	return nr == cylinders ||
-	       field(tables, SEEK_C_NS) + disk_div(field(tables, SEEK_E_PS) * (cylinders - 1), 1000) <= DISK_SECOND_NS;
+	       field(tables, SEEK_C_NS) + disk_div(field(tables, SEEK_E_PS) * (cylinders - 1),
+						   1000) <= DISK_SECOND_NS;
 }
 
 size_t disk_hdd_size(const u8 *tables, size_t len)
@@ -119,7 +128,8 @@ size_t disk_hdd_size(const u8 *tables, size_t len)
 	}
 	if (len != ZONES_AT + field(tables, ZONES) * ZONE_SIZE + field(tables, NEAR) * 4)
 		return 0;
-	if (field(tables, SEGMENTS) > 0 && field(tables, READ_AHEAD) > field(tables, SEGMENT_SECTORS))
+	if (field(tables, SEGMENTS) > 0 && field(tables, READ_AHEAD) > field(tables,
+			SEGMENT_SECTORS))
 		return 0;
 	if (field(tables, IMMEDIATE) && field(tables, WRITE_CACHE) == 0)
 		return 0;

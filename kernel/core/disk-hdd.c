@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue that the drive orders. Port of
- * crates/sim/src/device/hdd/mod.rs and choice.rs, function by function; why it does what it does stands there.
+ * A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue
+ * that the drive orders. Port of crates/sim/src/device/hdd/mod.rs and choice.rs, function by
+ * function; why it does what it does stands there.
  */
 #include "disk-hdd.h"
 
@@ -19,7 +20,8 @@ static u64 bus_ns(const struct hdd *hdd, u64 sectors)
 {
 	u64 whole = hdd->bus_whole_ns * sectors;
 
-	return hdd->bus_rest ? whole + disk_div(hdd->bus_rest * sectors, hdd->electronics.bus_bytes_per_s) : whole;
+	return hdd->bus_rest ? whole + disk_div(hdd->bus_rest * sectors,
+						hdd->electronics.bus_bytes_per_s) : whole;
 }
 
 /* Sorted by time; those of the same time stay in order of arrival. */
@@ -83,7 +85,10 @@ static void read_on(struct hdd *hdd, struct disk_head head, u32 segment)
 	hdd->ahead.limit = disk_min(head.next + hdd->electronics.read_ahead, hdd->disk.sectors);
 }
 
-/* Whether reading on has begun at or before a sector and all up to it is there, as far as the clock has come. */
+/*
+ * Whether reading on has begun at or before a sector and all up to it is there, as far as the clock
+ * has come.
+ */
 static bool ahead_reaches(const struct hdd *hdd, u64 sector)
 {
 	const struct disk_segment *held = &hdd->segments[hdd->ahead.segment];
@@ -125,13 +130,17 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/* A read that begins in what was read on: the medium goes on where it is; where it has stopped, it has to be started again. */
+/*
+ * A read that begins in what was read on: the medium goes on where it is; where it has stopped, it
+ * has to be started again.
+ */
 static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
 {
 	struct disk_head head = hdd->ahead.head;
 	bool stopped = head.next == hdd->ahead.limit;
 	u64 from = stopped ? disk_max(head.at_ns, begin) : head.at_ns;
-	struct disk_walk walk = disk_walk(&hdd->mechanics, from, head.arm, head.next, end - head.next, false, 0);
+	struct disk_walk walk = disk_walk(&hdd->mechanics, from, head.arm, head.next,
+					  end - head.next, false, 0);
 	struct disk_costs waited = { 0 };
 
 	/* What the head was on its way to anyhow is no seek and no search of this command's. */
@@ -155,7 +164,8 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 		after = begin + bus_ns(hdd, command->nr);
 	} else {
 		stop_reading_on(hdd, now);
-		walk = disk_walk(&hdd->mechanics, begin, hdd->arm, command->sector, command->nr, false, 0);
+		walk = disk_walk(&hdd->mechanics, begin, hdd->arm, command->sector, command->nr,
+				 false, 0);
 		account(hdd, &walk.costs);
 		after = walk.first_ns + bus_ns(hdd, command->nr);
 	}
@@ -174,13 +184,17 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
 	const struct disk_mechanics *m = &hdd->mechanics;
-	/* The whole of it must have come over the bus when its last sector passes (as on the outermost tracks). */
+	/*
+	 * The whole of it must have come over the bus when its last sector passes (as on the
+	 * outermost tracks).
+	 */
 	u64 passing = disk_div(command->nr * m->revolution_ns, m->zones[0].sectors_per_track);
 	u64 bus = bus_ns(hdd, command->nr), late = bus > passing ? bus - passing : 0;
 	struct disk_walk walk;
 
 	stop_reading_on(hdd, now);
-	walk = disk_walk(m, disk_max(now, command->ready_ns), hdd->arm, command->sector, command->nr, true,
+	walk = disk_walk(m, disk_max(now, command->ready_ns), hdd->arm, command->sector,
+			 command->nr, true,
 			 command->ready_ns + disk_max(bus_ns(hdd, 1), late));
 	account(hdd, &walk.costs);
 	hdd->arm = walk.arm;
@@ -211,7 +225,11 @@ static void destage(struct hdd *hdd, u64 now, u32 at)
 	walk = disk_walk(&hdd->mechanics, now, hdd->arm, extent.sector, extent.nr, true, 0);
 	account(hdd, &walk.costs);
 	hdd->arm = walk.arm;
-	hdd->current = (struct disk_work){ .doing = DISK_DESTAGE, .done_ns = walk.end_ns, .extent = extent };
+	hdd->current = (struct disk_work){
+		.doing = DISK_DESTAGE,
+		.done_ns = walk.end_ns,
+		.extent = extent,
+	};
 }
 
 /* What was in the read cache of these sectors is old. */
@@ -222,13 +240,15 @@ static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 	struct disk_work *work = &hdd->current;
 
 	if (work->doing == DISK_READ) {
-		bool emptied = work->segment != DISK_NOBODY && hdd->segments[work->segment].end == 0;
+		bool emptied = work->segment != DISK_NOBODY &&
+			       hdd->segments[work->segment].end == 0;
 
 		work->stale |= emptied || (sector < work->end && work->sector < sector + nr);
 	}
 	if (stop) {
 		hdd->ahead.on = false;
-		hdd->arm = disk_reading_on(&hdd->mechanics, now, hdd->ahead.head, hdd->ahead.limit).arm;
+		hdd->arm = disk_reading_on(&hdd->mechanics, now, hdd->ahead.head,
+					   hdd->ahead.limit).arm;
 	}
 }
 
@@ -277,7 +297,10 @@ static void end_flushes(struct hdd *hdd, u64 now)
 	}
 }
 
-/* Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read. */
+/*
+ * Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache
+ * or is being read.
+ */
 static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, bool write)
 {
 	struct disk_arm arm = hdd->arm;
@@ -286,7 +309,8 @@ static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, boo
 		struct disk_reached reached =
 			disk_reading_on(&hdd->mechanics, begin, hdd->ahead.head, hdd->ahead.limit);
 
-		if (!write && hdd->segments[hdd->ahead.segment].start <= sector && sector <= reached.head.next)
+		if (!write && hdd->segments[hdd->ahead.segment].start <= sector &&
+		    sector <= reached.head.next)
 			return 0;
 		arm = reached.arm;
 	}
@@ -310,7 +334,8 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 	u32 at, nearest = DISK_NOBODY;
 
 	for (at = 0; at < hdd->nr_extents; at++) {
-		u64 time = positioning(hdd, now, hdd->extents[at].sector, hdd->extents[at].nr, true);
+		u64 time = positioning(hdd, now, hdd->extents[at].sector, hdd->extents[at].nr,
+				       true);
 
 		if (nearest == DISK_NOBODY || time < *away) {
 			nearest = at;
@@ -320,7 +345,10 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 	return nearest;
 }
 
-/* The command that goes next among those that do not wait for room, or DISK_NOBODY; whether any other one does. */
+/*
+ * The command that goes next among those that do not wait for room, or DISK_NOBODY; whether any
+ * other one does.
+ */
 static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
@@ -346,8 +374,8 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 }
 
 /*
- * What the arm does next: a waiting command, or (`dirty`) the write cache's nearest run. The latter when there is nothing else or
- * a flush waits; while a write waits for room, whichever is nearer.
+ * What the arm does next: a waiting command, or (`dirty`) the write cache's nearest run. The latter
+ * when there is nothing else or a flush waits; while a write waits for room, whichever is nearer.
  */
 static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 {
@@ -409,7 +437,8 @@ static void hdd_transfer(struct core_disk *disk, u64 now, u32 tag, bool write, u
 {
 	struct hdd *hdd = hdd_of(disk);
 	bool idle = hdd->current.doing == DISK_IDLE;
-	struct disk_waiting command = { sector, now + hdd->electronics.write_overhead_ns, nr, tag, write };
+	struct disk_waiting command = { sector, now + hdd->electronics.write_overhead_ns, nr, tag,
+		write };
 
 	if (write) {
 		if (!caches(hdd, nr))
@@ -464,7 +493,8 @@ static void finish(struct hdd *hdd, const struct disk_work *work, const struct d
 		else
 			segment = disk_segments_fill(hdd, work->sector, work->end);
 		if (segment != DISK_NOBODY)
-			read_on(hdd, (struct disk_head){ work->end, work->media_end_ns, hdd->arm }, segment);
+			read_on(hdd, (struct disk_head){ work->end, work->media_end_ns, hdd->arm },
+				segment);
 	}
 	disk_done(&hdd->disk, sink, work->tag, false, work->done_ns);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A hard disk's state, and what its parts ask of each other: caches (disk-cache.c), choice and course of events (disk-hdd.c).
+ * A hard disk's state, and what its parts ask of each other: caches (disk-cache.c), choice and
+ * course of events (disk-hdd.c).
  */
 #ifndef SCHEDLAB_CORE_DISK_HDD_H
 #define SCHEDLAB_CORE_DISK_HDD_H
 
 #include "disk-mechanics.h"
 
-/* Runs that the write cache keeps account of at most, and the longest that neighbours are joined to. */
+/*
+ * Runs that the write cache keeps account of at most, and the longest that neighbours are joined
+ * to.
+ */
 #define DISK_EXTENTS		256u
 #define DISK_LONGEST_EXTENT	2048u
 
@@ -48,7 +52,8 @@ struct disk_work {
 	enum disk_doing doing;
 	u32 tag;
 	u32 segment;		/* which a read grows; DISK_NOBODY: it gets one of its own */
-	bool stale;		/* some of a read was written meanwhile: it does not go into the cache */
+	/* some of a read was written meanwhile: it does not go into the cache */
+	bool stale;
 	u64 done_ns, media_end_ns;
 	u64 sector, end;
 	struct disk_extent extent;
@@ -73,7 +78,8 @@ struct hdd {
 	struct core_disk disk;
 	struct disk_mechanics mechanics;
 	struct disk_electronics electronics;
-	u64 bus_whole_ns, bus_rest;	/* nanoseconds for a sector on the bus, and what the division leaves */
+	/* nanoseconds for a sector on the bus, and what the division leaves */
+	u64 bus_whole_ns, bus_rest;
 	u64 bus_free_ns;
 
 	struct disk_segment *segments;	/* the read cache */
@@ -96,7 +102,9 @@ struct hdd {
 /* The segment that holds all of it, or DISK_NOBODY. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
-/* New contents in place of the least recently used ones; DISK_NOBODY where there are no segments. */
+/*
+ * New contents in place of the least recently used ones; DISK_NOBODY where there are no segments.
+ */
 u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
 /* A segment has grown at its end; its start gives way. */
 void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);

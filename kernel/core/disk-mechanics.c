@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The mechanics of a disk, as disk-mechanics.h says. What the simulator looks up in tables of its own is divided here: the results
- * are the same.
+ * The mechanics of a disk, as disk-mechanics.h says. What the simulator looks up in tables of its
+ * own is divided here: the results are the same.
  */
 #include "disk-mechanics.h"
 
@@ -40,11 +40,16 @@ static struct spot locate(const struct disk_mechanics *m, u64 sector)
 
 static u32 distance(struct disk_arm from, struct disk_arm to)
 {
-	return from.cylinder > to.cylinder ? from.cylinder - to.cylinder : to.cylinder - from.cylinder;
+	return from.cylinder > to.cylinder ? from.cylinder - to.cylinder :
+		to.cylinder - from.cylinder;
 }
 
-/* Nanoseconds of seek and head switch between two tracks, with the settle of a write where the head moves. */
-static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to, bool write)
+/*
+ * Nanoseconds of seek and head switch between two tracks, with the settle of a write where the head
+ * moves.
+ */
+static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to,
+		   bool write)
 {
 	u32 far = distance(from, to);
 	u64 seek;
@@ -61,17 +66,21 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 }
 
 /*
- * Sectors that have passed under the head since the start of the zone, had it been read without a pause: a sector's angle, without
- * rounding.
+ * Sectors that have passed under the head since the start of the zone, had it been read without a
+ * pause: a sector's angle, without rounding.
  */
 static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
 
-	return cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew + spot.sector;
+	return cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew +
+	       spot.sector;
 }
 
-/* Nanoseconds that so many sectors of a zone take to pass, rounded down: whole revolutions are exact, only the rest is rounded. */
+/*
+ * Nanoseconds that so many sectors of a zone take to pass, rounded down: whole revolutions are
+ * exact, only the rest is rounded.
+ */
 static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
 {
 	u64 of = zone->sectors_per_track;
@@ -80,7 +89,9 @@ static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zo
 	return whole * m->revolution_ns + disk_div((sectors - whole * of) * m->revolution_ns, of);
 }
 
-/* Nanoseconds from `ns` until the disk has turned to `phase`, which is a time modulo a revolution. */
+/*
+ * Nanoseconds from `ns` until the disk has turned to `phase`, which is a time modulo a revolution.
+ */
 static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 {
 	u64 turn = m->revolution_ns;
@@ -120,7 +131,8 @@ static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
 	return spot;
 }
 
-static u64 step(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to, bool write,
+static u64 step(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to,
+		bool write,
 		struct disk_costs *costs)
 {
 	u64 ns = move_ns(m, from, to, write);
@@ -132,7 +144,8 @@ static u64 step(const struct disk_mechanics *m, struct disk_arm from, struct dis
 	return ns;
 }
 
-u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm, u64 sector, bool write)
+u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
+			u64 sector, bool write)
 {
 	struct spot spot = locate(m, sector);
 	u64 moving = move_ns(m, arm, spot.arm, write);
@@ -140,7 +153,8 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
-struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector, u64 nr, bool write,
+struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector,
+			   u64 nr, bool write,
 			   u64 earliest_ns)
 {
 	struct spot spot = locate(m, sector);
@@ -170,13 +184,20 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 	return walk;
 }
 
-/* The end of disk_reading_on() somewhere on a track, of which not all has passed: whole sectors count. */
-static struct disk_reached within_track(const struct disk_mechanics *m, u64 now, struct disk_head head, struct spot spot,
+/*
+ * The end of disk_reading_on() somewhere on a track, of which not all has passed: whole sectors
+ * count.
+ */
+static struct disk_reached within_track(const struct disk_mechanics *m, u64 now,
+					struct disk_head head, struct spot spot,
 					u64 start)
 {
 	u64 sectors = turned(spot);
 	u64 phase = passing_ns(m, spot.zone, sectors);
-	/* One more than the quotient can have passed, by the rounding of its start; then at most two too many. */
+	/*
+	 * One more than the quotient can have passed, by the rounding of its start; then at most
+	 * two too many.
+	 */
 	u64 passed = disk_div((now - start) * spot.zone->sectors_per_track, m->revolution_ns) + 1;
 	struct disk_reached reached;
 
@@ -189,7 +210,8 @@ static struct disk_reached within_track(const struct disk_mechanics *m, u64 now,
 	return reached;
 }
 
-struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from, u64 limit)
+struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,
+				    u64 limit)
 {
 	struct disk_reached reached = { from, from.arm };
 

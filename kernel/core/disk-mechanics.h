@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes round. All exact, all integer.
- * Port of crates/sim/src/device/hdd/mechanics.rs, where the model is described.
+ * The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes
+ * round. All exact, all integer. Port of crates/sim/src/device/hdd/mechanics.rs, where the model is
+ * described.
  */
 #ifndef SCHEDLAB_CORE_DISK_MECHANICS_H
 #define SCHEDLAB_CORE_DISK_MECHANICS_H
@@ -19,7 +20,8 @@ struct disk_zone {
 	u64 sectors_per_track;
 	u64 sectors_per_cylinder;	/* without the spare ones */
 	u64 track_skew;
-	u64 skew_per_cylinder;		/* sectors by which a cylinder starts behind the one before */
+	/* sectors by which a cylinder starts behind the one before */
+	u64 skew_per_cylinder;
 	u32 first_cylinder, cylinders;
 };
 
@@ -36,13 +38,18 @@ struct disk_walk {
 	struct disk_costs costs;
 };
 
-/* A head that goes on reading: the sector before `next` had passed at `at_ns`, on the track `arm`. */
+/*
+ * A head that goes on reading: the sector before `next` had passed at `at_ns`, on the track `arm`.
+ */
 struct disk_head {
 	u64 next, at_ns;
 	struct disk_arm arm;
 };
 
-/* How far it has come, and where it is now should it be called away: perhaps on the next track, waiting for its first sector. */
+/*
+ * How far it has come, and where it is now should it be called away: perhaps on the next track,
+ * waiting for its first sector.
+ */
 struct disk_reached {
 	struct disk_head head;
 	struct disk_arm arm;
@@ -60,16 +67,19 @@ struct disk_mechanics {
 };
 
 /* Nanoseconds that a head now at `arm` needs until `sector` comes round, from `begin_ns` on. */
-u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm, u64 sector, bool write);
+u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
+			u64 sector, bool write);
 
 /*
- * Moves the arm from `arm`, beginning at `ns`, to `sector`, and transfers `nr` sectors from there on. The first sector cannot start
- * before `earliest_ns` (a write whose data are still on the bus).
+ * Moves the arm from `arm`, beginning at `ns`, to `sector`, and transfers `nr` sectors from there
+ * on. The first sector cannot start before `earliest_ns` (a write whose data are still on the bus).
  */
-struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector, u64 nr, bool write,
+struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector,
+			   u64 nr, bool write,
 			   u64 earliest_ns);
 
 /* How far a read that goes on has come at `now`, if it stops before `limit`. */
-struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from, u64 limit);
+struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,
+				    u64 limit);
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the models of disks share among themselves: the common part of a disk, which counts commands and passes time, and what a
- * model does beyond that. Not for users of the disk; theirs is disk.h.
+ * What the models of disks share among themselves: the common part of a disk, which counts commands
+ * and passes time, and what a model does beyond that. Not for users of the disk; theirs is disk.h.
  *
  * The tables, all little-endian, without gaps, every number a u64 where nothing else is said:
- *   u32 magic "SLDM", u32 version 1, u32 model (1 hdd, 2 null), u32 length of all of it in bytes; sectors; queue depth; then
- *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a cylinder, seek c_ns, seek e_ps,
- *         nearest first (0, 1), read, hit and write overhead_ns, bus bytes a second, read-ahead, immediate reporting (0, 1),
- *         segments, sectors of a segment, write cache in sectors, number of zones, number of near seek times; then by zone:
- *         cylinders, sectors of a track, track skew, skew from cylinder to cylinder; then the near seek times in ns, u32 each,
- *         from distance 0 on; what is farther takes c_ns + e_ps * distance / 1000.
- *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number of its stream.
+ *   head: u32 magic "SLDM", u32 version 1, u32 model (1 hdd, 2 null), u32 length of all of it in
+ *         bytes; sectors; queue depth; then by model
+ *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a
+ *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
+ *         bus bytes a second, read-ahead, immediate reporting (0, 1), segments, sectors of a
+ *         segment, write cache in sectors, number of zones, number of near seek times; then by
+ *         zone: cylinders, sectors of a track, track skew, skew from cylinder to cylinder; then the
+ *         near seek times in ns, u32 each, from distance 0 on; what is farther takes
+ *         c_ns + e_ps * distance / 1000.
+ *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
+ *         of its stream.
  */
 #ifndef SCHEDLAB_CORE_DISK_MODEL_H
 #define SCHEDLAB_CORE_DISK_MODEL_H
@@ -44,7 +48,10 @@ struct disk_sink {
 
 /* What a model does. All begin their memory with a struct core_disk. */
 struct disk_model {
-	/* Bytes of memory for tables whose head is right and whose length is `len`; 0: they are malformed. */
+	/*
+	 * Bytes of memory for tables whose head is right and whose length is `len`; 0: they are
+	 * malformed.
+	 */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
@@ -68,7 +75,8 @@ struct core_disk {
 extern const struct disk_model disk_hdd, disk_null;
 
 /* A command leaves the disk. */
-static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag, bool flush, u64 at)
+static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag,
+			     bool flush, u64 at)
 {
 	if (flush)
 		disk->flushes--;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The null device: a given time for everything, from a given number of servers, in order of arrival. Port of
- * crates/sim/src/device/null.rs; its random times, where it has them, are the simulator's: ChaCha8 (crates/sim/src/random.rs) and
- * the integer logarithm of crates/workload/src/rng.rs.
+ * The null device: a given time for everything, from a given number of servers, in order of
+ * arrival. Port of crates/sim/src/device/null.rs; its random times, where it has them, are the
+ * simulator's: ChaCha8 (crates/sim/src/random.rs) and the integer logarithm of
+ * crates/workload/src/rng.rs.
  */
 #include "disk-model.h"
 
@@ -110,7 +111,10 @@ static u64 product(u64 a, u64 b, u64 *high)
 	return other << 32 | (u32)low;
 }
 
-/* A time from the exponential distribution: -ln(bits / 2^64) times the mean; see exponential() of crates/workload. */
+/*
+ * A time from the exponential distribution: -ln(bits / 2^64) times the mean; see exponential() of
+ * crates/workload.
+ */
 static u64 exponential(u64 bits, u64 mean)
 {
 	u64 u = bits == ~0ull ? bits : bits + 1;
@@ -149,7 +153,8 @@ static struct inside take_inside(struct null_disk *null)
 	u32 at = 0, child;
 
 	for (; (child = 2 * at + 1) < null->nr_inside; at = child) {
-		if (child + 1 < null->nr_inside && before(&null->inside[child + 1], &null->inside[child]))
+		if (child + 1 < null->nr_inside && before(&null->inside[child + 1],
+							  &null->inside[child]))
 			child++;
 		if (!before(&null->inside[child], &last))
 			break;
@@ -182,7 +187,8 @@ static size_t null_size(const u8 *tables, size_t len)
 	if (len != TABLES_SIZE)
 		return 0;
 	servers = disk_le64(own + 8);
-	if (disk_le64(own) > MOST_SERVICE_NS || servers < 1 || servers > MOST_SERVERS || disk_le64(own + 16) > 1)
+	if (disk_le64(own) > MOST_SERVICE_NS || servers < 1 || servers > MOST_SERVERS ||
+	    disk_le64(own + 16) > 1)
 		return 0;
 	return sizeof(struct null_disk) + (size_t)servers * sizeof(u64)
 		+ (size_t)(2 * depth + DISK_FLUSHES) * sizeof(struct inside);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What every modelled disk does: checks what it is given, counts it, and passes time. The models are in disk-hdd.c and
- * disk-null.c; the layout of the tables stands in disk-model.h. Port of crates/sim/src/device/mod.rs.
+ * What every modelled disk does: checks what it is given, counts it, and passes time. The models
+ * are in disk-hdd.c and disk-null.c; the layout of the tables stands in disk-model.h. Port of
+ * crates/sim/src/device/mod.rs.
  *
- * Where the simulator stops with a message, because its own engine must have made a mistake, a disk in a kernel refuses the
- * command: nothing that a caller or the tables say can make it read or write outside of its memory.
+ * Where the simulator stops with a message, because its own engine must have made a mistake, a disk
+ * in a kernel refuses the command: nothing that a caller or the tables say can make it read or
+ * write outside of its memory.
  */
 #include "disk-model.h"
 
@@ -17,7 +19,8 @@ static const struct disk_model *model_of(const u8 *tables, size_t len)
 	const struct disk_model *model = NULL;
 	u64 sectors, depth;
 
-	if (len < DISK_HEAD || disk_le32(tables) != DISK_MAGIC || disk_le32(tables + 4) != DISK_VERSION)
+	if (len < DISK_HEAD || disk_le32(tables) != DISK_MAGIC || disk_le32(tables + 4) !=
+	    DISK_VERSION)
 		return NULL;
 	if (disk_le32(tables + 12) != len)
 		return NULL;
@@ -87,7 +90,8 @@ static bool in_time(const struct core_disk *disk, u64 now)
 	return now >= disk->clock_ns && now <= core_disk_next_event(disk);
 }
 
-bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr_sectors)
+bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector,
+		      u32 nr_sectors)
 {
 	if (!in_time(disk, now) || disk->transfers >= disk->depth)
 		return false;
@@ -118,7 +122,8 @@ u64 core_disk_next_event(const struct core_disk *disk)
 	return disk->model->next_event(disk);
 }
 
-void core_disk_advance(struct core_disk *disk, u64 now, void (*done)(void *ctx, u32 tag, u64 at), void *ctx)
+void core_disk_advance(struct core_disk *disk, u64 now, void (*done)(void *ctx, u32 tag, u64 at),
+		       void *ctx)
 {
 	const struct disk_sink sink = { done, ctx };
 	u64 at;

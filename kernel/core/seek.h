@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Seek time by distance: the counterpart of elevator::SeekCurve, equal to the nanosecond. a + b * sqrt(d) up to a knee,
- * c + e * d beyond, and single distances where a drive's sheet lists them.
+ * Seek time by distance: the counterpart of elevator::SeekCurve, equal to the nanosecond. a + b *
+ * sqrt(d) up to a knee, c + e * d beyond, and single distances where a drive's sheet lists them.
  */
 #ifndef SCHEDLAB_CORE_SEEK_H
 #define SCHEDLAB_CORE_SEEK_H
@@ -10,8 +10,9 @@
 
 struct core_seek_curve {
 	/*
-	 * Nanoseconds for the distances 1, 2, 3 ..., which win over the curve; may be NULL if there are none. The table is not
-	 * copied: it stays where it is as long as a core that was told of it.
+	 * Nanoseconds for the distances 1, 2, 3 ..., which win over the curve; may be NULL if there
+	 * are none. The table is not copied: it stays where it is as long as a core that was told
+	 * of it.
 	 */
 	const u64 *first;
 	u64 nr_first;

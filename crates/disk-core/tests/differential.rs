@@ -26,12 +26,20 @@ const OF_NULL: [&str; 5] = [
     ":service_ns=60000000000:servers=4096:queue_depth=5000:distribution=exponential:sectors=1",
 ];
 
+/// Sectors of nine nanoseconds, where every rounding shows; tracks of one sector; a slow arm and a late bus.
+const ODD: [&str; 3] = [
+    "hp97560:rpm=100000:zones.0.1=65535:zones.0.2=100:segments=4:segment_sectors=100000:read_ahead=100000:queue_depth=4",
+    "hp97560:zones.0.1=1:zones.0.2=1:zones.0.3=0:queue_depth=7:write_cache=99:immediate_reporting=1:segments=3",
+    "hp97560:bus_bytes_per_s=1000:queue_depth=2:head_switch_ns=50000000:segments=2:segment_sectors=256",
+];
+
 fn specifications() -> Vec<String> {
     let rows = DEVICES.iter().filter(|row| !row.toml.contains("model = \"flash\""));
     rows.flat_map(|row| {
         let variants: &[&str] = if row.name == "null" { &OF_NULL } else { &OF_DISKS };
         variants.iter().map(|variant| format!("{}{variant}", row.name))
     })
+    .chain(ODD.map(str::to_owned))
     .collect()
 }
 
@@ -41,14 +49,17 @@ struct Commands {
     sectors: u64,
     streams: [u64; 3],
     hot: u64,
+    /// Where zones begin.
+    edges: Vec<u64>,
     next_tag: u32,
     /// How the commands of this while are.
     phase: [u64; 4],
 }
 
 impl Commands {
-    fn new(sectors: u64, seed: u64) -> Commands {
-        Commands { random: stream(seed, "commands"), sectors, streams: [0; 3], hot: 0, next_tag: 0, phase: [0; 4] }
+    fn new(device: &dyn DeviceModel, seed: u64) -> Commands {
+        let (random, edges) = (stream(seed, "commands"), edges(&device.tables().unwrap()));
+        Commands { random, sectors: device.sectors(), streams: [0; 3], hot: 0, edges, next_tag: 0, phase: [0; 4] }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -58,9 +69,12 @@ impl Commands {
     fn next(&mut self) -> Command {
         let tag = self.next_tag;
         self.next_tag += 1;
-        if tag % 200 == 0 {
+        if tag.is_multiple_of(200) {
             self.phase = std::array::from_fn(|_| self.random.below(4));
             self.hot = self.random.below(self.sectors);
+            if tag.is_multiple_of(400) {
+                self.hot = self.edges[self.random.below(self.edges.len() as u64) as usize];
+            }
         }
         let [sequential, writes, flushes, length] = self.phase;
         if self.below(100) < [0, 1, 5, 20][flushes as usize] {
@@ -72,7 +86,7 @@ impl Commands {
         let which = self.below(3) as usize;
         let sector = match self.below(4) {
             at if at < sequential => self.streams[which],
-            3 => self.hot + self.below(5000),
+            3 => self.hot + self.below(2) * self.below(5000),
             2 => self.streams[which] + self.below(300) - self.streams[which].min(self.below(300)).min(150),
             _ => self.below(highest + 1),
         };
@@ -83,13 +97,29 @@ impl Commands {
     }
 }
 
+/// Where the zones of these tables begin; 0 where there are none (kernel/core/disk-model.h).
+fn edges(tables: &[u8]) -> Vec<u64> {
+    let number = |at: usize| u64::from_le_bytes(tables[at..at + 8].try_into().unwrap());
+    if tables[8] != 1 {
+        return vec![0];
+    }
+    let (heads, spare, zones) = (number(40), number(72), number(176) as usize);
+    let mut first = 0;
+    let next = |zone: usize| {
+        let here = first;
+        first += number(192 + 32 * zone) * (heads * number(200 + 32 * zone) - spare);
+        here
+    };
+    (0..zones).map(next).collect()
+}
+
 /// Gives both the same; returns how many commands were given.
 fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     let mut ours = device(specification, seed).unwrap();
     let mut c = CDisk::of(ours.as_ref()).expect("the kernel's driver has this model");
     assert_eq!(c.sectors(), ours.sectors(), "{specification}");
     assert_eq!(c.queue_depth(), ours.queue_depth(), "{specification}");
-    let mut from = Commands::new(ours.sectors(), seed ^ 0x5eed);
+    let mut from = Commands::new(ours.as_ref(), seed ^ 0x5eed);
     let (mut now, mut inside, mut sent, mut checked) = (0_u64, 0_u32, 0_u32, 0_u32);
     let (mut done, mut timed) = (Vec::new(), Vec::new());
     loop {
@@ -145,7 +175,7 @@ fn a_late_timer_changes_no_modelled_time() {
     for specification in specifications() {
         let mut ours = device(&specification, 9).unwrap();
         let mut c = CDisk::of(ours.as_ref()).unwrap();
-        let mut from = Commands::new(ours.sectors(), 9);
+        let mut from = Commands::new(ours.as_ref(), 9);
         let (mut expected, mut seen, mut now) = (Vec::new(), Vec::new(), 0);
         for _ in 0..300 {
             let command = from.next();
@@ -178,4 +208,33 @@ fn every_row_says_whether_the_kernel_has_its_model() {
         assert_eq!(c.has_arm(), made.geometry().cylinders > 0, "{}", row.name);
         assert_eq!(c.has_volatile_cache(), row.toml.contains("immediate_reporting = true"), "{}", row.name);
     }
+}
+
+/// Where rounding decides whether a sector has just been read on: random times hardly ever meet that nanosecond.
+#[test]
+fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
+    let specification = format!("{}:bus_bytes_per_s=1000000000000", ODD[0]);
+    let read = |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
+    let mut hits = 0;
+    for ahead in 0..120_u32 {
+        for late in 0..3 {
+            let mut ours = device(&specification, 1).unwrap();
+            let mut c = CDisk::of(ours.as_ref()).unwrap();
+            let (mut done, mut timed) = (Vec::new(), Vec::new());
+            ours.submit(Time::ZERO, read(0, 0, 5));
+            c.submit(Time::ZERO, read(0, 0, 5));
+            let at = ours.next_event().unwrap().as_ns();
+            both_advance(ours.as_mut(), &mut c, at, &mut done, &mut timed);
+            // 600,000 ns a revolution of 65,535 sectors; the sector passes at this nanosecond, one before or one after.
+            let passes = at + u64::from(ahead) * 600_000 / 65_535 + late;
+            let now = passes.saturating_sub(1).max(at);
+            both_advance(ours.as_mut(), &mut c, now, &mut done, &mut timed);
+            let command = read(1, 5, ahead.max(1));
+            ours.submit(Time::from_ns(now), command);
+            c.submit(Time::from_ns(now), command);
+            assert_eq!((c.next_event(), c.stats()), (ours.next_event(), ours.stats()), "{ahead} sectors, {late} ns");
+            hits += ours.stats().cache_hits;
+        }
+    }
+    assert!((100..300).contains(&hits), "{hits} of 360 were hits");
 }

@@ -72,10 +72,10 @@ impl Build<'_> {
     pub(crate) fn kernel(&mut self, asked: &Source, recipe: &Recipe) -> Result<Kernel, Error> {
         let asked = word(asked)?;
         let found = self.find_source(&asked)?;
-        self.from_source(&found, &asked, recipe)
+        self.of_source(&found, &asked, recipe)
     }
 
-    fn from_source(&mut self, found: &Found, asked: &str, recipe: &Recipe) -> Result<Kernel, Error> {
+    fn of_source(&mut self, found: &Found, asked: &str, recipe: &Recipe) -> Result<Kernel, Error> {
         let key = recipe.key(found.series(), found.version());
         let _lock = self.lock(&key, &format!("kernel {key} is being built by another schedlab; waiting for it"))?;
         let place = self.cache.kernels().join(&key);
@@ -93,7 +93,7 @@ impl Build<'_> {
     fn make(&mut self, found: &Found, asked: &str, recipe: &Recipe, key: &str) -> Result<(), Error> {
         let base = match recipe.patches.is_empty() {
             true => None,
-            false => Some(self.from_source(found, &word(&found.source())?, &recipe.unpatched())?),
+            false => Some(self.of_source(found, &word(&found.source())?, &recipe.unpatched())?),
         };
         self.check_space(TREE[usize::from(recipe.debug)])?;
         let (work, log) = (self.cache.unfinished(key), self.cache.log(key));

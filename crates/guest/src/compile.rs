@@ -102,7 +102,9 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));
-    let at = first(&|line| line.contains(": error: ") || line.contains(": fatal error: "))
+    // collect2 only says that the linker failed; what the linker said is the error.
+    let compiler = |line: &str| line.contains(": error: ") || line.contains(": fatal error: ");
+    let at = first(&|line| compiler(line) && !line.starts_with("collect2:"))
         .or_else(|| first(&|line| line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")))
         .or_else(|| first(&|line| line.contains(": syntax error") || line.contains(": recursive dependency")))
         .or_else(|| first(&|line| line.starts_with("make") && line.contains("*** ")))?;

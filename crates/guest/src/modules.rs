@@ -45,8 +45,8 @@ impl ModuleSet {
 
     /// The file of a module, `modeldisk` say, if there is one.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Path> {
-        self.files.get(name).map(PathBuf::as_path)
+    pub fn get(&self, name: &str) -> Option<PathBuf> {
+        self.files.get(name).cloned()
     }
 
     /// Names of all modules, in order.

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use elevator::SeekCurve;
+
 /// `CORE_NONE`.
 pub(crate) const NONE: u32 = u32::MAX;
 /// `CORE_NEVER`.
@@ -57,6 +59,40 @@ pub(crate) struct Curve {
     pub(crate) b_ns: u64,
     pub(crate) c_ns: u64,
     pub(crate) e_ps: u64,
+}
+
+impl Curve {
+    /// The curve; the list of single distances is the other's.
+    pub(crate) fn of(curve: &SeekCurve) -> Curve {
+        Curve {
+            first: curve.first.as_ptr(),
+            nr_first: curve.first.len() as u64,
+            knee: curve.knee,
+            a_ns: curve.a_ns,
+            b_ns: curve.b_ns,
+            c_ns: curve.c_ns,
+            e_ps: curve.e_ps,
+        }
+    }
+}
+
+/// `core_seek_ns`, as a function of `shim.c`.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct Seek(unsafe extern "C" fn(*const Curve, u64) -> u64);
+
+impl Seek {
+    /// The one of `kernel/core`.
+    pub fn core() -> Seek {
+        Seek(shim_seek_ns)
+    }
+
+    /// Nanoseconds for a distance in cylinders.
+    pub fn ns(self, curve: &SeekCurve, distance: u64) -> u64 {
+        let told = Curve::of(curve);
+        // SAFETY: the function looks at the curve and at its list, both of which outlive the call.
+        unsafe { (self.0)(&raw const told, distance) }
+    }
 }
 
 /// `struct core_config`.
@@ -153,4 +189,5 @@ fn text(of: *const c_char) -> &'static str {
 unsafe extern "C" {
     pub(crate) static core_anticipatory: Ops;
     pub(crate) static core_wpcas: Ops;
+    fn shim_seek_ns(curve: *const Curve, distance: u64) -> u64;
 }

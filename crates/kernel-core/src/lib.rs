@@ -12,6 +12,6 @@ mod memory;
 mod rows;
 mod wrapper;
 
-pub use ffi::{Ops, Row};
+pub use ffi::{Ops, Row, Seek};
 pub use rows::{anticipatory, rows, wpcas};
 pub use wrapper::CElevator;

@@ -38,16 +38,7 @@ impl CElevator {
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
-        let seek = &build.geometry.seek;
-        let curve = Curve {
-            first: first.as_ptr(),
-            nr_first: first.len() as u64,
-            knee: seek.knee,
-            a_ns: seek.a_ns,
-            b_ns: seek.b_ns,
-            c_ns: seek.c_ns,
-            e_ps: seek.e_ps,
-        };
+        let curve = Curve { first: first.as_ptr(), ..Curve::of(&build.geometry.seek) };
         let config = Config {
             tags,
             hz: build.hz,

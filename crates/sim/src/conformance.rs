@@ -74,7 +74,7 @@ pub enum Difference {
         submit_ns: u64,
         /// By the log; None: not yet.
         logged: Option<u64>,
-        /// By the model; None: not before the log ends.
+        /// By the model; None: never.
         modelled: Option<u64>,
     },
     /// A command that this model could not have been given then.
@@ -152,15 +152,8 @@ pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Differen
     for at in 0..log.records.len() {
         replay.give(at, device)?;
     }
-    // What the log saw done, the model must have done by then; what comes later nobody has seen.
-    while replay.inside.iter().any(|(_, at)| log.records[*at].done_ns.is_some()) {
-        let Some(next) = device.next_event() else { break };
-        replay.advance(next, device)?;
-    }
-    match replay.inside.iter().find(|(_, at)| log.records[*at].done_ns.is_some()) {
-        Some((_, at)) => Err(replay.time(*at, None)),
-        None => Ok(replay.compared),
-    }
+    replay.until_all_seen_by(u64::MAX, device)?;
+    Ok(replay.compared)
 }
 
 struct Replay<'a> {
@@ -183,6 +176,7 @@ impl Replay<'_> {
         while let Some(next) = device.next_event().filter(|next| next.as_ns() <= submit_ns) {
             self.advance(next, device)?;
         }
+        self.until_all_seen_by(submit_ns, device)?;
         device.advance(Time::from_ns(submit_ns), &mut self.done);
         let (Command::Transfer { tag, .. } | Command::Flush { tag }) = command;
         if self.inside.iter().any(|(inside, _)| *inside == tag) {
@@ -200,6 +194,16 @@ impl Replay<'_> {
         }
         self.inside.push((tag, at));
         device.submit(Time::from_ns(submit_ns), command);
+        Ok(())
+    }
+
+    /// What the log saw done by then, the model must have done too; where it has not, it goes on until it shows when it would have.
+    fn until_all_seen_by(&mut self, by_ns: u64, device: &mut dyn DeviceModel) -> Result<(), Difference> {
+        let seen = |at: usize| self.log.records[at].done_ns.is_some_and(|done| done <= by_ns);
+        while let Some((_, at)) = self.inside.iter().find(|(_, at)| seen(*at)) {
+            let Some(next) = device.next_event() else { return Err(self.time(*at, None)) };
+            self.advance(next, device)?;
+        }
         Ok(())
     }
 

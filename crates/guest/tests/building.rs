@@ -1,0 +1,225 @@
+//! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's that outlives the test, so that a
+//! machine builds it once. A first run takes minutes; later ones, seconds.
+//!
+//! Without network and without an installed source package these tests are skipped, loudly, unless SCHEDLAB_MUST_RUN_ALL is set.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use guest::{Cache, Error, Kernel, Progress, Request, Silent};
+
+fn cache() -> Cache {
+    let dir = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
+    let dir = dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels"));
+    Cache::open(&dir).unwrap()
+}
+
+/// Tells the test's output, and stops at a phase that begins with a word.
+struct Teller<'a> {
+    stop_at: Option<(&'a str, &'a AtomicBool)>,
+    said: Vec<String>,
+}
+
+impl Progress for Teller<'_> {
+    fn phase(&mut self, what: &str) {
+        eprintln!("{what}");
+        self.said.push(what.to_owned());
+    }
+    fn step(&mut self, done: u64, _: u64, _: Option<Duration>) {
+        if let Some((word, stop)) = self.stop_at
+            && self.said.last().is_some_and(|phase| phase.starts_with(word))
+            && done >= 3
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    fn say(&mut self, text: &str) {
+        eprintln!("{text}");
+    }
+}
+
+fn going() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+/// Debian's 6.1; nothing where it cannot be had.
+fn plain(cache: &Cache) -> Option<Kernel> {
+    match cache.build(&Request::default(), &mut Teller { stop_at: None, said: Vec::new() }, &going()) {
+        Ok(kernel) => Some(kernel),
+        Err(
+            error @ (Error::Tools { .. }
+            | Error::Fetch { .. }
+            | Error::NoApt { .. }
+            | Error::NoPackage { .. }
+            | Error::NoMirror),
+        ) => {
+            assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{error}");
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Request {
+    let file = "block/kyber-iosched.c";
+    let text = fs::read_to_string(kernel.tree.join(file)).unwrap();
+    let (at, line) = text.lines().enumerate().find(|(_, line)| line.contains(old)).expect("the line is there");
+    // A hunk without lines after the change would have to be at the end of the file.
+    let next = text.lines().nth(at + 1).expect("the line is not the last");
+    let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},3 @@\n {line}\n+{new}\n {next}\n", at + 1);
+    let path = dir.join(name);
+    fs::write(&path, patch).unwrap();
+    Request { patches: vec![path], ..Request::default() }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_kernel_is_built_once_and_found_at_once() {
+    let cache = cache();
+    let Some(kernel) = plain(&cache) else { return };
+    assert!(kernel.release.starts_with("6.1.") && kernel.release.ends_with("-schedlab"), "{}", kernel.release);
+    let begun = Instant::now();
+    let mut teller = Teller { stop_at: None, said: Vec::new() };
+    assert_eq!(cache.build(&Request::default(), &mut teller, &going()).unwrap(), kernel);
+    assert!(teller.said.is_empty(), "nothing was done: {:?}", teller.said);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(cache.list().unwrap().contains(&kernel));
+}
+
+#[test]
+fn a_patch_compiles_only_what_it_touches() {
+    let cache = cache();
+    let Some(base) = plain(&cache) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let unique =
+        format!("static const char schedlab_test[] __attribute__((used)) = \"schedlab test {}\";", std::process::id());
+    let request = patched(dir.path(), "marker.patch", "#include \"blk-mq-sched.h\"", &unique, &base);
+    let kernel = cache.build(&request, &mut Silent, &going()).unwrap();
+    assert!((1..=20).contains(&kernel.objects), "{} objects were compiled", kernel.objects);
+    assert_ne!(kernel.key, base.key);
+    assert_eq!(kernel.patches[0].name, "marker.patch");
+    let text = format!("schedlab test {}", std::process::id());
+    let there = |kernel: &Kernel| {
+        let program = fs::read(&kernel.linux).unwrap();
+        program.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    assert!(there(&kernel), "the patch is in the program");
+    assert!(!there(&base), "and not in the unpatched one");
+    assert_eq!(cache.find(&request).unwrap(), Some(kernel.clone()));
+    cache.remove(&kernel.key).unwrap();
+    assert_eq!(cache.find(&request).unwrap(), None);
+}
+
+#[test]
+fn a_patch_that_does_not_apply_or_not_compile_leaves_nothing() {
+    let cache = cache();
+    let Some(base) = plain(&cache) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let broken = patched(dir.path(), "broken.patch", "#include \"blk-mq-sched.h\"", "int broken = nowhere;", &base);
+    let error = cache.build(&broken, &mut Silent, &going()).unwrap_err();
+    let Error::Compile { message, log } = &error else { panic!("{error}") };
+    assert!(
+        message.starts_with("block/kyber-iosched.c:") && message.contains("nowhere") && message.contains('^'),
+        "{message}"
+    );
+    assert!(fs::read_to_string(log).unwrap().contains(message.lines().next().unwrap()));
+
+    let text = fs::read_to_string(&broken.patches[0]).unwrap().replace("\n #include", "\n #exclude");
+    fs::write(&broken.patches[0], text).unwrap();
+    let error = cache.build(&broken, &mut Silent, &going()).unwrap_err().to_string();
+    assert!(error.contains("broken.patch does not apply: block/kyber-iosched.c: hunk 1, at line"), "{error}");
+    assert_eq!(cache.find(&broken).unwrap(), None);
+    let key = log.file_stem().unwrap().to_str().unwrap();
+    let left = names(&cache.dir().join("kernels"));
+    assert!(!left.iter().any(|name| name.contains(key)), "{left:?}");
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_and_no_process() {
+    let shared = cache();
+    if plain(&shared).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("sources")).unwrap();
+    for name in names(&shared.dir().join("sources")).iter().filter(|name| name.ends_with(".tar.xz")) {
+        std::os::unix::fs::symlink(shared.dir().join("sources").join(name), dir.path().join("sources").join(name))
+            .unwrap();
+    }
+    let cache = Cache::open(dir.path()).unwrap();
+    for phase in ["unpacking", "compiling"] {
+        let stop = going();
+        let answer =
+            cache.build(&Request::default(), &mut Teller { stop_at: Some((phase, &stop)), said: Vec::new() }, &stop);
+        assert!(matches!(answer, Err(Error::Interrupted)), "{answer:?}");
+        assert_eq!(names(&dir.path().join("kernels")), [""; 0], "after {phase}");
+        let here = dir.path().to_str().unwrap();
+        let works_here = |pid: &str| {
+            fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.to_string_lossy().starts_with(here))
+        };
+        let begun = Instant::now();
+        while names(Path::new("/proc")).iter().any(|pid| works_here(pid)) {
+            assert!(begun.elapsed() < Duration::from_secs(5), "a compiler goes on after {phase}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn our_modules_are_built_for_it() {
+    let cache = cache();
+    let Some(kernel) = plain(&cache) else { return };
+    let modules = kernel.modules(&mut Teller { stop_at: None, said: Vec::new() }, &going()).unwrap();
+    assert!(modules.get("null_blk").is_some(), "{:?}", modules.names().collect::<Vec<_>>());
+    for name in ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched"] {
+        assert!(modules.get(name).is_some(), "{name}");
+    }
+    let begun = Instant::now();
+    assert_eq!(kernel.modules(&mut Silent, &going()).unwrap(), modules);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
+/// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching, compiling, booting, modules.
+#[test]
+fn nobody_needs_to_be_root() {
+    const NOBODY: u32 = 65534;
+    let shared = cache();
+    let Some(kernel) = plain(&shared) else { return };
+    if !rustix::process::geteuid().is_root() {
+        return; // the other tests show it
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join("cache");
+    fs::create_dir_all(own.join("kernels")).unwrap();
+    let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
+    run(Command::new("cp").arg("-a").arg(kernel.tree.parent().unwrap()).arg(own.join("kernels")));
+    run(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(dir.path().join("tests")));
+    run(Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(dir.path()));
+    let output = Command::new(dir.path().join("tests"))
+        .args(["--exact", "--nocapture", "a_patch_compiles_only_what_it_touches", "our_modules_are_built_for_it"])
+        .env("SCHEDLAB_CACHE_DIR", &own)
+        .env("SCHEDLAB_MUST_RUN_ALL", "1")
+        .env_remove("HOME")
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("2 passed"),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,220 @@
+//! Would a wrong core be found? Cores with one fault each, compiled from altered copies of the sources, against the laws and the
+//! differential test.
+//!
+//! The test prints who kills whom, and fails if the differential test lets a fault through, or if it or a law objects to the
+//! sources as they are.
+
+#[path = "../../elevator/tests/common/mod.rs"]
+mod common;
+mod compiled;
+mod lockstep;
+
+use std::cell::Cell;
+
+use common::{Input, LAWS, caught, inputs, judge};
+use compiled::Cores;
+use elevator::{Build, Elevator, ElevatorKind, find};
+use kernel_core::{CElevator, Ops, Seek};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+
+/// Worlds that a fault is looked for in, and operations of each.
+const WORLDS: u64 = 250;
+const OF_A_WORLD: u64 = 4_000;
+/// Inputs for each law and row.
+const INPUTS: usize = 24;
+/// Seeks that are compared.
+const SEEKS: u64 = 20_000;
+
+/// A fault: where, what is changed, into what.
+struct Fault {
+    name: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+macro_rules! faults {
+    ($($name:literal in $file:literal: $from:literal => $to:literal;)*) => {
+        const FAULTS: &[Fault] = &[$(Fault { name: $name, file: $file, from: $from, to: $to }),*];
+    };
+}
+
+faults![
+    "milliseconds are rounded down to ticks" in "antic-time.c":
+        "core_div_up(ms * antic->hz, 1000)" => "core_div(ms * antic->hz, 1000)";
+    "a tick begins a nanosecond early" in "antic-time.c":
+        "rest = core_div_up(" => "rest = core_div(";
+    "going back costs as much as going on" in "antic-requests.c":
+        "#define BACK_PENALTY 2" => "#define BACK_PENALTY 1";
+    "of two equally near the one behind" in "antic-requests.c":
+        "near == far && one >= two" => "near == far && one <= two";
+    "no wrap to the lowest" in "antic-requests.c":
+        "up = class->sorted[0];" => "up = CORE_NONE;";
+    "a request is old a tick early" in "antic-batch.c":
+        "now.ticks > antic->slots[class->fifo.head].expires" => "now.ticks >= antic->slots[class->fifo.head].expires";
+    "the FIFO is looked at all the time" in "antic-batch.c":
+        "	class->last_check = now.ticks;\n	return" => "	return";
+    "a batch ends a tick early" in "antic-batch.c":
+        "now.ticks > antic->batch_expires\n" => "now.ticks >= antic->batch_expires\n";
+    "a drained device always sets the deadline" in "antic-batch.c":
+        "if (antic->drain)" => "if (1)";
+    "a new batch does not wait for the device" in "antic-batch.c":
+        "if (antic->nr_dispatched)\n" => "if (0)\n";
+    "batches of writes do not adapt" in "antic-batch.c":
+        "antic->write_count = core_add(antic->write_count, 1);" => ";";
+    "a request that was given back counts twice" in "antic.c":
+        "slot->process->in_device--;\n" => "slot->process->in_device--;\n		antic->nr_dispatched++;\n";
+    "the dispatch list is not circular" in "antic.c":
+        "	antic->list_end = antic_end_of(rq);\n" => "";
+    "the dispatch list miscounts" in "antic.c":
+        "	antic_chain_add(antic, &antic->list, rq->tag, CORE_NONE, antic->list.head);\n	antic->nr_listed++;" =>
+        "	antic_chain_add(antic, &antic->list, rq->tag, CORE_NONE, antic->list.head);";
+    "no timer for who is still in the device" in "antic-wait.c":
+        "	if (antic->state == ANTIC_WAIT_REQ)\n		start_timer(antic);" => "";
+    "a late timer does not end the wait" in "antic-wait.c":
+        "|| now < antic->antic_ends)" => "|| now != antic->antic_ends)";
+    "a failed wait is also a success" in "antic-wait.c":
+        "antic->counts.failures++;" => "antic->counts.successes = ++antic->counts.failures;";
+    "milliseconds against one tick less" in "antic-wait.c":
+        "if (delay_ms > ticks)" => "if (delay_ms >= ticks)";
+    "nothing behind the head is close" in "antic-wait.c":
+        "core_add(next, window / 2)" => "next";
+    "a process that has ended seems to live" in "antic-wait.c":
+        "	if (who->exited) {\n		if (!who->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n" =>
+        "	if (0) {\n		if (!who->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n";
+    "newcomers that ask again do not count" in "antic-history.c":
+        "		antic_lower(&newcomers->exit_prob);\n	}\n	mean_add" => "	}\n	mean_add";
+    "who works together does not count" in "antic-wait.c":
+        "antic_lower(&newcomers->exit_no_coop);" => ";";
+    "think times are not rounded" in "antic-history.c":
+        "mean->samples / 2 : ONE / 2;" => "mean->samples / 2 : 0;";
+    "stray seeks are clamped a sample early" in "antic-history.c":
+        "process->seek.samples <= 60" => "process->seek.samples < 60";
+    "a merge leaves the one-hit cache alone" in "antic.c":
+        "	antic->last_merge = after->tag;\n" => "";
+    "the younger expiry survives" in "antic.c":
+        "		one->expires = two->expires;\n" => "";
+    "what is merged away has not ended" in "antic.c":
+        "	if (two->sync)\n		antic_request_ended(" => "	if (0)\n		antic_request_ended(";
+    "reads front-merge, sync writes do not" in "antic.c":
+        "return rq->sync == piece->write;" => "return rq->sync != piece->write;";
+    "roots are rounded up" in "arith.h":
+        "if ((unsigned __int128)larger * larger <= square)" =>
+        "if ((unsigned __int128)(larger - 1) * larger <= square)";
+    "listed distances outlive the curve" in "wpcas.c":
+        "wpcas->seek.nr_first = 0;" => ";";
+    "old cylinders are compared with new ones" in "wpcas.c":
+        "	if (other_cylinders) {" => "	if (0) {";
+    "a mean distance has no fraction" in "wpcas.c":
+        "above = seek_ns(wpcas, whole + 1);" => "above = below;";
+    "the window is one too large" in "wpcas-parts.h":
+        "ring->len < window ? 0" => "ring->len <= window ? 0";
+    "a smaller window forgets no seeks" in "wpcas.c":
+        "	while (record->seeks.len > wpcas->own[WINDOW_SIZE])\n		record->seek_sum -= ring_pop(&record->seeks);\n" =>
+        "";
+    "the cap is in no bin" in "wpcas-classifier.c":
+        "if (ns > cap)" => "if (ns >= cap)";
+    "of equally dense ones the last" in "wpcas-classifier.c":
+        "if (held > most)" => "if (held >= most)";
+    "a neighbour must hold more than half" in "wpcas-classifier.c":
+        "2 * count >= most" => "2 * count > most";
+    "the share must be exceeded" in "wpcas-classifier.c":
+        "(u64)held * 100 < wpcas" => "(u64)held * 100 <= wpcas";
+    "a trial comes a refusal early" in "wpcas.c":
+        "record->refusals > wpcas->own[RELEARN]" => "record->refusals >= wpcas->own[RELEARN]";
+    "a trial can be called off" in "wpcas.c":
+        "asked == ANTIC_TO_GO_ON && wpcas->on_trial" => "0 && wpcas->on_trial";
+    "no failure is expected before the first" in "wpcas.c":
+        "(record->waits.failures + 1) * p" => "record->waits.failures * p";
+    "times are not halved with counts" in "wpcas.c":
+        "		waits->success_ns /= 2;\n" => "";
+    "a tunable does not reach what was concluded" in "wpcas.c":
+        "	record->has_period = false;\n	while" => "	while";
+    "requests in the device do not disturb intervals" in "wpcas.c":
+        "|| !arrival->nothing_outstanding ||" => "||";
+    "the nearest is the farther" in "antic-requests.c":
+        "above - sector <= sector - below" => "above - sector > sector - below";
+];
+
+thread_local! {
+    /// What a row of a mutant is made of: a row's function captures nothing.
+    static CORES: Cell<Option<[&'static Ops; 2]>> = const { Cell::new(None) };
+}
+
+fn made(which: usize, build: &Build) -> Box<dyn Elevator> {
+    Box::new(CElevator::new(CORES.get().expect("a mutant is judged")[which], build))
+}
+
+fn rows() -> [ElevatorKind; 2] {
+    let [one, two] = kernel_core::rows();
+    [ElevatorKind { build: |build| made(0, build), ..one }, ElevatorKind { build: |build| made(1, build), ..two }]
+}
+
+/// The same inputs every time.
+fn some_inputs() -> Vec<Input> {
+    let mut runner = TestRunner::deterministic();
+    let made = (0..INPUTS).map(|_| inputs().new_tree(&mut runner).expect("the inputs can be made").current());
+    made.collect()
+}
+
+/// The laws that these cores break.
+fn broken(cores: Cores, inputs: &[Input]) -> Vec<&'static str> {
+    CORES.set(Some(cores.ops));
+    let rows = rows();
+    let breaks = |law: &&common::Law| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
+    LAWS.iter().filter(breaks).map(|law| law.name).collect()
+}
+
+/// After how many operations one of these cores and its Rust counterpart part, and in what; None: they do not.
+fn parts(cores: Cores) -> Option<(u64, String)> {
+    if let Err(what) = lockstep::seeks_agree(cores.seek, SEEKS) {
+        return Some((0, what));
+    }
+    for seed in 0..WORLDS {
+        for core in cores.ops {
+            let rust = find(core.name()).expect("the core is called as its counterpart");
+            let judged = caught(|| lockstep::run(rust, core, seed, OF_A_WORLD).map(|_| ()));
+            if let Err(what) = judged.unwrap_or_else(|panic| Err(format!("panicked: {panic}"))) {
+                let first = what.lines().next().unwrap_or_default();
+                return Some((seed * OF_A_WORLD, format!("{}: {first}", core.name())));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they_are() {
+    let inputs = some_inputs();
+    let objects = compiled::Objects::new();
+    std::panic::set_hook(Box::new(|_| {}));
+    let right = Cores { ops: [kernel_core::anticipatory(), kernel_core::wpcas()], seek: Seek::core() };
+    let healthy = (broken(right, &inputs), parts(right));
+    let judged: Vec<_> = FAULTS
+        .iter()
+        .map(|fault| {
+            let dir = tempfile::tempdir().expect("there is room for a copy");
+            let loaded = caught(|| {
+                compiled::altered(dir.path(), fault.file, fault.from, fault.to);
+                compiled::load(dir.path(), fault.file, &objects)
+            });
+            (fault, loaded.map(|cores| (parts(cores), broken(cores, &inputs))))
+        })
+        .collect();
+    let _ = std::panic::take_hook();
+    for (fault, judged) in &judged {
+        match judged {
+            Err(why) => println!("{:<48} NOT MADE: {why}", fault.name),
+            Ok((None, laws)) => println!("{:<48} SURVIVED; laws: {laws:?}", fault.name),
+            Ok((Some((after, what)), laws)) => {
+                println!("{:<48} after {after:>6}+ {what:<60.60} laws: {}", fault.name, laws.join(", "));
+            }
+        }
+    }
+    assert_eq!(healthy, (vec![], None), "nobody objects to the sources as they are");
+    let found = judged.iter().filter(|(_, judged)| matches!(judged, Ok((Some(_), _)))).count();
+    let by_laws = judged.iter().filter(|(_, judged)| matches!(judged, Ok((_, laws)) if !laws.is_empty())).count();
+    println!("{} faults, {found} found by the differential test, {by_laws} by a law", FAULTS.len());
+    assert_eq!(found, FAULTS.len(), "every fault is found");
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Where the requests of an anticipatory scheduler are: sorted starts and FIFOs, and the way from
+ * there to the dispatch list.
+ *
+ * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
+ */
+#include "antic-parts.h"
+
+#define BACK_SECTORS (1024 * 1024)	/* backwards at most 512 MiB, */
+#define BACK_PENALTY 2			/* and at twice the price */
+
+/* ---- Chains of tags ---- */
+
+void antic_chain_add(struct antic *antic, struct antic_chain *chain, u32 tag, u32 before, u32 after)
+{
+	antic->slots[tag].before = before;
+	antic->slots[tag].after = after;
+	if (before == CORE_NONE)
+		chain->head = tag;
+	else
+		antic->slots[before].after = tag;
+	if (after == CORE_NONE)
+		chain->tail = tag;
+	else
+		antic->slots[after].before = tag;
+}
+
+void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag)
+{
+	u32 before = antic->slots[tag].before, after = antic->slots[tag].after;
+
+	if (before == CORE_NONE)
+		chain->head = after;
+	else
+		antic->slots[before].after = after;
+	if (after == CORE_NONE)
+		chain->tail = before;
+	else
+		antic->slots[after].before = before;
+}
+
+/* ---- The starts of a class ---- */
+
+/* How many start below `sector`. */
+static u32 starts_below(const struct antic *antic, const struct antic_class *class, u64 sector)
+{
+	u32 low = 0, high = class->nr;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (antic->slots[class->sorted[middle]].sector < sector)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The one that starts exactly at `sector`. */
+u32 antic_starts_at(const struct antic *antic, const struct antic_class *class, u64 sector)
+{
+	u32 at = starts_below(antic, class, sector);
+
+	if (at < class->nr && antic->slots[class->sorted[at]].sector == sector)
+		return class->sorted[at];
+	return CORE_NONE;
+}
+
+static void starts_insert(struct antic *antic, struct antic_class *class, u32 tag)
+{
+	u32 at = starts_below(antic, class, antic->slots[tag].sector);
+	u32 *place = class->sorted + at;
+
+	memmove(place + 1, place, (class->nr - at) * sizeof(*place));
+	*place = tag;
+	class->nr++;
+}
+
+void antic_starts_remove(struct antic *antic, struct antic_class *class, u32 tag)
+{
+	u32 at = starts_below(antic, class, antic->slots[tag].sector);
+	u32 *place = class->sorted + at;
+
+	class->nr--;
+	memmove(place, place + 1, (class->nr - at) * sizeof(*place));
+}
+
+u64 antic_nearest(const struct antic *antic, u64 sector)
+{
+	const struct antic_class *class = &antic->classes[ANTIC_SYNC];
+	u32 at = starts_below(antic, class, sector);
+	u64 above, below;
+
+	if (!at)
+		return antic->slots[class->sorted[0]].sector;
+	below = antic->slots[class->sorted[at - 1]].sector;
+	if (at == class->nr)
+		return below;
+	above = antic->slots[class->sorted[at]].sector;
+	return above - sector <= sector - below ? above : below;
+}
+
+/* ---- The one-way elevator with limited backward seek ---- */
+
+/* The distance from the head; false where the elevator has to wrap. */
+static bool distance(u64 sector, u64 last, u64 *out)
+{
+	if (sector >= last)
+		*out = sector - last;
+	else if (core_add(sector, BACK_SECTORS) >= last)
+		*out = core_mul(last - sector, BACK_PENALTY);
+	else
+		return false;
+	return true;
+}
+
+/* Which of two requests the arm at `last` should serve first; either may be CORE_NONE. */
+u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
+{
+	u64 one, two, near = 0, far = 0;
+	bool ahead, behind;
+
+	if (a == CORE_NONE || b == CORE_NONE)
+		return a == CORE_NONE ? b : a;
+	one = antic->slots[a].sector;
+	two = antic->slots[b].sector;
+	ahead = distance(one, last, &near);
+	behind = distance(two, last, &far);
+	if (ahead != behind)
+		return ahead ? a : b;
+	if (!ahead)
+		return one <= two ? a : b;
+	/* On equal distance the higher sector, which is the one in front of the head. */
+	return near < far || (near == far && one >= two) ? a : b;
+}
+
+/*
+ * The one to serve after `tag`, which is among the starts: its successor, or the lowest, against
+ * its predecessor.
+ */
+static u32 next_after(const struct antic *antic, u32 tag)
+{
+	const struct antic_slot *rq = &antic->slots[tag];
+	const struct antic_class *class = &antic->classes[rq->sync];
+	u32 at = starts_below(antic, class, rq->sector);
+	u32 up = CORE_NONE, down = CORE_NONE;
+
+	if (at + 1 < class->nr)
+		up = class->sorted[at + 1];
+	else if (class->nr > 1)
+		up = class->sorted[0];
+	if (at > 0)
+		down = class->sorted[at - 1];
+	return antic_choose(antic, up, down, antic_end_of(rq));
+}
+
+/* ---- The way to the device ---- */
+
+/* Out of the starts and the FIFO. */
+void antic_take_out(struct antic *antic, u32 tag)
+{
+	struct antic_slot *rq = &antic->slots[tag];
+	struct antic_class *class = &antic->classes[rq->sync];
+
+	rq->process->queued--;
+	if (class->next == tag)
+		class->next = next_after(antic, tag);
+	antic_starts_remove(antic, class, tag);
+	antic_chain_remove(antic, &class->fifo, tag);
+	if (antic->last_merge == tag)
+		antic->last_merge = CORE_NONE;
+}
+
+/*
+ * Into the dispatch list, in circular ascending order from where the last one that left it ended.
+ */
+static void list_add_sorted(struct antic *antic, u32 tag)
+{
+	u64 boundary = antic->list_end, sector = antic->slots[tag].sector;
+	u32 before = antic->list.tail;
+
+	while (before != CORE_NONE) {
+		u64 other = antic->slots[before].sector;
+
+		if ((other < boundary) == (sector < boundary) ? other <= sector : other >= boundary)
+			break;
+		before = antic->slots[before].before;
+	}
+	antic_chain_add(antic, &antic->list, tag, before,
+		  before == CORE_NONE ? antic->list.head : antic->slots[before].after);
+	antic->nr_listed++;
+}
+
+/* From the trees to the dispatch list: whoever was waited for, this is over. */
+void antic_move_to_dispatch(struct antic *antic, u32 tag)
+{
+	struct antic_slot *rq = &antic->slots[tag];
+	struct antic_class *class = &antic->classes[rq->sync];
+	struct core_process *before = antic->who;
+
+	if (antic_is_waiting(antic))
+		antic_finish(antic, antic->antic_start.ns, ANTIC_CALLED_OFF);
+	antic->state = ANTIC_OFF;
+	class->last_sector = antic_end_of(rq);
+	if (rq->sync) {
+		antic->who = rq->process;
+	} else {
+		antic->who = NULL;
+		if (antic->writes_left)
+			antic->writes_left--;
+	}
+	antic->who_done = false;
+	class->next = next_after(antic, tag);
+	antic_take_out(antic, tag);
+	list_add_sorted(antic, tag);
+	rq->place = ANTIC_LISTED;
+	rq->process->listed++;
+	antic->nr_dispatched++;
+	antic_release(antic, before);
+}
+
+/* Among the starts. A request that starts at the same sector is pushed out to the dispatch list. */
+void antic_plant(struct antic *antic, u32 tag)
+{
+	struct antic_class *class = &antic->classes[antic->slots[tag].sync];
+	u32 alias = antic_starts_at(antic, class, antic->slots[tag].sector);
+
+	if (alias != CORE_NONE)
+		antic_move_to_dispatch(antic, alias);
+	starts_insert(antic, class, tag);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the parts of wpcas need of each other: its state, what it keeps of each process, and its own
+ * tunables by name.
+ */
+#ifndef SCHEDLAB_CORE_WPCAS_PARTS_H
+#define SCHEDLAB_CORE_WPCAS_PARTS_H
+
+#include "antic.h"
+#include "seek.h"
+
+#define MS 1000000ull
+#define WINDOW 1024		/* the largest window */
+#define BINS 1001		/* 100 ms in bins of 100 us, and the last */
+
+/* The last numbers of a process. */
+struct ring {
+	u32 values[WINDOW];
+	u32 len, oldest;
+};
+
+/* How waits for a process have ended. */
+struct waits {
+	u64 successes, failures, success_ns, failure_ns;
+};
+
+/* What is known of a class of processes, which is one process. All zero: nothing. */
+struct record {
+	struct ring intervals;	/* nanoseconds */
+	struct ring seeks;	/* cylinders */
+	u64 seek_sum;
+	struct waits waits;
+	u64 last_arrival;
+	bool has_arrived;
+	bool has_period;	/* `period` is how long to wait for it, until it learns something */
+	struct antic_period period;
+	u64 refusals;		/* decisions against waiting since the last wait on trial */
+};
+
+struct wpcas_process {
+	struct core_process base;
+	struct record record;
+};
+
+enum { REGION_WIDTH, REGION_GROWN };
+enum { POINT_UPPER, POINT_MIDDLE, POINT_LOWER };
+
+enum {
+	INTERVAL = ANTIC_TUNABLES, WINDOW_SIZE, BIN_US, FINE_CLOCK, WIDTH_MS, REGION, GAMMA_PERCENT,
+	WHICH_J, CAP_MS, MIN_SAMPLES, TAS, CYLINDERS, CYLINDER_SECTORS,
+	SEEK_KNEE, SEEK_A_NS, SEEK_B_NS, SEEK_C_NS, SEEK_E_PS,
+	NEAREST, ASYNC_WAIT, COUNTER_HALVING, ONE_CLASS, MEAN_CLOSE, RELEARN, TUNABLES
+};
+
+struct wpcas {
+	struct antic antic;
+	struct core_seek_curve seek;
+	u64 own[TUNABLES];	/* values of its own tunables, without those of the curve */
+	struct record common;	/* of all processes together, where they are one class */
+	bool on_trial;		/* the present wait is on trial: it is not called off */
+	u16 bins[BINS];		/* for one look */
+};
+
+static inline struct wpcas *wpcas_of(struct antic *antic)
+{
+	return (struct wpcas *)antic;
+}
+
+static inline struct record *record_of(struct wpcas *wpcas, struct core_process *process)
+{
+	return wpcas->own[ONE_CLASS] ? &wpcas->common : &((struct wpcas_process *)process)->record;
+}
+
+/* The value at a place, counted from the oldest. */
+static inline u32 *ring_at(struct ring *ring, u32 at)
+{
+	return &ring->values[(ring->oldest + at) % WINDOW];
+}
+
+/* Takes the oldest out. */
+static inline u32 ring_pop(struct ring *ring)
+{
+	u32 gone = *ring_at(ring, 0);
+
+	ring->oldest = (ring->oldest + 1) % WINDOW;
+	ring->len--;
+	return gone;
+}
+
+/* Takes a number in, at most as large as fits; gives the one that had to go for it, or 0. */
+static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
+{
+	u32 gone = ring->len < window ? 0 : ring_pop(ring);
+
+	*ring_at(ring, ring->len++) = (u32)core_min(value, ~0u);
+	return gone;
+}
+
+/* wpcas-classifier.c */
+/* Whether enough is known of a process to decide otherwise than the base would. */
+bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
+/* How long to wait for a process: a rule's period(). */
+struct antic_period wpcas_period(struct antic *antic, struct core_process *process);
+
+#endif

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# glue.sh DISK: what the glue promises, checked in a guest's virtual time. DISK takes 32 requests at once, 1 ms each (null_blk irqmode=2
+# completion_nsec=1000000 hw_queue_depth=32), and the elevators are loaded. Prints a line a check, at the end GLUE OK or GLUE FAILED.
+set -u
+disk=${1:?usage: glue.sh DISK}
+queue=/sys/block/$disk/queue
+failed=0
+
+check() { # what, is, at least, at most
+	if [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; then
+		echo "ok: $1: $2"
+	else
+		echo "FAILED: $1: $2 is not in $3..$4"
+		failed=1
+	fi
+}
+
+# Milliseconds that 8 processes need for 50 direct reads each, all over the disk.
+eight_readers() {
+	start=$(date +%s%N)
+	for i in 1 2 3 4 5 6 7 8; do
+		dd if="/dev/$disk" of=/dev/null bs=4k count=50 skip=$((i * 10000)) iflag=direct 2>/dev/null &
+	done
+	wait
+	echo $((($(date +%s%N) - start) / 1000000))
+}
+
+# Milliseconds until process B has its far read, when A has taught the elevator to wait for it and then asks no more.
+abandoned() {
+	perl -e '
+		open(F, "<", "/dev/'"$disk"'") or die;
+		my $b;
+		for (1 .. 60) { sysread(F, $b, 4096); select(undef, undef, undef, 0.001) }
+		sysread(F, $b, 4096);
+		select(undef, undef, undef, 1);
+	' &
+	# Within the last wait, or in the middle of the others: each way it is let through.
+	timeout 20 perl -e '
+		select(undef, undef, undef, 0.05);
+		use Time::HiRes "time";
+		open(F, "<", "/dev/'"$disk"'") or die;
+		my ($b, $worst) = ("", 0);
+		for (1 .. 40) {
+			sysseek(F, (200 + $_) * 1048576, 0);
+			my $t = time;
+			sysread(F, $b, 4096);
+			$worst = time - $t if time - $t > $worst;
+			select(undef, undef, undef, 0.005);
+		}
+		printf "%d\n", $worst * 1000;
+	' || echo 99999
+	wait
+}
+
+stat_of() {
+	tr ' ' '\n' <"$queue/iosched/antic_stats" | grep -A1 -x "$1" | tail -n 1
+}
+
+refused() { # file, value
+	perl -e 'open(F, ">", $ARGV[0]) or exit 2; exit(defined syswrite(F, $ARGV[1]) ? 1 : $!{EINVAL} ? 0 : 3)' "$queue/iosched/$1" "$2"
+	check "$1 of '$2' is refused with EINVAL" $? 0 0
+}
+
+for scheduler in anticipatory wpcas; do
+	echo none >"$queue/scheduler"
+	echo "$scheduler" >"$queue/scheduler" || exit 1
+	echo 0 >"$queue/read_ahead_kb"
+	echo 0 >"$queue/iosched/antic_expire"
+	echo 0 >"$queue/iosched/max_inflight"
+	check "$scheduler: 400 reads of 1 ms, 8 at a time, ms" "$(eight_readers)" 50 75
+	echo 1 >"$queue/iosched/max_inflight"
+	check "$scheduler: one at a time, without gaps, ms" "$(eight_readers)" 400 420
+	check "$scheduler: no wait while it is off" "$(stat_of started)" 0 0
+	echo none >"$queue/scheduler"
+	echo "$scheduler" >"$queue/scheduler"
+	echo 1 >"$queue/iosched/max_inflight"
+	if [ "$scheduler" = wpcas ]; then
+		echo 1962 >"$queue/iosched/cylinders"
+		echo 1368 >"$queue/iosched/cylinder_sectors"
+		echo 100000 >"$queue/iosched/seek_knee"
+		echo 10000000 >"$queue/iosched/seek_a_ns"
+	fi
+	echo 3 >/proc/sys/vm/drop_caches
+	# As long as A keeps asking the other waits; but its read expires after 125 ms, which is looked at every 125 ms.
+	check "$scheduler: nobody is kept from the disk for good, ms" "$(abandoned)" 1 260
+	check "$scheduler: waits that brought something" "$(stat_of successes)" 1 1000
+	check "$scheduler: waits that ended by the timer" "$(stat_of failures)" 1 1000
+	for value in -1 word 18446744073709551616 0x5 "7 "; do
+		refused antic_expire "$value"
+	done
+	refused max_inflight 2049
+	refused drain 2
+	# More tags: a new core with the tunables and counters of the old one.
+	before=$(stat_of started)
+	echo 3 >"$queue/iosched/antic_expire"
+	echo 2000 >"$queue/nr_requests"
+	check "$scheduler: tunables outlive more tags" "$(cat "$queue/iosched/antic_expire")" 3 3
+	check "$scheduler: counters outlive more tags" "$(stat_of started)" "$before" "$before"
+done
+echo none >"$queue/scheduler"
+[ $failed = 0 ] && echo "GLUE OK" || echo "GLUE FAILED"
