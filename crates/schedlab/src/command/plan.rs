@@ -156,8 +156,8 @@ fn every_scheduler(root: &Root, args: &CompareArgs) -> Result<Vec<String>> {
 
 /// Finds the patches that arms name: where they are named from here, or else beside the plan.
 pub(super) fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
-    let arms = plan.arms.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
-    arms.map(|arm| locate_patch(arm, beside)).collect()
+    let mut arms = plan.arms.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
+    arms.try_for_each(|arm| locate_patch(arm, beside))
 }
 
 /// The same for one arm.
