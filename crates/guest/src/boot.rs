@@ -25,6 +25,9 @@ const KEPT_LINES: usize = 30;
 const BEAT: &str = "schedlab-clock ";
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
+/// The guest's wall clock when it starts, in nanoseconds since 1970: 2030-01-01, after anything that lies on the machine. It is always
+/// the same, since programs show it and file systems keep it.
+const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
 /// How often the caller's wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -44,6 +47,16 @@ impl TimeTravel {
         match self {
             TimeTravel::InfiniteCpu => "time-travel=inf-cpu",
             TimeTravel::Plain => "time-travel",
+        }
+    }
+
+    /// Why a guest may be silent that does not hang.
+    fn perhaps(self) -> &'static str {
+        match self {
+            TimeTravel::InfiniteCpu => {
+                "a program in it waits for the time in a loop, which never passes when computing takes no time"
+            }
+            TimeTravel::Plain => "a program in it computes for long",
         }
     }
 }
@@ -106,9 +119,10 @@ pub enum BootError {
         ended: Box<Ended>,
     },
     /// Nothing was heard of it for too long.
-    #[error("the guest has been silent for {} s of real time: it hangs, or a program in it waits for the time in a loop, which never passes when computing \
-             takes no time{}", patience.as_secs(), told(.ended))]
+    #[error("the guest has been silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), told(.ended))]
     Hung {
+        /// How time passed in it.
+        time_travel: TimeTravel,
         /// How long it was waited for.
         patience: Duration,
         /// What was seen until then.
@@ -140,6 +154,20 @@ impl Boot<'_> {
     /// # Errors
     /// When it did not come to that.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
+        self.run_watched(workdir, stop, &mut || false)
+    }
+
+    /// The same; `look` is called many times a second while the guest runs and once after its end, and says whether it has seen a sign
+    /// of life in the working directory.
+    ///
+    /// # Errors
+    /// As for [`Boot::run`].
+    pub fn run_watched(
+        &self,
+        workdir: &Path,
+        stop: &AtomicBool,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<Ended, BootError> {
         let io = |action, path: &Path| {
             let path = path.to_owned();
             move |cause| BootError::Io { action, path, cause }
@@ -177,15 +205,18 @@ impl Boot<'_> {
         }
         drop(tell);
         let mut seen = Seen::default();
-        let heard = self.listen(&told, &mut seen, stop);
+        let heard = self.listen(&told, &mut seen, stop, look);
         if heard.is_err() {
             warden.end();
         }
+        look();
         let status = warden.0.wait().map_err(io("wait for", self.init))?;
         let ended = Box::new(seen.ended(began.elapsed()));
         match heard {
             Err(Quiet::Stopped) => Err(BootError::Interrupted),
-            Err(Quiet::TooLong) => Err(BootError::Hung { patience: self.patience, ended }),
+            Err(Quiet::TooLong) => {
+                Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended })
+            }
             Ok(()) => match (seen.panic, status.code()) {
                 (Some(message), _) => Err(BootError::Panic { message, ended }),
                 (None, Some(0)) => Ok(*ended),
@@ -209,11 +240,13 @@ impl Boot<'_> {
             "con=null".to_owned(),
             "con0=null,fd:1".to_owned(),
             "quiet".to_owned(),
+            "norandmaps".to_owned(),
             "panic=-1".to_owned(),
             "noreboot".to_owned(),
             format!("uml_dir={directory}/uml/"),
             format!("init={}", plain(init, "SCHEDLAB_CACHE_DIR")?),
             self.time_travel.parameter().to_owned(),
+            format!("time-travel-start={WALL_CLOCK_NS}"),
         ];
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
@@ -223,9 +256,18 @@ impl Boot<'_> {
         Ok(line)
     }
 
-    fn listen(&self, told: &mpsc::Receiver<String>, seen: &mut Seen, stop: &AtomicBool) -> Result<(), Quiet> {
+    fn listen(
+        &self,
+        told: &mpsc::Receiver<String>,
+        seen: &mut Seen,
+        stop: &AtomicBool,
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Quiet> {
         let mut heard = Instant::now();
         loop {
+            if look() {
+                heard = Instant::now();
+            }
             match told.recv_timeout(LOOK) {
                 Ok(line) => {
                     heard = Instant::now();

@@ -1,10 +1,12 @@
 //! Inside a guest: what its init needs of the kernel before and after its real work.
 //!
-//! The guest's root is the machine's file tree, read-only. Nothing in here must run anywhere else: [`Inside::begin`] refuses unless
+//! The guest's root is the machine's file tree, read-only. Programs that write where programs usually do are given directories in
+//! memory instead, which show the machine's files all the same ([`Inside::begin_for_programs`]). Nothing in here must run anywhere else: [`Inside::begin`] refuses unless
 //! it is the first process of a User-mode Linux.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,6 +18,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Virtual time between two beats of the clock.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// Where programs write without being asked.
+const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+/// The machine's directory below one that is covered.
+const MACHINE: &str = ".machine";
 
 /// The inside of a guest, with its file systems mounted.
 #[derive(Debug)]
@@ -29,24 +35,30 @@ impl Inside {
     /// # Errors
     /// When this is no guest of ours, or the kernel refuses.
     pub fn begin(workdir: &Path) -> io::Result<Inside> {
-        let machine = rustix::system::uname();
-        if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
-            return Err(io::Error::other("this is the init of a guest of schedlab, and of nothing else"));
+        base()?;
+        Inside::with(workdir)
+    }
+
+    /// The same for programs that write to `/tmp` and the like: what they write there stays in memory.
+    ///
+    /// # Errors
+    /// As for [`Inside::begin`].
+    pub fn begin_for_programs(workdir: &Path) -> io::Result<Inside> {
+        base()?;
+        let mut covered = BTreeSet::new();
+        for dir in WRITABLE {
+            let Ok(dir) = fs::canonicalize(dir) else { continue };
+            if covered.insert(dir.clone()) {
+                cover(&dir)?;
+            }
         }
-        let none = CString::default();
-        for (kind, target) in [
-            ("proc", "/proc"),
-            ("sysfs", "/sys"),
-            ("devtmpfs", "/dev"),
-            ("configfs", "/sys/kernel/config"),
-            ("debugfs", "/sys/kernel/debug"),
-        ] {
-            mount("none", target, kind, MountFlags::empty(), none.as_c_str())
-                .map_err(|e| io::Error::other(format!("cannot mount {kind} on {target}: {e}")))?;
-        }
-        let data = CString::new(workdir.as_os_str().as_encoded_bytes()).map_err(io::Error::other)?;
-        mount("none", workdir, "hostfs", MountFlags::empty(), data.as_c_str())
-            .map_err(|e| io::Error::other(format!("cannot mount {}: {e}", workdir.display())))?;
+        fs::create_dir_all("/dev/shm")?;
+        mount_on("tmpfs", Path::new("/dev/shm"), MountFlags::empty(), "mode=1777")?;
+        Inside::with(workdir)
+    }
+
+    fn with(workdir: &Path) -> io::Result<Inside> {
+        mount_on("hostfs", workdir, MountFlags::empty(), workdir)?;
         thread::spawn(|| {
             loop {
                 crate::boot::beat(now_ns());
@@ -62,13 +74,30 @@ impl Inside {
         &self.workdir
     }
 
-    /// An empty file system in memory over a directory of the machine, for programs that write to it: `/tmp`, `/run`.
+    /// Mounts a file system of this kind from a block device.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn cover(&self, target: &str) -> io::Result<()> {
-        mount("none", target, "tmpfs", MountFlags::empty(), CString::default().as_c_str())
-            .map_err(|e| io::Error::other(format!("cannot mount tmpfs on {target}: {e}")))
+    pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
+        let failed = |e| io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()));
+        let options = CString::new(options).map_err(io::Error::other)?;
+        mount(device, at, kind, MountFlags::empty(), options.as_c_str()).map_err(failed)
+    }
+
+    /// Ends every other process.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn end_all(&self) -> io::Result<()> {
+        // SAFETY: kill takes two numbers and touches no memory. -1 is everybody else; that this is a guest's first process is
+        // what the existence of `self` says.
+        match unsafe { libc::kill(-1, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                nobody if nobody.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+                other => Err(other),
+            },
+        }
     }
 
     /// Loads a module with its parameters (`name=value` with blanks between).
@@ -81,6 +110,42 @@ impl Inside {
         let parameters = CString::new(parameters).map_err(io::Error::other)?;
         rustix::system::finit_module(&file, &parameters, 0).map_err(|e| named(e.into()))
     }
+}
+
+/// What every Linux has mounted.
+fn base() -> io::Result<()> {
+    let machine = rustix::system::uname();
+    if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
+        return Err(io::Error::other("this is the init of a guest of schedlab, and of nothing else"));
+    }
+    for (kind, target) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("configfs", "/sys/kernel/config"),
+        ("debugfs", "/sys/kernel/debug"),
+    ] {
+        mount_on(kind, Path::new(target), MountFlags::empty(), "")?;
+    }
+    Ok(())
+}
+
+/// A directory in memory over one of the machine, which shows what that holds: links to a second view of it.
+fn cover(dir: &Path) -> io::Result<()> {
+    mount_on("tmpfs", dir, MountFlags::empty(), "mode=1777")?;
+    let below = dir.join(MACHINE);
+    fs::create_dir(&below)?;
+    mount_on("hostfs", &below, MountFlags::RDONLY, dir)?;
+    for entry in fs::read_dir(&below).into_iter().flatten().flatten() {
+        std::os::unix::fs::symlink(Path::new(MACHINE).join(entry.file_name()), dir.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn mount_on(kind: &str, target: &Path, flags: MountFlags, data: impl AsRef<std::ffi::OsStr>) -> io::Result<()> {
+    let data = CString::new(data.as_ref().as_encoded_bytes()).map_err(io::Error::other)?;
+    mount("none", target, kind, flags, data.as_c_str())
+        .map_err(|e| io::Error::other(format!("cannot mount {kind} on {}: {e}", target.display())))
 }
 
 /// The guest's clock in nanoseconds since it was booted.

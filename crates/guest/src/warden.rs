@@ -14,7 +14,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper,
+    set_parent_process_death_signal, waitpgid,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -50,6 +53,8 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
     }
     let (program, arguments) =
         command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
+    // Those that the guest's kernel leaves behind become ours: nobody else might clear them away soon.
+    set_child_subreaper(Some(getpid()))?;
     let mut guest = Command::new(program).args(arguments).process_group(0).spawn()?;
     let group = Pid::from_child(&guest);
     let (tell, told) = mpsc::channel();
@@ -66,9 +71,10 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
         (guest, status)
     });
     let asked = told.recv().ok().flatten();
-    end(group);
+    let _ = kill_process_group(group, Signal::KILL);
     let (guest, status) =
         waiter.join().map_err(|_| io::Error::other("the thread that waits for the guest broke off"))?;
+    end(group);
     drop(guest);
     // Nobody else would: schedlab is dead.
     if orphaned() {
@@ -80,13 +86,15 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
     })
 }
 
-/// Kills a group until nobody is in it any more: a process that is being made while the signal is sent may miss it.
+/// Kills a group, whose first process has been waited for, until nobody is in it any more: a process that is being made while the signal
+/// is sent may miss it.
 fn end(group: Pid) {
     let pause = Duration::from_millis(1);
     for _ in 0..GONE_WITHIN.as_millis() {
         if kill_process_group(group, Signal::KILL).is_err() {
             return;
         }
+        while matches!(waitpgid(group, WaitOptions::NOHANG), Ok(Some(_))) {}
         thread::sleep(pause);
     }
 }

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::arena::kernel::files::Files;
 use crate::trace_file::Format;
 
 /// The laboratory for Linux I/O schedulers: which one, with which settings, is best for this disk and this work?
 ///
 /// It measures your real disk under each scheduler in randomised blocks, stops as soon as the answer is known, says how
 /// sure it is, and puts every setting back. With `--arena sim` it runs every scheduler that Linux ever had, and those of the
-/// literature, on modelled disks instead.
+/// literature, on modelled disks instead; with `--arena kernel` the real ones of a Linux that runs as a process, in virtual time.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -36,6 +37,8 @@ Examples:
   schedlab compare --device /dev/sdb --workload randread         your disk, reading only
   schedlab compare --arena sim --device hp97560 --schedulers deadline,cfq,anticipatory,wpcas --workload iozone
                                                                  old and academic schedulers on a modelled disk
+  schedlab compare --arena kernel --device hp97560 --schedulers kyber,kyber@my.patch --workload randread
+                                                                 a change of a real scheduler, judged in virtual time
   schedlab run plans/oltp.toml --out results                     an experiment of record
   schedlab study results                                         judge a record again
   schedlab study table.csv --arm scheduler --metric tps          judge a table that somebody else measured
@@ -79,6 +82,9 @@ pub(crate) enum Command {
     /// The first program of a guest: started by a guest's kernel.
     #[command(hide = true)]
     GuestInit(GuestInitArgs),
+    /// The same for a program of the user's.
+    #[command(hide = true)]
+    GuestExec(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -86,10 +92,13 @@ Schedulers:  NAME[:TUNABLE=VALUE]…   bfq:slice_idle=0:nr_requests=64
              LABEL=NAME…             a=none,b=none compares none with itself (an A/A comparison)
 Workloads:   KIND[:PARAM=VALUE]…     oltp:clients=16:block_size=8k    (see: schedlab list workloads)
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
-             --arena sim: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
+             --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
              or FILE.toml with a device of your own
 Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us on any arm;
              times (--budget, --trial-time, --warmup) are virtual; each block is a seed, the same for all arms
+Kernel:      NAME@PATCH is NAME of a kernel with that patch, built when it is needed; --kernel names another kernel than debian:6.1;
+             besides its tunables every arm takes nr_requests, queue_depth, turnaround_us, clients=kernel|syscalls and
+             fs=ext4 (files on a file system instead of the bare disk); times are virtual, and blocks are seeds, as above
 
 Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds nothing,
 or on the one that you name in --destroy-data.";
@@ -116,10 +125,19 @@ Examples:
   schedlab kernel build --patch delay.patch                  6.1 with a patch, compiled in seconds once 6.1 is there
   schedlab kernel build --source ~/linux --debug             a tree of your own, with every check
   schedlab kernel list
+  schedlab kernel exec --device hp97560 -- lsblk              any program on a modelled disk, in virtual time
   schedlab kernel clean 6.1-patched-0123456789ab
 
 A kernel is kept under a key made of source version, configuration, patches and compiler. A newer version of a package is taken
 when the older kernel and source have been removed (kernel clean --all).";
+
+const EXEC_HELP: &str = "\
+Examples:
+  schedlab kernel exec --device hp97560 --scheduler bfq -- dd if=/dev/disk0 of=/dev/null bs=1M count=64 iflag=direct
+  schedlab kernel exec --device hp97560 --fs ext4 -- sh -c 'printf \"set location /tmp/disk0\\nrun\\nquit\\n\" > /tmp/p; postmark /tmp/p'
+  schedlab kernel exec --device hp97560 --time-travel plain -- fio --clocksource=clock_gettime --name=r --filename=/dev/disk0 \\
+      --rw=randread --direct=1 --runtime=60 --time_based
+  schedlab kernel exec -- cat /proc/version";
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
@@ -205,7 +223,7 @@ pub(crate) struct CompareArgs {
     /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// What to compare, separated by commas [default: every scheduler that the device offers; in the simulator those of current
+    /// What to compare, separated by commas [default: every scheduler that the device offers; in virtual time those of current
     /// Linux].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
@@ -398,6 +416,14 @@ pub(crate) enum KernelCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Run any program in a guest: on a modelled disk, under a scheduler of your choice, in virtual time.
+    ///
+    /// The guest sees this machine's files, read-only; /tmp, /var/tmp, /run and /dev/shm are writable and forgotten. Its modelled disk is
+    /// /dev/disk0 ($SCHEDLAB_DEVICE), kept in its memory; with --fs it is mounted on /tmp/disk0 ($SCHEDLAB_DIR). Standard output,
+    /// standard error and the exit status are the program's (125: it could not be run, or the guest came to grief); standard
+    /// input is empty, and there is no network.
+    #[command(after_help = EXEC_HELP)]
+    Exec(ExecArgs),
     /// Remove kernels: one, or all together with the fetched source. Without either, only what killed builds have left.
     Clean {
         /// The key of a kernel, as `kernel list` shows it.
@@ -407,6 +433,46 @@ pub(crate) enum KernelCommand {
         #[arg(long)]
         all: bool,
     },
+}
+
+/// How time passes in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeTravelArg {
+    /// Computing takes no time, so the same program gives the same result; one that waits for the time in a loop hangs.
+    InfCpu,
+    /// Computing takes its time and waiting takes none: for fio and others that wait in loops; not repeatable.
+    Plain,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// A modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000, FILE.toml [default: none].
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) device: Option<String>,
+    /// Its scheduler with tunables: NAME[:TUNABLE=VALUE]…, NAME@PATCH for one of a patched kernel.
+    #[arg(long, value_name = "SPEC", default_value = "none")]
+    pub(crate) scheduler: String,
+    /// Make this file system on the disk and mount it.
+    #[arg(long, value_name = "KIND", requires = "device")]
+    pub(crate) fs: Option<Files>,
+    /// The kernel, as for `kernel build --source`.
+    #[arg(long, value_name = "SOURCE", default_value = "debian:6.1")]
+    pub(crate) kernel: String,
+    /// How time passes.
+    #[arg(long, default_value = "inf-cpu")]
+    pub(crate) time_travel: TimeTravelArg,
+    /// End a guest that has been silent for so long, in real time: nothing printed, and its clock stood still.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) timeout: String,
+    /// The guest's memory in MiB; what is written to its disk is kept there, too.
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub(crate) memory: u32,
+    /// Say nothing of our own unless something is wrong.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::out;
 
-/// How far the building of a kernel is, on the same bar.
+/// How far the building of a kernel is: on the bar, and where there is none one line for each part, since each takes long enough to
+/// wonder.
 #[derive(Debug)]
 pub(crate) struct OfBuild<'a> {
     shown: &'a Progress,
@@ -22,22 +23,26 @@ impl OfBuild<'_> {
 impl guest::Progress for OfBuild<'_> {
     fn phase(&mut self, what: &str) {
         what.clone_into(&mut self.phase);
-        self.shown.prepare(what, 0, 1);
+        self.shown.phase(what);
     }
 
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>) {
-        let left = left.map_or_else(String::new, |left| format!(" · about {} s left", left.as_secs()));
-        self.shown.prepare(&format!("{}{left}", self.phase), done, total);
+        let of = if total == 0 { String::new() } else { format!(" of about {total}") };
+        let left = left.map_or_else(String::new, |left| format!(" · {} s left", left.as_secs()));
+        self.shown.prepare(&format!("{} · {done}{of}{left}", self.phase), done, total);
     }
 
     fn say(&mut self, text: &str) {
-        self.shown.say(text);
+        self.shown.remark(text);
     }
 }
 
 /// A bar on standard error, or nothing.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    quiet: bool,
+}
 
 impl Progress {
     /// A bar; hidden with `quiet`, and by itself where standard error is no terminal.
@@ -48,42 +53,49 @@ impl Progress {
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
-        Progress(bar)
+        Progress { bar, quiet }
     }
 
     /// A trial begins; `share` of the experiment (0 to 1) is done, and it goes on for `left` at most.
     pub(crate) fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32) {
         const STEPS: f64 = 1000.0;
         let left = left.map_or_else(String::new, |left| format!(" · at most {} s left", left.as_secs()));
-        self.0.set_length(STEPS as u64);
-        self.0.set_position((share * STEPS) as u64);
-        self.0.set_message(format!("{workload} · block {} · {arm}{left}", block + 1));
+        self.bar.set_length(STEPS as u64);
+        self.bar.set_position((share * STEPS) as u64);
+        self.bar.set_message(format!("{workload} · block {} · {arm}{left}", block + 1));
     }
 
     /// Something that takes a while before the first trial: `done` of `total` bytes.
     pub(crate) fn prepare(&self, what: &str, done: u64, total: u64) {
-        self.0.set_length(total.max(1));
-        self.0.set_position(done);
-        self.0.set_message(what.to_owned());
+        self.bar.set_length(total.max(1));
+        self.bar.set_position(done);
+        self.bar.set_message(what.to_owned());
     }
 
     /// A part of a longer work begins: on the bar, or as a line where there is none, since each takes long enough to wonder.
-    pub(crate) fn phase(&self, what: &str, quiet: bool) {
-        self.0.set_length(0);
-        self.0.set_position(0);
-        self.0.set_message(what.to_owned());
-        if self.0.is_hidden() && !quiet {
+    pub(crate) fn phase(&self, what: &str) {
+        self.bar.set_length(0);
+        self.bar.set_position(0);
+        self.bar.set_message(what.to_owned());
+        if self.bar.is_hidden() && !self.quiet {
             out::note(what);
         }
     }
 
     /// Says something above the bar, or plainly where there is none.
     pub(crate) fn say(&self, text: &str) {
-        self.0.suspend(|| out::note(text));
+        self.bar.suspend(|| out::note(text));
+    }
+
+    /// Says something that nobody needs who wants quiet.
+    pub(crate) fn remark(&self, text: &str) {
+        if !self.quiet {
+            self.say(text);
+        }
     }
 
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -33,6 +33,11 @@ impl Stop {
         Arc::clone(&self.flag)
     }
 
+    /// The exit status of a program that this signal has ended, as shells have it.
+    pub(crate) fn status(&self) -> u8 {
+        u8::try_from(128 + self.signal.load(Ordering::Relaxed)).unwrap_or(u8::MAX)
+    }
+
     /// The name of the signal that came, if one came.
     pub(crate) fn signal(&self) -> Option<&'static str> {
         self.flag.load(Ordering::Relaxed).then(|| match i32::try_from(self.signal.load(Ordering::Relaxed)) {

@@ -43,7 +43,12 @@ impl Works {
 
     /// The workload of this spec.
     pub(crate) fn get(&self, spec: &WorkloadSpec) -> &Work {
-        self.by_label.get(&spec.name).expect("trials are made of the plan's own workloads")
+        self.named(&spec.name)
+    }
+
+    /// The workload with this label.
+    pub(crate) fn named(&self, label: &str) -> &Work {
+        self.by_label.get(label).expect("trials are made of the plan's own workloads")
     }
 
     /// What the traces that are replayed hold, so that a record does not go on with another one; None without a trace.

@@ -1,10 +1,11 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan, TrialLength};
-use experiment::record::{End, Header, Note, Record};
+use experiment::record::{End, Environment, Header, Note, Record};
 use host::Root;
 use jiff::Timestamp;
 
@@ -13,7 +14,7 @@ use crate::arena::host::{HostArena, Target};
 use crate::arena::kernel::KernelArena;
 use crate::arena::sim::SimArena;
 use crate::cli::{CompareArgs, ConductArgs, RunArgs};
-use crate::command::plan::{checked, plan_of};
+use crate::command::plan::{checked, locate_patches, plan_of};
 use crate::command::study::has_void;
 use crate::conduct::{self, Conductor};
 use crate::failure::{FAILED, REACHED, VOID, usage};
@@ -25,7 +26,8 @@ use crate::store::Store;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    let plan = plan_of(root, args)?;
+    let mut plan = plan_of(root, args)?;
+    locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let mut plan = checked(plan)?;
     if args.budget.is_none() && plan.budget.blocks.is_some() {
@@ -44,7 +46,8 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let named = || args.plan.display().to_string();
     let text =
         std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
-    let plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
+    let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
+    locate_patches(&mut plan, args.plan.parent())?;
     let asked = plan.trial.clone();
     carry_out(root, checked(plan)?, &asked, &args.conduct)
 }
@@ -220,12 +223,7 @@ fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<
 }
 
 /// A record is one experiment on one machine: only the budget may be another when it is resumed.
-fn same_experiment(
-    header: &Header,
-    plan: &Plan,
-    environment: &experiment::record::Environment,
-    dir: &Path,
-) -> Result<()> {
+fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(
@@ -242,8 +240,7 @@ fn same_experiment(
         ("traces", "replayed"),
     ];
     for (section, name) in same {
-        let of = |env: &experiment::record::Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
-        let (then, now) = (of(&header.environment), of(environment));
+        let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
         let temporary = plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
@@ -253,7 +250,30 @@ fn same_experiment(
             )));
         }
     }
+    same_kernels(header, environment)
+}
+
+/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.
+fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
+    let (then, now) = (&header.environment, environment);
+    let names = |env: &Environment| env.get("kernel").map(|facts| facts.keys().cloned().collect()).unwrap_or_default();
+    let all: BTreeSet<String> = [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
+    for name in all.iter().filter(|_| header.plan.arena == ArenaKind::Kernel) {
+        let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
+        if then != now {
+            return Err(usage(format!(
+                "the kernel's {name} was {} and is {} now: trials of different kernels are never joined; put the patch back as it was, \
+                 or name another --out",
+                then.as_deref().unwrap_or("unknown"),
+                now.as_deref().unwrap_or("unknown")
+            )));
+        }
+    }
     Ok(())
+}
+
+fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
+    env.get(section)?.get(name).cloned()
 }
 
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {

@@ -1,19 +1,20 @@
 //! `schedlab kernel`: kernels for the kernel arena, built into a cache.
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use guest::{Cache, Kernel, Request, Source};
+use guest::{Cache, Kernel, Request};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
+use crate::arena::kernel::{cache, source as source_of};
 use crate::cli::{KernelArgs, KernelCommand};
-use crate::failure::{REACHED, usage};
+use crate::command::exec;
+use crate::failure::REACHED;
 use crate::out;
-use crate::progress::Progress;
+use crate::progress::{OfBuild, Progress};
 use crate::signals::Stop;
 
 /// Builds, lists or removes kernels.
@@ -21,27 +22,20 @@ pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
     let cache = cache(args.cache_dir.as_deref())?;
     match &args.what {
         KernelCommand::Build { source, patch, debug, json, quiet } => {
-            let source: Source = source.parse().map_err(|error: guest::Error| usage(error.to_string()))?;
-            let request = Request { source, patches: patch.clone(), debug: *debug };
+            let request = Request { source: source_of(source)?, patches: patch.clone(), debug: *debug };
             build(&cache, &request, *json, *quiet)
         }
         KernelCommand::List { json } => list(&cache, *json),
         KernelCommand::Clean { key, all } => clean(&cache, key.as_deref(), *all),
+        KernelCommand::Exec(args) => exec::run(&cache, args),
     }
-}
-
-/// The cache: where the user says, or at its usual place.
-pub(crate) fn cache(dir: Option<&Path>) -> Result<Cache> {
-    let dir = dir.map(PathBuf::from).or_else(Cache::default_dir);
-    let dir = dir.ok_or_else(|| usage("HOME is not set: name a directory for kernels with --cache-dir"))?;
-    Ok(Cache::open(&dir)?)
 }
 
 fn build(cache: &Cache, request: &Request, json: bool, quiet: bool) -> Result<u8> {
     let stop = Stop::install()?;
-    let mut teller = Teller { bar: Progress::new(quiet), phase: String::new(), quiet };
-    let kernel = cache.build(request, &mut teller, &stop.flag());
-    teller.bar.clear();
+    let progress = Progress::new(quiet);
+    let kernel = cache.build(request, &mut OfBuild::new(&progress), &stop.flag());
+    progress.clear();
     let kernel = kernel?;
     if json {
         out::line(serde_json::to_string_pretty(&shown(&kernel))?)?;
@@ -111,30 +105,4 @@ fn shown(kernel: &Kernel) -> Value {
         "linux": kernel.linux,
         "tree": kernel.tree,
     })
-}
-
-/// Tells how far a build is: on the bar, and where there is none one line for each part.
-pub(crate) struct Teller {
-    bar: Progress,
-    phase: String,
-    quiet: bool,
-}
-
-impl guest::Progress for Teller {
-    fn phase(&mut self, what: &str) {
-        what.clone_into(&mut self.phase);
-        self.bar.phase(what, self.quiet);
-    }
-
-    fn step(&mut self, done: u64, total: u64, left: Option<Duration>) {
-        let of = if total == 0 { String::new() } else { format!(" of about {total}") };
-        let left = left.map_or_else(String::new, |left| format!(" · {} s left", left.as_secs()));
-        self.bar.prepare(&format!("{} · {done}{of}{left}", self.phase), done, total);
-    }
-
-    fn say(&mut self, text: &str) {
-        if !self.quiet {
-            self.bar.say(text);
-        }
-    }
 }

@@ -9,6 +9,7 @@ use host::Root;
 use host::device;
 use serde_json::{Value, json};
 
+use crate::arena::kernel;
 use crate::arena::sim::ATTRIBUTES;
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
@@ -17,8 +18,8 @@ use crate::out;
 /// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (rows, header): (Vec<Value>, &[&str]) = match args.what {
-        Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "here", "help"]),
-        Listing::Devices => (devices(), &["name", "evidence", "help"]),
+        Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"]),
+        Listing::Devices => (devices(), &["name", "evidence", "kernel", "help"]),
         Listing::Workloads => (workloads(), &["name", "primary", "writes", "help"]),
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
     };
@@ -30,16 +31,21 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     if matches!(args.what, Listing::Schedulers) {
         out::line(
             "\nSIM: how sure it is that the simulator's scheduler is the source's: C confirmed in the source, C2 second-hand, D derived, \
-             R recalled, P our proposal.\nHERE: whether this machine's kernel has it. Tunables: --json",
+             R recalled, P our proposal.\nKERNEL: whether the kernel arena has it: its Linux, or a module of ours.\n\
+             HERE: whether this machine's kernel has it. Tunables: --json",
         )?;
         out::line("\nIn the simulator every arm also takes:")?;
         for row in ATTRIBUTES {
             out::line(format_args!("  {:<14} {}", row.name, row.help))?;
         }
+        out::line("\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every arm also takes:")?;
+        for (name, values, help) in kernel::ATTRIBUTES {
+            out::line(format_args!("  {name:<14} {help} ({values})"))?;
+        }
     }
     if matches!(args.what, Listing::Devices) {
         out::line(
-            "\nEVIDENCE as in `list schedulers`. The description of each, to start your own FILE.toml from: --json",
+            "\nEVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
         )?;
     }
     if matches!(args.what, Listing::Workloads) {
@@ -69,7 +75,7 @@ fn schedulers(root: &Root) -> Vec<Value> {
         }
     };
     let known = LINUX.iter().map(|row| {
-        let mut fields = json!({"name": row.name, "family": row.family.name(), "here": here(row.name), "since": row.since,
+        let mut fields = json!({"name": row.name, "family": row.family.name(), "kernel": in_the_kernel(row.name), "here": here(row.name), "since": row.since,
                                 "config": row.config, "help": row.help});
         match elevator::find(row.name) {
             Some(kind) => add_simulated(&mut fields, kind),
@@ -79,7 +85,8 @@ fn schedulers(root: &Root) -> Vec<Value> {
     });
     let simulated =
         elevator::ELEVATORS.iter().filter(|kind| LINUX.iter().all(|row| row.name != kind.name)).map(|kind| {
-            let mut fields = json!({"name": kind.name, "family": kind.origin.name(), "here": "no", "help": kind.help});
+            let mut fields = json!({"name": kind.name, "family": kind.origin.name(), "kernel": in_the_kernel(kind.name), "here": "no",
+                                    "help": kind.help});
             add_simulated(&mut fields, kind);
             fields
         });
@@ -91,10 +98,21 @@ fn schedulers(root: &Root) -> Vec<Value> {
     foreign.sort();
     foreign.dedup();
     let others = foreign.into_iter().map(|name| {
-        json!({"name": name, "family": "unknown", "sim": "no", "here": here(name),
+        json!({"name": name, "family": "unknown", "sim": "no", "kernel": "no", "here": here(name),
                "help": "offered by this kernel, unknown to schedlab"})
     });
     known.chain(simulated).chain(others).collect()
+}
+
+/// Where the kernel arena has a scheduler from.
+fn in_the_kernel(name: &str) -> &'static str {
+    if kernel::MODULES.contains(&name) {
+        "ours"
+    } else if LINUX.iter().any(|row| row.name == name) {
+        "yes"
+    } else {
+        "no"
+    }
 }
 
 /// What the simulator's row of a scheduler says.
@@ -121,8 +139,9 @@ fn devices() -> Vec<Value> {
     sim::DEVICES
         .iter()
         .map(|row| {
+            let tables = sim::device::device(row.name, 0).ok().and_then(|device| device.tables());
             json!({"name": row.name, "help": row.help, "source": row.source, "evidence": row.evidence.mark(),
-                   "evidence_words": row.evidence.words(), "description": row.toml})
+                   "kernel": tables.is_some(), "evidence_words": row.evidence.words(), "description": row.toml})
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod devices;
+pub(crate) mod exec;
 pub(crate) mod experiment;
 pub(crate) mod kernel;
 pub(crate) mod list;

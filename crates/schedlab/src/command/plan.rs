@@ -3,6 +3,8 @@
 //! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
 //! wrong without touching the machine is refused with the next step.
 
+use std::path::Path;
+
 use anyhow::Result;
 use elevator::Named;
 use experiment::metric;
@@ -152,6 +154,32 @@ fn every_scheduler(root: &Root, args: &CompareArgs) -> Result<Vec<String>> {
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
+/// Finds the patches that arms name: where they are named from here, or else beside the plan.
+pub(super) fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
+    let mut arms = plan.arms.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
+    arms.try_for_each(|arm| locate_patch(arm, beside))
+}
+
+/// The same for one arm.
+pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
+    let Some((name, patch)) = arm.scheduler.split_once('@') else { return Ok(()) };
+    if Path::new(patch).is_file() {
+        return Ok(());
+    }
+    let other = beside.map(|dir| dir.join(patch));
+    match other.as_ref().filter(|other| other.is_file()) {
+        Some(other) => {
+            arm.scheduler = format!("{name}@{}", other.display());
+            Ok(())
+        }
+        None => Err(usage(format!(
+            "arm {}: there is no patch {patch}{}; {name}@FILE runs {name} of a kernel with that patch",
+            arm.name,
+            beside.map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
+        ))),
+    }
+}
+
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
     for arm in &mut plan.arms {
@@ -159,7 +187,7 @@ pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
             ArenaKind::Host => current_name(arm)?,
             // In the simulator an old name means the old scheduler.
             ArenaKind::Sim => drop(Setting::of(arm)?),
-            ArenaKind::Kernel => drop(kernel::Setting::of(arm)?),
+            ArenaKind::Kernel => kernel::Setting::of(arm)?.check_known(plan.kernel.as_deref())?,
         }
     }
     for spec in &mut plan.workloads {
@@ -244,8 +272,6 @@ fn current_name(arm: &mut Arm) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -254,14 +280,36 @@ mod tests {
         let mut seen = 0;
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
             let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
-            let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let mut plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            locate_patches(&mut plan, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             // What is written into an experiment's directory gives the same experiment again.
             assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());
             seen += 1;
         }
         assert!(seen >= 3, "the plans of record are in plans/");
+    }
+
+    #[test]
+    fn a_patch_is_found_beside_the_plan_and_a_missing_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("my.patch"), "").unwrap();
+        let located = |scheduler: &str, beside| {
+            let mut arm = Arm { scheduler: scheduler.to_owned(), ..plan::parse_arm("a=kyber").unwrap() };
+            locate_patch(&mut arm, beside).map(|()| arm.scheduler)
+        };
+        let there = format!("kyber@{}", dir.path().join("my.patch").display());
+        assert_eq!(located("kyber@my.patch", Some(dir.path())).unwrap(), there);
+        assert_eq!(located(&there, None).unwrap(), there);
+        assert_eq!(located("kyber", None).unwrap(), "kyber");
+        let error = located("kyber@my.patch", None).unwrap_err().to_string();
+        assert!(error.contains("no patch my.patch"), "{error}");
+        let error = located("kyber@other.patch", Some(dir.path())).unwrap_err().to_string();
+        assert!(error.contains(&format!("neither here nor in {}", dir.path().display())), "{error}");
     }
 
     #[test]

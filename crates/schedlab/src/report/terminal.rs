@@ -165,6 +165,11 @@ impl Page<'_> {
                 }
                 None => rules.push_str("; the record was cut off."),
             }
+            let kernel = evidence.header.environment.get("kernel");
+            let release = kernel.filter(|_| study.arena == "kernel").and_then(|facts| facts.get("release"));
+            if let (Some(release), Some(build)) = (release, kernel.and_then(|facts| facts.get("build"))) {
+                let _ = write!(rules, " Linux {release} ({build}).");
+            }
         }
         self.paragraph("", &rules, Some("2"));
         for file in files {

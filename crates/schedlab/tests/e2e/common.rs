@@ -168,6 +168,32 @@ pub(crate) fn can_run(programs: &[&str]) -> bool {
     false
 }
 
+/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that the tests of `guest` build into. A
+/// test that needs it is skipped loudly where there is none yet; where every test must run, it fails.
+#[must_use]
+pub(crate) fn kernel_cache() -> Option<PathBuf> {
+    let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/schedlab"));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
+    let found = [own, home, Some(built)].into_iter().flatten().find(|dir| plain_kernel(dir).is_some());
+    if found.is_none() {
+        let reason = "SKIPPED: this test needs the kernel arena's kernel: schedlab kernel build";
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+        eprintln!("{reason}");
+    }
+    found
+}
+
+/// The directory of Debian's 6.1 without patch or checks in a cache.
+pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
+    let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
+    kernels.into_iter().find(|dir| {
+        let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        record["source"] == "debian:6.1" && record["debug"] == false && record["patches"] == serde_json::json!([])
+    })
+}
+
 fn installed(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     path.split(':').any(|dir| Path::new(dir).join(program).is_file())

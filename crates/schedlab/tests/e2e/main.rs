@@ -6,6 +6,7 @@ mod common;
 mod compare;
 mod faults;
 mod kernel;
+mod kernel_arena;
 mod published;
 mod replay;
 mod simulator;

@@ -124,14 +124,21 @@ impl Modelled {
         if !path.exists() {
             return Ok(None);
         }
-        let of = self.numbers(&path)?;
-        let at = |name: &str| of.get(name).copied().unwrap_or(0);
+        let text = get(&path)?;
+        // One line: names and numbers in turn.
+        let at = |name: &str| {
+            let mut words = text.split_whitespace().skip_while(|word| *word != name);
+            words
+                .nth(1)
+                .and_then(|number| number.parse().ok())
+                .with_context(|| format!("{} has no {name}: {text}", path.display()))
+        };
         Ok(Some(elevator::Anticipation {
-            started: at("started"),
-            successes: at("successes"),
-            failures: at("failures"),
-            success_wait_ns: at("success_wait_ns"),
-            failure_wait_ns: at("failure_wait_ns"),
+            started: at("started")?,
+            successes: at("successes")?,
+            failures: at("failures")?,
+            success_wait_ns: at("success_wait_ns")?,
+            failure_wait_ns: at("failure_wait_ns")?,
         }))
     }
 

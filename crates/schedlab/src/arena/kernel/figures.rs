@@ -14,6 +14,8 @@ pub(super) struct Shown {
     pub(super) measured: Measured,
     /// The longest time that a request waited, where the clients can tell.
     pub(super) longest_wait_ns: Option<u64>,
+    /// Requests that had been joined with others before the clients began.
+    pub(super) merged: u64,
 }
 
 /// The trial as the record keeps it; nothing is said against it yet.
@@ -22,7 +24,7 @@ pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation>
     let mut metrics = workload::metrics(measured);
     // No processor's time is measured where computing takes none.
     metrics.remove("cpu_us_per_io");
-    let (device, merges) = (disk.stats()?, disk.merges()?);
+    let (device, merges) = (disk.stats()?, disk.merges()? - shown.merged);
     if !metrics.is_empty() {
         let rates: Vec<f64> = measured.clients.iter().map(ClientTotals::bytes_per_s).collect();
         let waiting = disk.anticipation()?;

@@ -10,16 +10,19 @@ use anyhow::{Context, Result, anyhow};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
-use host::engine::{self, Drive};
+use host::engine::{self, ClientFile, Drive};
 use workload::Measured;
 
 use super::disk::Modelled;
 use super::figures::{self, Shown};
+use super::files::{self, FileSystem};
 use super::order::{self, Order, Report};
 use super::setting::Clients;
 
 /// A device that has not answered for so long, in virtual time, hangs.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// Bytes of the modelled disk's smallest unit.
+pub(super) const LOGICAL_BLOCK: u32 = 512;
 
 /// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
 const LEAD_NS: u64 = 1_000_000;
@@ -52,8 +55,11 @@ fn trial(inside: &Inside) -> Result<Report> {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
+    // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
+    let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     let applied = disk.apply(&order.scheduler, &order.attributes)?;
-    let shown = work(&order, &disk)?;
+    let merged = disk.merges()?;
+    let shown = Shown { merged, ..work(&order, &disk, files)? };
     let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
@@ -61,12 +67,22 @@ fn trial(inside: &Inside) -> Result<Report> {
     Ok(Report { observation, applied, ..Report::default() })
 }
 
+/// Makes the file system and the clients' files, and forgets what of them is in memory.
+fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
+    let at = inside.workdir().join(order::FILES);
+    files.make(inside, disk.path(), &at)?;
+    let work = crate::work::work_of(&order.workload)?;
+    let made = engine::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
+    files::cold()?;
+    Ok(made)
+}
+
 /// Lets the clients work: as threads of the kernel, or by system calls.
-fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
+fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
     let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
     let params = crate::work::work_of(&order.workload)?.params;
     let disk_bytes = disk.bytes()?;
-    if order.clients != Clients::Syscalls {
+    if order.clients != Clients::Syscalls && files.is_none() {
         let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
         let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
         // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
@@ -83,7 +99,7 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
             seed,
             disk: &file,
             disk_bytes,
-            logical_block: 512,
+            logical_block: LOGICAL_BLOCK,
             warmup_ns,
             duration_ns,
             turnaround_ns,
@@ -92,17 +108,20 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
         };
         match load::drive(&load) {
             Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
-                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns) });
+                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns), merged: 0 });
             }
             Err(LoadError::NeedsSystemCalls { .. }) if order.clients == Clients::Auto => {}
             Err(error) => return Err(error.into()),
         }
     }
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
-    let files = engine::place_on_device(kind, &params, disk.path(), disk_bytes, 512)?;
+    let files = match files {
+        Some(files) => files,
+        None => engine::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
+    };
     let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
     disk.begin_at(guest::inside::now_ns())?;
-    Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None })
+    Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None, merged: 0 })
 }
 
 /// What the trial itself says against it.

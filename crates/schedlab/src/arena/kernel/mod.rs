@@ -5,7 +5,9 @@
 //! the simulator.
 
 mod disk;
+pub(crate) mod exec;
 mod figures;
+pub(crate) mod files;
 pub(crate) mod inside;
 mod order;
 mod setting;
@@ -22,19 +24,22 @@ use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
 use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
 
-pub(crate) use setting::{MODULES, Setting};
+pub(crate) use setting::{ATTRIBUTES, MODULES, Setting};
 
 use super::ahead::{Ahead, Key};
 use super::sim::Model;
 use super::{Arena, TrialOrder, Upcoming};
 use crate::failure::usage;
-use crate::progress::Progress;
+use crate::progress::{OfBuild, Progress};
 use crate::signals::Stop;
-use crate::work::Works;
+use crate::work::{Work, Works};
+use files::Files;
 use order::{Disk, Order, Report};
 
 /// Memory of a guest whose clients are all there is.
 const MEMORY_MIB: u32 = 256;
+/// Bytes of files that a guest may hold: its disk is kept in its memory.
+const MOST_FILES: u64 = 2 << 30;
 
 /// A kernel with our modules.
 #[derive(Debug, Clone)]
@@ -47,7 +52,6 @@ struct Built {
 #[derive(Debug)]
 pub(crate) struct KernelArena<'a> {
     model: Model,
-    tables: Vec<u8>,
     cache: PathBuf,
     settings: BTreeMap<String, Setting>,
     /// By patch.
@@ -95,27 +99,25 @@ impl<'a> KernelArena<'a> {
         progress: &Progress,
     ) -> Result<KernelArena<'a>> {
         let model = Model::read(&plan.device)?;
-        let tables = model.look(|device| device.tables()).ok_or_else(|| {
-            usage(format!(
-                "{} is modelled for the simulator only: the kernel arena has the hard disks and null; see: schedlab list devices",
-                plan.device
-            ))
-        })?;
+        tables(&model, 0)?;
         let works = Works::of(plan)?;
         let mut settings = BTreeMap::new();
         for arm in &plan.arms {
             settings.insert(arm.name.clone(), Setting::of(arm)?);
         }
-        let dir = cache_dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
-            usage("there is no place for built kernels: set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir".to_owned())
-        })?;
-        let source: Source =
-            plan.kernel.as_deref().unwrap_or("debian:6.1").parse().map_err(|e| usage(format!("{e}")))?;
-        let kernels = built(&Cache::open(&dir)?, &source, &settings, stop, progress)?;
+        check_files(&settings, &works)?;
+        let cache = cache(cache_dir)?;
+        let source: Source = plan.kernel.as_deref().map_or(Ok(Source::default()), source)?;
+        let mut kernels = BTreeMap::new();
+        for setting in settings.values() {
+            if !kernels.contains_key(&setting.patch) {
+                let built = Built::of(&cache, &source, setting, stop, progress)?;
+                kernels.insert(setting.patch.clone(), built);
+            }
+        }
         Ok(KernelArena {
             model,
-            tables,
-            cache: dir,
+            cache: cache.dir().to_owned(),
             settings,
             kernels,
             works,
@@ -174,13 +176,21 @@ impl<'a> KernelArena<'a> {
         let built = &self.kernels[&wanted.setting.patch];
         let dir = guest::workdir(&self.cache)
             .with_context(|| format!("cannot make a guest's working directory in {}", self.cache.display()))?;
-        order::write(dir.path(), order::ORDER, &self.order(built, key.2, wanted))?;
-        std::fs::write(dir.path().join(order::TABLES), &self.tables).context("cannot write the disk's tables")?;
+        let files = wanted.setting.files.map(Files::found).transpose()?;
+        if files.is_some() {
+            std::fs::create_dir(dir.path().join(order::FILES))
+                .context("cannot make a directory for the guest's files")?;
+        }
+        let memory_mib = memory_mib(wanted.setting.files, &wanted.workload.name, &self.works)?;
+        order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key.2, wanted) })?;
+        // Of this trial's seed: a device may draw its times by lot.
+        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?)
+            .context("cannot write the disk's tables")?;
         let boot = Boot {
             kernel: &built.kernel,
             init: &self.exe,
             role: "guest-init",
-            memory_mib: MEMORY_MIB,
+            memory_mib,
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
@@ -208,28 +218,15 @@ impl<'a> KernelArena<'a> {
     fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
         let Wanted { setting, workload, duration, warmup, log } = wanted;
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
-        let mut modules: Vec<_> =
-            ["modeldisk", "modelload"].iter().map(|name| (built.modules.get(name), String::new())).collect();
-        if MODULES.contains(&setting.scheduler.as_str()) {
-            let module = built.modules.get(&format!("{}-iosched", setting.scheduler));
-            modules
-                .push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
-        }
-        let modules =
-            modules.into_iter().filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect();
-        let takes = self.model.look(|device| device.queue_depth());
-        let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
-        let mut attributes: Vec<(String, String)> =
-            setting.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone())).collect();
-        attributes.extend(setting.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string())));
         Order {
             here: self.here.clone(),
-            modules,
-            disk: Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: *log, memory_backed: false },
+            modules: modules(built, setting, &self.model),
+            disk: Disk { log: *log, ..disk(setting, &self.model) },
             scheduler: setting.scheduler.clone(),
-            attributes,
+            attributes: setting.attributes(),
             workload: (*workload).clone(),
             clients: setting.clients,
+            files: None,
             seed,
             duration_ns: ns(duration),
             warmup_ns: ns(warmup),
@@ -239,27 +236,96 @@ impl<'a> KernelArena<'a> {
     }
 }
 
-/// The kernels that the arms need, by patch.
-fn built(
-    cache: &Cache,
-    source: &Source,
-    settings: &BTreeMap<String, Setting>,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<BTreeMap<Option<PathBuf>, Built>> {
-    let mut kernels = BTreeMap::new();
-    for setting in settings.values() {
-        if kernels.contains_key(&setting.patch) {
-            continue;
-        }
+impl Built {
+    /// Finds or builds what a setting needs.
+    fn of(cache: &Cache, source: &Source, setting: &Setting, stop: &Stop, progress: &Progress) -> Result<Built> {
         let request =
             Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug: false };
-        let mut shown = crate::progress::OfBuild::new(progress);
+        let mut shown = OfBuild::new(progress);
         let kernel = cache.build(&request, &mut shown, &stop.flag())?;
         let modules = kernel.modules(&mut shown, &stop.flag())?;
-        kernels.insert(setting.patch.clone(), Built { kernel, modules });
+        Ok(Built { kernel, modules })
     }
-    Ok(kernels)
+}
+
+/// The cache of kernels: where the user says, or at its usual place.
+pub(crate) fn cache(dir: Option<&Path>) -> Result<Cache> {
+    let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
+        usage("there is no place for built kernels: set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
+    })?;
+    Ok(Cache::open(&dir)?)
+}
+
+/// The source that a word names.
+pub(crate) fn source(word: &str) -> Result<Source> {
+    word.parse().map_err(|error: guest::Error| usage(error.to_string()))
+}
+
+/// The tables of a model that the guest's driver has, too, for a trial with this seed.
+fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
+    model.make(seed)?.tables().ok_or_else(|| {
+        usage(format!(
+            "{} is modelled for the simulator only: the kernel arena has the hard disks and null; see: schedlab list devices",
+            model.word()
+        ))
+    })
+}
+
+/// Modules that a setting needs, with their parameters.
+fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, String)> {
+    let mut modules = vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
+    if MODULES.contains(&setting.scheduler.as_str()) {
+        let parameters = model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()));
+        modules.push((format!("{}-iosched", setting.scheduler), parameters));
+    }
+    let found = modules.into_iter().map(|(name, parameters)| (built.modules.get(&name), parameters));
+    found.filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect()
+}
+
+/// The disk that a setting works on.
+fn disk(setting: &Setting, model: &Model) -> Disk {
+    let takes = model.look(|device| device.queue_depth());
+    let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
+    Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: setting.files.is_some() }
+}
+
+/// Whether the files of every workload can be made where an arm wants files.
+fn check_files(settings: &BTreeMap<String, Setting>, works: &Works) -> Result<()> {
+    for files in settings.values().filter_map(|setting| setting.files) {
+        files.found()?;
+        for work in works.iter() {
+            file_bytes(work)?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the files of a workload.
+fn file_bytes(work: &Work) -> Result<u64> {
+    let sizes = work.kind.file_sizes(&work.params, inside::LOGICAL_BLOCK).map_err(|e| usage(e.to_string()))?;
+    let bytes: u64 = sizes.iter().sum();
+    if bytes > MOST_FILES {
+        return Err(usage(format!(
+            "workload {}: its files are {} MiB in all; with fs=ext4 they are kept in the guest's memory, at most {} MiB: give a \
+             smaller file_size",
+            work.kind.name,
+            bytes >> 20,
+            MOST_FILES >> 20
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Memory of a guest: for files as much again as they hold, and again where they are cached.
+fn memory_mib(files: Option<Files>, label: &str, works: &Works) -> Result<u32> {
+    if files.is_none() {
+        return Ok(MEMORY_MIB);
+    }
+    let work = works.named(label);
+    let mib = file_bytes(work)?.div_ceil(1 << 20);
+    let copies = if work.params.direct { 1 } else { 2 };
+    let more = u32::try_from(copies * mib + 2 * files::JOURNAL_MIB).expect("files are bounded");
+    Ok(MEMORY_MIB + more)
 }
 
 impl Arena for KernelArena<'_> {
@@ -269,7 +335,9 @@ impl Arena for KernelArena<'_> {
             facts.entry(section.to_owned()).or_default().insert(name.to_owned(), value);
         };
         put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
-        for (patch, Built { kernel, .. }) in &self.kernels {
+        for (patch, Built { kernel, modules }) in &self.kernels {
+            let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            put("kernel", "modules", set);
             let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
             put("kernel", &name, kernel.release.clone());
             put("kernel", &name.replace("release", "build"), kernel.key.clone());

@@ -10,6 +10,7 @@ use experiment::record::Observation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::files::FileSystem;
 use super::setting::Clients;
 
 /// One trial.
@@ -29,6 +30,8 @@ pub(super) struct Order {
     pub(super) workload: WorkloadSpec,
     /// Who does it.
     pub(super) clients: Clients,
+    /// The file system that its files are on; None: the bare device.
+    pub(super) files: Option<FileSystem>,
     /// Seed of the clients' random choices.
     pub(super) seed: u64,
     /// The measured window.
@@ -76,6 +79,8 @@ pub(super) const REPORT: &str = "report.json";
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.
 pub(super) const LOG: &str = "log";
+/// The directory that a file system is mounted on.
+pub(super) const FILES: &str = "files";
 
 pub(super) fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
     let path = dir.join(name);

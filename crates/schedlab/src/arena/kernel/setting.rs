@@ -7,6 +7,7 @@ use elevator::{Geometry, Named};
 use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 
+use super::files::Files;
 use crate::arena::sim::TURNAROUND_NS;
 use crate::failure::usage;
 use crate::words::nearest;
@@ -45,6 +46,7 @@ pub(crate) static ATTRIBUTES: &[(&str, &str, &str)] = &[
         "auto, kernel, syscalls",
         "who does the I/O: threads of the kernel (fast), or a program's threads by system calls [auto]",
     ),
+    ("fs", "none, ext4", "files on that file system instead of the bare device; by system calls [none]"),
 ];
 
 /// One arm, ready to be tried.
@@ -64,6 +66,8 @@ pub(crate) struct Setting {
     pub(crate) turnaround_ns: u64,
     /// Who does the I/O.
     pub(crate) clients: Clients,
+    /// The file system that the clients' files are on; None: they work on the device.
+    pub(crate) files: Option<Files>,
 }
 
 impl Setting {
@@ -81,11 +85,34 @@ impl Setting {
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
             clients: Clients::Auto,
+            files: None,
         };
         for (name, text) in &arm.tunables {
             setting.take(&arm.name, name, text.trim())?;
         }
+        if setting.files.is_some() && setting.clients == Clients::Kernel {
+            return Err(usage(format!(
+                "arm {}: clients=kernel works on the bare device; files (fs) need system calls: leave one of them out",
+                arm.name
+            )));
+        }
         Ok(setting)
+    }
+
+    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
+    pub(crate) fn check_known(&self, kernel: Option<&str>) -> Result<()> {
+        let plain = kernel.is_none_or(|word| word.starts_with("debian:"));
+        let mut known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+        if self.patch.is_none() && plain && known.all(|name| name != self.scheduler) {
+            return Err(unknown(&self.scheduler));
+        }
+        Ok(())
+    }
+
+    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    pub(super) fn attributes(&self) -> Vec<(String, String)> {
+        let tunables = self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
+        tunables.chain(self.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string()))).collect()
     }
 
     fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
@@ -98,6 +125,13 @@ impl Setting {
                 "nr_requests" => self.nr_requests = Some(number(1, 65_536)?),
                 "queue_depth" => self.queue_depth = Some(number(1, 65_536)?),
                 "turnaround_us" => self.turnaround_ns = u64::from(number(0, 1_000_000)?) * 1000,
+                "fs" => {
+                    self.files = match text {
+                        "none" => None,
+                        "ext4" => Some(Files::Ext4),
+                        _ => return Err(refused()),
+                    }
+                }
                 _ => {
                     self.clients = match text {
                         "auto" => Clients::Auto,
@@ -187,14 +221,19 @@ fn scheduler(name: &str) -> Result<String> {
             "no kernel of the kernel arena has {name}: {fate}; the simulator has it (--arena sim). There are: {}",
             known().collect::<Vec<_>>().join(", ")
         ))),
-        // A patch may bring a scheduler of its own.
+        // A patch may bring a scheduler of its own, see `check_known`.
         Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => Ok(name.to_owned()),
-        Named::Unknown => Err(usage(format!(
-            "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
-            nearest(name, known()),
-            known().collect::<Vec<_>>().join(", ")
-        ))),
+        Named::Unknown => Err(unknown(name)),
     }
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+    usage(format!(
+        "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
+        nearest(name, known()),
+        known().collect::<Vec<_>>().join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -211,6 +250,7 @@ mod tests {
         assert_eq!((setting.scheduler.as_str(), setting.patch), ("kyber", Some(PathBuf::from("my/delay.patch"))));
         assert_eq!((setting.nr_requests, setting.clients), (Some(64), Clients::Syscalls));
         assert_eq!(setting.tunables, [("read_lat_nsec".to_owned(), "5".to_owned())]);
+        assert_eq!((setting.files, read("none:fs=ext4").unwrap().files), (None, Some(Files::Ext4)));
     }
 
     #[test]
@@ -221,6 +261,18 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_nobody_knows_needs_a_patch_or_a_tree_of_ones_own() {
+        let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
+        assert!(refused.contains("did you mean \"kyber\""), "{refused}");
+        assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());
+        for (word, kernel) in
+            [("kyver@my.patch", None), ("kyver", Some("/usr/src/linux")), ("bfq", None), ("wpcas", None)]
+        {
+            read(word).unwrap().check_known(kernel).expect(word);
+        }
+    }
+
+    #[test]
     fn what_does_not_exist_or_is_out_of_range_is_refused_before_anything_is_booted() {
         for (word, says) in [
             ("mq-deadline:fifo_bach=4", "did you mean \"fifo_batch\""),
@@ -228,6 +280,8 @@ mod tests {
             ("wpcas:gamma_percent=101", "from"),
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "no Linux has the scheduler"),
+            ("none:fs=xfs", "none, ext4"),
+            ("none:fs=ext4:clients=kernel", "need system calls"),
         ] {
             let error = read(word).expect_err(word).to_string();
             assert!(error.contains(says), "{word}: {error}");

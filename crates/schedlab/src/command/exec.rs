@@ -1,0 +1,86 @@
+//! `schedlab kernel exec`: any program in a guest, on a modelled disk, in virtual time.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan;
+use guest::{BootError, Cache, TimeTravel};
+
+use super::plan::locate_patch;
+use crate::arena::kernel::exec::{self, Wish};
+use crate::arena::kernel::{ATTRIBUTES, Setting, source};
+use crate::cli::{ExecArgs, TimeTravelArg};
+use crate::failure::{status_of, usage};
+use crate::out;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// The status for what went wrong outside the program, as other programs that run programs have it.
+const NOT_THE_PROGRAMS: u8 = 125;
+/// Attributes of an arm that are those of schedlab's own clients.
+const OF_CLIENTS: [&str; 3] = ["turnaround_us", "clients", "fs"];
+
+/// Runs the program; its exit status is ours.
+pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
+    let wish = Wish {
+        device: args.device.as_deref(),
+        setting: setting(args)?,
+        source: source(&args.kernel)?,
+        time_travel: match args.time_travel {
+            TimeTravelArg::InfCpu => TimeTravel::InfiniteCpu,
+            TimeTravelArg::Plain => TimeTravel::Plain,
+        },
+        patience: Duration::from_secs_f64(
+            plan::parse_duration_s(&args.timeout).map_err(|e| usage(format!("--timeout: {e}")))?,
+        ),
+        memory_mib: args.memory,
+        command: &args.command,
+    };
+    let stop = Stop::install()?;
+    let progress = Progress::new(args.quiet);
+    match exec::execute(cache, &wish, &stop, &progress) {
+        Ok(done) => {
+            if !args.quiet {
+                let (virtual_s, real_s) = (done.virtual_ns as f64 / 1e9, done.real.as_secs_f64());
+                out::note(format_args!(
+                    "schedlab: {virtual_s:.3} s of virtual time in {real_s:.3} s of real time, {:.1} times as fast; Linux {}",
+                    virtual_s / real_s,
+                    done.release
+                ));
+            }
+            Ok(done.status)
+        }
+        Err(error) if status_of(&error) == crate::failure::USAGE => Err(error),
+        Err(error) => {
+            out::note(format_args!("schedlab: {error:#}"));
+            match error.downcast_ref::<BootError>() {
+                Some(BootError::Interrupted) => return Ok(stop.status()),
+                Some(BootError::Hung { time_travel: TimeTravel::InfiniteCpu, .. }) => out::note(
+                    "schedlab: a program that waits for the time in a loop runs with --time-travel plain; one that only computes for \
+                     long, with a longer --timeout",
+                ),
+                Some(BootError::Hung { .. }) => {
+                    out::note("schedlab: one that computes for long needs a longer --timeout")
+                }
+                _ => {}
+            }
+            Ok(NOT_THE_PROGRAMS)
+        }
+    }
+}
+
+fn setting(args: &ExecArgs) -> Result<Setting> {
+    let mut arm = plan::parse_arm(&args.scheduler).map_err(|e| usage(format!("--scheduler: {e}")))?;
+    locate_patch(&mut arm, None)?;
+    if let Some(name) = OF_CLIENTS.iter().find(|name| arm.tunables.contains_key(**name)) {
+        let others = ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
+        return Err(usage(format!(
+            "--scheduler: {name} belongs to schedlab's own clients; beside its tunables a scheduler takes {} here{}",
+            others.collect::<Vec<_>>().join(", "),
+            if *name == "fs" { ", and there is --fs" } else { "" }
+        )));
+    }
+    let setting = Setting::of(&arm)?;
+    setting.check_known(Some(&args.kernel))?;
+    Ok(Setting { files: args.fs, ..setting })
+}

@@ -1,0 +1,385 @@
+//! The kernel arena from outside: real schedulers in guests, real programs, wrong words, and what is left when somebody is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel, trials, wait_until};
+
+/// A lab with the kernels of a cache.
+struct Arena {
+    lab: Lab,
+    cache: PathBuf,
+}
+
+impl Arena {
+    fn new() -> Option<Arena> {
+        Some(Arena { cache: kernel_cache()?, lab: Lab::new() })
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = self.lab.command(words);
+        command.env("SCHEDLAB_CACHE_DIR", &self.cache);
+        command
+    }
+
+    fn run(&self, words: &str) -> Ran {
+        Ran::from(self.command(words).output().unwrap())
+    }
+
+    fn compare(&self, out: &str, more: &str) -> String {
+        format!("compare --arena kernel --device hp97560 --out {} {more}", self.lab.path(out).display())
+    }
+
+    fn start(&self, words: &str) -> Child {
+        self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// `sh -c script` in a guest.
+    fn exec(&self, options: &str, script: &str) -> Ran {
+        let mut command = self.command(&format!("kernel exec {options} --"));
+        Ran::from(command.args(["sh", "-c", script]).output().unwrap())
+    }
+
+    /// Working directories of the guests of a process.
+    fn guests(&self, of: u32) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.cache.join("run")).into_iter().flatten().flatten();
+        let own = format!("{of}-");
+        entries.map(|entry| entry.path()).filter(|path| named(path).starts_with(&own)).collect()
+    }
+}
+
+fn named(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Processes whose command line names this, or whose group is that of one which does: a guest's address spaces have no line of their own.
+fn processes(word: &str) -> Vec<u32> {
+    let all: Vec<(u32, u32, bool)> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let group = stat.rsplit(") ").next()?.split(' ').nth(2)?.parse().ok()?;
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            Some((pid, group, String::from_utf8_lossy(&line).contains(word)))
+        })
+        .collect();
+    let groups: Vec<u32> = all.iter().filter(|(.., names)| *names).map(|(_, group, _)| *group).collect();
+    all.iter().filter(|(_, group, names)| *names || groups.contains(group)).map(|(pid, ..)| *pid).collect()
+}
+
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --blocks 200 --trial-time 100s --budget 100000s --quiet --json";
+
+/// Whose files are found by this user's number.
+const NOBODY: u32 = 64_321;
+
+fn files_of_nobody(dir: &str) -> Vec<PathBuf> {
+    let owned =
+        |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == NOBODY);
+    fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()).filter(owned).collect()
+}
+
+#[test]
+fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behind() {
+    if !can_run(&["setpriv", "cp"]) {
+        return;
+    }
+    let Some(cache) = kernel_cache() else { return };
+    // A home of the user's own, with a copy of what guests need of the kernel: the cache of another user may be closed to this one.
+    let home = tempfile::Builder::new().prefix("schedlab-home-").tempdir_in("/var/tmp").unwrap();
+    let kernel = plain_kernel(&cache).unwrap();
+    let copy = home.path().join(".cache/schedlab/kernels").join(named(&kernel));
+    fs::create_dir_all(copy.join("tree")).unwrap();
+    // The modules of this very program are built by whoever runs a guest first.
+    Ran::from(
+        Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .args(["kernel", "exec", "--cache-dir"])
+            .arg(&cache)
+            .args(["--", "true"])
+            .output()
+            .unwrap(),
+    )
+    .expect_status(0);
+    let modules =
+        fs::read_dir(&kernel).unwrap().flatten().map(|e| e.path()).filter(|p| named(p).starts_with("modules-"));
+    for part in modules.chain([kernel.join("kernel.json")]) {
+        assert!(Command::new("cp").arg("-r").arg(&part).arg(&copy).status().unwrap().success());
+    }
+    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
+    let binary = home.path().join("schedlab");
+    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
+    let owner = format!("{NOBODY}:{NOBODY}");
+    assert!(Command::new("chown").args(["-R", &owner]).arg(home.path()).status().unwrap().success());
+    let show = |out: &str| {
+        let words = "compare --arena kernel --device hp97560 --schedulers none,mq-deadline,kyber,bfq,anticipatory,wpcas --workload iozone \
+                     --clients 40 --json --out";
+        let mut command = Command::new("setpriv");
+        let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
+        command.args(ids).arg(&binary).args(words.split_whitespace()).arg(home.path().join(out));
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path()).current_dir("/");
+        Ran::from(command.output().unwrap()).expect_status(0)
+    };
+    let (one, two) = (show("one"), show("two"));
+    assert!(one.stdout == two.stdout, "two studies of the same");
+    for file in ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"] {
+        let read = |out: &str| fs::read(home.path().join(out).join(file)).unwrap();
+        assert!(read("one") == read("two"), "{file} differs");
+    }
+    let header: Value =
+        serde_json::from_str(fs::read_to_string(home.path().join("one/record.jsonl")).unwrap().lines().next().unwrap())
+            .unwrap();
+    let kernel = &header["environment"]["kernel"];
+    assert!(kernel["release"].as_str().unwrap().ends_with("-schedlab") && kernel["build"].is_string(), "{kernel}");
+    one.says(&["times as fast", "requests a second"]);
+    assert_eq!(
+        fs::read_dir(home.path().join(".cache/schedlab/run")).unwrap().count(),
+        0,
+        "working directories are gone"
+    );
+    let mut left: Vec<String> =
+        fs::read_dir(home.path()).unwrap().flatten().map(|entry| named(&entry.path())).collect();
+    left.sort();
+    assert_eq!(left, [".cache", "one", "schedlab", "two"]);
+    for dir in ["/tmp", "/var/tmp", "/dev/shm"] {
+        let left: Vec<_> = files_of_nobody(dir).into_iter().filter(|path| path != home.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
+    let Some(arena) = Arena::new() else { return };
+    let ran = arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(ran.stdout, format!("out\n2030-01-01\n{}\n", here.display()));
+    assert!(ran.stderr.starts_with("err\nschedlab: 100."), "{}", ran.stderr);
+    assert_eq!(arena.exec("--quiet", "kill -KILL $$").expect_status(137).stderr, "");
+    arena.exec("", "echo x > /etc/schedlab-was-here").expect_status(2).says(&["Read-only file system"]);
+    let name = format!("schedlab-e2e-{}", std::process::id());
+    arena
+        .exec("", &format!("for d in /tmp /var/tmp /run /dev/shm; do echo x > $d/{name} || exit 9; done"))
+        .expect_status(0);
+    assert!(["/tmp", "/var/tmp", "/run", "/dev/shm"].iter().all(|dir| !Path::new(dir).join(&name).exists()));
+    // What lies there on the machine is seen all the same, byte for byte what it is.
+    let bytes: Vec<u8> = (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(arena.lab.path("bytes"), &bytes).unwrap();
+    let same = arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
+    assert!(same.stdout == bytes, "{} bytes of {}", same.stdout.len(), bytes.len());
+    arena.run("kernel exec -- nosuchprogram").expect_status(127).says(&["cannot run nosuchprogram"]);
+    // A process that it leaves behind keeps nobody waiting.
+    arena.exec("", "sleep 1000000000 & echo on").expect_status(0);
+    let dd = "cat $SCHEDLAB_DEVICE | head -c 4096 | tr -d '\\0' | wc -c; cat /sys/block/disk0/queue/scheduler /sys/block/disk0/queue/iosched/slice_idle";
+    let ran = arena.exec("--device hp97560 --scheduler bfq:slice_idle=3", dd).expect_status(0);
+    assert!(
+        ran.stdout.starts_with("0\n") && ran.stdout.contains("[bfq]") && ran.stdout.ends_with("\n3\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn fio_runs_in_plain_time_travel_and_is_ended_with_advice_where_computing_takes_no_time() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let work = "fio --clocksource=clock_gettime --name=r --filename=/dev/disk0 --rw=randread --direct=1 --runtime=5 --time_based --minimal";
+    let ran = arena.run(&format!("kernel exec --device hp97560 --time-travel plain -- {work}")).expect_status(0);
+    let iops: f64 = ran.stdout.split(';').nth(7).unwrap().parse().unwrap();
+    assert!((30.0..60.0).contains(&iops), "random reads of a disk of 1990: {}", ran.stdout);
+    let began = Instant::now();
+    arena.run(&format!("kernel exec --device hp97560 --timeout 5s -- {work}")).expect_status(125).says(&[
+        "silent for 5 s",
+        "waits for the time in a loop",
+        "its virtual clock was at",
+        "--time-travel plain",
+    ]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn the_real_postmark_runs_on_ext4_and_gives_the_same_twice() {
+    if !can_run(&["postmark", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let script = "printf 'set location %s\\nset number 300\\nset transactions 500\\nrun\\nquit\\n' $SCHEDLAB_DIR > /tmp/p; postmark /tmp/p; \
+                  sync; cat /sys/block/disk0/stat; df $SCHEDLAB_DIR | tail -1";
+    let run = || arena.exec("--device hp97560 --scheduler mq-deadline --fs ext4", script).expect_status(0).stdout;
+    let first = run();
+    assert!(first.contains("transactions") && first.contains("/tmp/disk0"), "{first}");
+    let requests: u64 = first.lines().rev().nth(1).unwrap().split_whitespace().nth(4).unwrap().parse().unwrap();
+    assert!(requests > 10, "it reaches the disk: {first}");
+    assert_eq!(first, run());
+}
+
+#[test]
+fn a_guest_that_panics_shows_its_last_words_and_its_clock() {
+    if !can_run(&["mkfs.ext4", "mount"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let script = "sleep 3; mount -o remount,errors=panic $SCHEDLAB_DIR; echo before; echo boom > /sys/fs/ext4/disk0/trigger_fs_error; echo after";
+    let ran = arena
+        .exec("--device hp97560 --fs ext4", script)
+        .expect_status(125)
+        .says(&["the guest's kernel panicked: EXT4-fs (device disk0): panic forced after error", "boom"]);
+    let clock: f64 =
+        ran.stderr.split("its virtual clock was at ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((2.0..10.0).contains(&clock), "within a beat or a few of the three seconds: {clock}");
+    assert_eq!(ran.stdout, "before\n", "what was said before is not lost");
+}
+
+#[test]
+fn file_workloads_run_on_ext4_beside_the_bare_device() {
+    if !can_run(&["mkfs.ext4"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --blocks 2 --trial-time 5s --quiet --json";
+    arena.run(&arena.compare("a", words)).expect_measured();
+    let moved = |arm: &str| {
+        let all = trials(&arena.lab.path("a"));
+        let of = all.iter().find(|trial| trial["arm"] == arm).unwrap().clone();
+        let voids = of["observation"]["voids"].as_array().cloned().unwrap_or_default();
+        assert!(voids.iter().all(|void| void["reason"] == "too-few-ios"), "{voids:?}");
+        of["observation"]["counters"]["device_transfers"].as_f64().unwrap()
+    };
+    assert!(moved("none:fs=ext4") > 0.0 && moved("none") > 0.0);
+    assert_ne!(moved("none:fs=ext4"), moved("none"), "a file system writes more than the data");
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_is_built_or_booted() {
+    let lab = Lab::new();
+    let empty = lab.path("no-cache");
+    let refused = |more: &str, says: &[&str]| {
+        let words =
+            format!("compare --arena kernel --workload randread --blocks 1 --cache-dir {} {more}", empty.display());
+        lab.run(&words).expect_status(2).says(says);
+        assert!(!empty.exists(), "nothing was begun for: {more}");
+    };
+    refused("--device hp97560 --schedulers none,kyver", &["kyver", "kyber"]);
+    refused("--device hp97560 --schedulers none,cfq", &["cfq", "--arena sim"]);
+    refused("--device hp97560 --schedulers none,mq-deadline:fifo_bach=1", &["fifo_bach", "fifo_batch"]);
+    refused("--device hp97560 --schedulers none,bfq:clients=many", &["auto, kernel, syscalls"]);
+    refused("--device hp97560 --schedulers none,bfq@no.patch", &["there is no patch no.patch", "bfq@FILE"]);
+    refused("--device hp97560 --schedulers none,bfq --kernel fedora:40", &["fedora:40", "debian:6.1"]);
+    refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace", "simulator only"]);
+    refused("--device hp97560 --schedulers none,bfq --destroy-data /dev/sda", &["--destroy-data", "leave it out"]);
+    refused("--device nvme --schedulers none,bfq", &["nvme", "simulator only", "list devices"]);
+    refused("--device /dev/sda --schedulers none,bfq", &["/dev/sda", "--arena host"]);
+    if can_run(&["mkfs.ext4"]) {
+        refused("--device hp97560 --schedulers none,bfq:fs=ext4", &["randread", "file_size"]);
+    }
+    let sim = "compare --arena sim --device hp97560 --workload randread --kernel debian:6.12";
+    lab.run(sim).expect_status(2).says(&["--kernel", "kernel arena"]);
+    lab.run("kernel exec --scheduler bfq:clients=kernel -- true").expect_status(2).says(&["clients", "own clients"]);
+    lab.run("kernel exec --fs ext4 -- true").expect_status(2).says(&["--device"]);
+    lab.run("kernel exec --timeout 5 -- true").expect_status(2).says(&["--timeout", "60s"]);
+}
+
+#[test]
+fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
+    if !can_run(&["patch", "gcc", "make", "flex", "bison", "bc"]) {
+        return;
+    }
+    let Some(arena) = Arena::new() else { return };
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+    let out = arena.lab.path("out");
+    let words =
+        |more: &str| format!("run {} --out {} --json {more}", plans.join("kyber-delay.toml").display(), out.display());
+    let study = arena.run(&words("")).expect_status(0).json();
+    let delayed = study["judgements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|j| j["primary"] == true && j["arm"] == "kyber+mdelay100")
+        .unwrap();
+    assert_eq!(delayed["verdict"], "worse");
+    let ratio = delayed["ratio"].as_f64().unwrap();
+    assert!((1.0 / 300.0..1.0 / 100.0).contains(&ratio), "{delayed}");
+    // What a patched scheduler takes is its own affair: the kernel says so, and where.
+    let patch = plans.join("kyber-delay.patch");
+    let compare = |arm: &str| {
+        arena.run(&arena.compare(arm, &format!("--schedulers none,{arm} --workload randread --blocks 1 -q")))
+    };
+    let tunable = format!("kyber@{}:nosuch=1", patch.display());
+    compare(&tunable).expect_status(1).says(&["nosuch", "queue/iosched/nosuch"]);
+    compare(&format!("mine@{}", patch.display())).expect_status(1).says(&["refused mine", "queue/scheduler"]);
+    // Another kernel than that of the record, as an edited patch would give.
+    let record = out.join("record.jsonl");
+    let text = fs::read_to_string(&record).unwrap();
+    assert!(text.contains("\"6.1-patched-"), "the build is part of the record");
+    fs::write(&record, text.replacen("\"6.1-patched-", "\"6.1-patched-f", 1)).unwrap();
+    arena.run(&words("--resume")).expect_status(2).says(&["build with", "different kernels", "another --out"]);
+    fs::write(&record, text).unwrap();
+    arena.run(&words("--resume")).expect_status(0);
+}
+
+#[test]
+fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
+    let Some(arena) = Arena::new() else { return };
+    let mut child = arena.start(&arena.compare("a", LONG));
+    let own = format!("/run/{}-", child.id());
+    wait_until("guests run", || !arena.guests(child.id()).is_empty() && processes(&own).len() > 2);
+    child.kill().unwrap();
+    let died = Instant::now();
+    wait_until("nothing of the guests is left", || processes(&own).is_empty() && arena.guests(child.id()).is_empty());
+    assert!(died.elapsed() < Duration::from_secs(2), "{:?}", died.elapsed());
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_disturb_one_another() {
+    let Some(arena) = Arena::new() else { return };
+    let words = |out: &str, blocks: u32, more: &str| {
+        arena.compare(
+            out,
+            &format!(
+                "--schedulers none,mq-deadline --workload randread --trial-time 20s --blocks {blocks} -q --json {more}"
+            ),
+        )
+    };
+    // An endless one beside all that follows.
+    let beside = arena.start(&arena.compare("beside", LONG));
+    arena.run(&words("whole", 6, "")).expect_measured();
+    arena.run(&words("cut", 2, "")).expect_measured();
+    arena.run(&words("cut", 6, "--resume")).expect_measured();
+    assert_eq!(trials(&arena.lab.path("whole")).len(), 12);
+    assert!(trials(&arena.lab.path("whole")) == trials(&arena.lab.path("cut")), "the record that it would have had");
+    let out = arena.lab.path("beside");
+    wait_until("some trials are measured", || trials(&out).len() >= 2);
+    let own = format!("/run/{}-", beside.id());
+    let pid = beside.id();
+    signal(&beside, "-INT");
+    let ran = Ran::from(beside.wait_with_output().unwrap()).expect_status(1);
+    ran.says(&["interrupted", "--resume"]);
+    assert!(processes(&own).is_empty() && arena.guests(pid).is_empty(), "nothing is left of its guests");
+    let measured = |trial: &Value| !trial["observation"]["metrics"].as_object().unwrap().is_empty();
+    assert!(trials(&out).iter().take(2).all(measured), "what was measured is kept");
+}
+
+#[test]
+fn the_lists_show_what_the_kernel_arena_has() {
+    let lab = Lab::new();
+    let rows = |what: &str| lab.run(&format!("list {what} --json")).expect_status(0).json();
+    let of = |what: &str, name: &str| {
+        rows(what).as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["kernel"].clone()
+    };
+    assert_eq!(
+        (of("schedulers", "bfq"), of("schedulers", "wpcas"), of("schedulers", "cfq")),
+        ("yes".into(), "ours".into(), "no".into())
+    );
+    assert_eq!((of("devices", "hp97560"), of("devices", "nvme")), (true.into(), false.into()));
+    assert!(lab.run("list schedulers").expect_status(0).stdout.contains("NAME@PATCH"));
+}
