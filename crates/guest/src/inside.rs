@@ -24,11 +24,26 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Mounts what a Linux has, and the directory that can be written to.
+    /// Mounts what a Linux has, and the directory that can be written to; from then on the clock's beats are heard outside.
     ///
     /// # Errors
     /// When this is no guest of ours, or the kernel refuses.
     pub fn begin(workdir: &Path) -> io::Result<Inside> {
+        let inside = Inside::begin_alone(workdir)?;
+        thread::spawn(|| {
+            loop {
+                crate::boot::beat(now_ns());
+                thread::sleep(BEAT_EVERY);
+            }
+        });
+        Ok(inside)
+    }
+
+    /// The same without a thread for the beats, for an init that makes processes; it has to [`Inside::beat`] itself.
+    ///
+    /// # Errors
+    /// As [`Inside::begin`].
+    pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         let machine = rustix::system::uname();
         if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
             return Err(io::Error::other("this is the init of a guest of schedlab, and of nothing else"));
@@ -47,13 +62,12 @@ impl Inside {
         let data = CString::new(workdir.as_os_str().as_encoded_bytes()).map_err(io::Error::other)?;
         mount("none", workdir, "hostfs", MountFlags::empty(), data.as_c_str())
             .map_err(|e| io::Error::other(format!("cannot mount {}: {e}", workdir.display())))?;
-        thread::spawn(|| {
-            loop {
-                crate::boot::beat(now_ns());
-                thread::sleep(BEAT_EVERY);
-            }
-        });
         Ok(Inside { workdir: workdir.to_owned() })
+    }
+
+    /// Tells the machine outside that this guest lives.
+    pub fn beat(&self) {
+        crate::boot::beat(now_ns());
     }
 
     /// The directory that can be written to.

@@ -79,6 +79,9 @@ pub(crate) enum Command {
     /// The first program of a guest: started by a guest's kernel.
     #[command(hide = true)]
     GuestInit(GuestInitArgs),
+    /// The same for `bench kernel`.
+    #[command(hide = true)]
+    GuestBench(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -419,6 +422,9 @@ pub(crate) struct BenchArgs {
 pub(crate) enum Bench {
     /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
     Engine(BenchEngineArgs),
+    /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
+    /// what was promised.
+    Kernel(BenchKernelArgs),
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
@@ -431,6 +437,22 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         experiments: u32,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchKernelArgs {
+    /// Rounds; each runs every side.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Vec<String>,
+    /// Where built kernels are kept [default: ~/.cache/schedlab].
+    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

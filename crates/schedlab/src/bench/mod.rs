@@ -2,4 +2,5 @@
 
 pub(crate) mod engine;
 mod fio;
+pub(crate) mod kernel;
 pub(crate) mod study;

@@ -4,8 +4,9 @@ use anyhow::{Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
-use crate::bench::{engine, study};
-use crate::cli::{Bench, BenchArgs, BenchEngineArgs};
+use crate::bench::{engine, kernel, study};
+use crate::cli::{Bench, BenchArgs, BenchEngineArgs, BenchKernelArgs};
+use crate::command;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
@@ -13,6 +14,7 @@ use crate::out;
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),
+        Bench::Kernel(args) => of_the_arena(args),
         Bench::Study { trials } => {
             out::print(study::run(*trials)?)?;
             Ok(REACHED)
@@ -24,6 +26,18 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
 fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
     let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(REACHED)
+}
+
+fn of_the_arena(args: &BenchKernelArgs) -> Result<u8> {
+    let kernels = args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
+    let cache = command::kernel::cache(args.cache_dir.as_deref())?.dir().to_owned();
+    let report = kernel::run(&kernel::Options { rounds: args.rounds, kernels: kernels.collect::<Result<_>>()?, cache })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {

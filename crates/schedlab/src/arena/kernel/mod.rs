@@ -7,7 +7,7 @@
 mod disk;
 mod figures;
 pub(crate) mod inside;
-mod order;
+pub(crate) mod order;
 mod setting;
 
 use std::collections::BTreeMap;
