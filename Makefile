@@ -38,7 +38,7 @@ test:
 kernels:
 	cargo build -p schedlab --locked
 	target/debug/schedlab kernel build
-	target/debug/schedlab kernel build --debug
+	target/debug/schedlab kernel build --source debian:6.12 --debug
 
 fuzz:
 	@scripts/need fuzz

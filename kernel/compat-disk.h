@@ -11,11 +11,16 @@
 
 #include "compat.h"
 
-/* 6.14 merges always and has no flag for it. */
+/*
+ * Tags are given out in turn, as libata's are. Otherwise the search for a free one begins at a
+ * random place, and what depends on tags (bfq does) is different in every run. Since 6.14 that is
+ * a flag, and merging needs none.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-#define COMPAT_MQ_FLAGS BLK_MQ_F_SHOULD_MERGE
+#define COMPAT_MQ_FLAGS \
+	(BLK_MQ_F_SHOULD_MERGE | BLK_ALLOC_POLICY_TO_MQ_FLAG(BLK_TAG_ALLOC_RR))
 #else
-#define COMPAT_MQ_FLAGS 0
+#define COMPAT_MQ_FLAGS BLK_MQ_F_TAG_RR
 #endif
 
 /*

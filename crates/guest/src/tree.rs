@@ -5,7 +5,7 @@
 //! that was left out is fetched afterwards.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,8 +82,13 @@ pub(crate) fn unpack(
         .spawn()
         .map_err(|cause| Error::Command { name: "xz".to_owned(), cause })?;
     // When we end early the pipe closes, which ends xz as well.
-    let out = xz.stdout.take().expect("standard output is a pipe");
-    let outcome = unpack_stream(out, from, to, wanted, progress, stop);
+    let mut out = xz.stdout.take().expect("standard output is a pipe");
+    let mut outcome = unpack_stream(&mut out, from, to, wanted, progress, stop);
+    // The archive's end comes before the file's: what is left is padding, and xz would miss a reader for it.
+    if outcome.is_ok() && io::copy(&mut out, &mut io::sink()).is_err() {
+        outcome = Err(Error::Archive { path: from.to_owned() });
+    }
+    drop(out);
     if outcome.is_err() {
         let _ = xz.kill();
     }

@@ -50,7 +50,6 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
     }
     let (program, arguments) =
         command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
-    fixed_addresses()?;
     let mut guest = Command::new(program).args(arguments).process_group(0).spawn()?;
     let group = Pid::from_child(&guest);
     let (tell, told) = mpsc::channel();
@@ -79,14 +78,6 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
         Some(_) => TOLD_TO_END,
         None => status?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_STARTED - 1),
     })
-}
-
-/// The guest's memory is always at the same addresses: a scheduler may compare addresses (bfq does), and the kernel would hand them
-/// out from where the machine has put its heap, at random.
-fn fixed_addresses() -> io::Result<()> {
-    // SAFETY: personality takes a number and touches no memory of this process.
-    let done = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Kills a group until nobody is in it any more: a process that is being made while the signal is sent may miss it.
