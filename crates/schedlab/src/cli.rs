@@ -444,6 +444,9 @@ pub(crate) struct BenchKernelArgs {
     /// Rounds; each runs every side.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
+    /// Reads of each client; what is promised is promised for the default.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reads: u32,
     /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Vec<String>,

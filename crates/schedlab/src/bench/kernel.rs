@@ -12,8 +12,8 @@ mod inside;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -31,8 +31,6 @@ use inside::{Answer, Case, Readers};
 pub(crate) use inside::run as run_inside;
 
 const CLIENTS: u32 = 40;
-/// Of each client.
-const READS: u32 = 500;
 const BLOCK: u32 = 4096;
 const SERVICE_NS: u64 = 8_000_000;
 const THINK_NS: u64 = 1_000_000;
@@ -70,6 +68,8 @@ const PROMISES: [(&str, f64, bool); 4] = [
 pub(crate) struct Options {
     /// Times that everything is measured; at least 1.
     pub(crate) rounds: u32,
+    /// Reads of each client; what is promised is promised for 500.
+    pub(crate) reads: u32,
     /// Further kernels.
     pub(crate) kernels: Vec<Source>,
     /// The cache of kernels.
@@ -96,6 +96,8 @@ pub(crate) struct Side {
 /// Everything that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
+    /// Reads of each client.
+    reads: u32,
     /// The plain way, then ours: the plain way's kernel first.
     sides: Vec<Side>,
     /// Real seconds of a comparison, in each round.
@@ -148,7 +150,7 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
     progress.clear();
     let sides: Vec<Side> = ready.into_iter().map(|ready| ready.side).collect();
     let marks = marks(&sides, &verdict_s);
-    Ok(Report { sides, verdict_s, marks })
+    Ok(Report { reads: options.reads, sides, verdict_s, marks })
 }
 
 /// The plain way, and ours on each kernel.
@@ -168,7 +170,13 @@ fn sides(options: &Options, stop: &Stop, progress: &Progress) -> Result<Vec<Read
             let clients = if readers == Readers::Processes { "processes" } else { "threads" };
             let (real_s, virtual_s, empty_s) = <(Vec<f64>, Vec<f64>, Vec<f64>)>::default();
             let side = Side { kernel: kernel.release.clone(), clients, real_s, virtual_s, ios: 0, empty_s };
-            ready.push(Ready { kernel: kernel.clone(), modules: modules.clone(), source: source.clone(), readers, side });
+            ready.push(Ready {
+                kernel: kernel.clone(),
+                modules: modules.clone(),
+                source: source.clone(),
+                readers,
+                side,
+            });
         }
     }
     Ok(ready)
@@ -182,6 +190,7 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &Progres
         null_blk: module("null_blk")?,
         modelload: module("modelload")?,
         readers: ready.readers,
+        reads: options.reads,
         schedulers: SCHEDULERS.map(str::to_owned).to_vec(),
     };
     order::write(dir.path(), order::ORDER, &case)?;
@@ -201,7 +210,7 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &Progres
         bail!("{} with {}: {error}", side.kernel, side.clients);
     }
     let elapsed_ns: u64 = answer.elapsed_ns.iter().sum();
-    check(&answer)?;
+    check(&answer, options.reads)?;
     side.ios = answer.reads;
     side.real_s.push(ended.real.as_secs_f64());
     side.virtual_s.push(elapsed_ns as f64 / 1e9);
@@ -212,8 +221,8 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &Progres
 }
 
 /// Whether the whole case was done: each read there, and none faster than the disk.
-fn check(answer: &Answer) -> Result<()> {
-    let per_scheduler = u64::from(CLIENTS) * u64::from(READS);
+fn check(answer: &Answer, of_each: u32) -> Result<()> {
+    let per_scheduler = u64::from(CLIENTS) * u64::from(of_each);
     let reads = per_scheduler * SCHEDULERS.len() as u64;
     ensure!(answer.reads == reads, "{} reads were done instead of {reads}", answer.reads);
     for (scheduler, &ns) in SCHEDULERS.iter().zip(&answer.elapsed_ns) {
@@ -243,18 +252,16 @@ fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
     let exe = std::env::current_exe().context("this program's own file is not to be found")?;
     let out = tempfile::tempdir().context("there is no place for a comparison's record")?;
     let start = Instant::now();
-    let mut child = Command::new(exe)
+    let done = Command::new(exe)
         .args(COMPARE)
         .arg("--cache-dir")
         .arg(&options.cache)
         .arg("--out")
         .arg(out.path().join("out"))
-        .stdout(Stdio::null())
-        .spawn()
+        .output()
         .context("cannot start the comparison")?;
-    let status = child.wait()?;
-    ensure!(!stop.load(std::sync::atomic::Ordering::Relaxed), "interrupted");
-    ensure!(status.success(), "the comparison ended with {status}");
+    ensure!(!stop.load(Ordering::Relaxed), "interrupted");
+    ensure!(done.status.success(), "the comparison failed: {}", String::from_utf8_lossy(&done.stderr).trim());
     Ok(start.elapsed().as_secs_f64())
 }
 
@@ -296,7 +303,16 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
-        table.set_header(["kernel", "clients", "real s", "virtual s", "x real time", "I/Os a second", "x plain", "boot to result s"]);
+        table.set_header([
+            "kernel",
+            "clients",
+            "real s",
+            "virtual s",
+            "x real time",
+            "I/Os a second",
+            "x plain",
+            "boot to result s",
+        ]);
         for side in &self.sides {
             table.add_row([
                 side.kernel.clone(),
@@ -311,11 +327,16 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "{CLIENTS} clients, {READS} direct reads of 4 KiB each, 1 ms think time, null_blk with one request of 8 ms at a time, under \
+            "{CLIENTS} clients, {} direct reads of 4 KiB each, 1 ms think time, null_blk with one request of 8 ms at a time, under \
              {}:",
+            self.reads,
             SCHEDULERS.join(", ")
         )?;
-        writeln!(f, "medians of {} rounds in turn; processes: the plain way, traced, a process a client.", self.verdict_s.len())?;
+        writeln!(
+            f,
+            "medians of {} rounds in turn; processes: the plain way, traced, a process a client.",
+            self.verdict_s.len()
+        )?;
         writeln!(f, "{table}")?;
         writeln!(f, "schedlab {}: {:.1} s", COMPARE.join(" "), median(&self.verdict_s))?;
         for Mark { promise, bound, at_least, measured, met } in &self.marks {
@@ -324,5 +345,50 @@ impl fmt::Display for Report {
             writeln!(f, "{met}: {promise}: {measured:.2} ({side} {bound})")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(real_s: &[f64], virtual_s: f64) -> Side {
+        let virtual_s = vec![virtual_s; real_s.len()];
+        Side {
+            kernel: String::new(),
+            clients: "threads",
+            real_s: real_s.to_vec(),
+            virtual_s,
+            ios: 80_000,
+            empty_s: vec![0.3],
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_the_median_of_the_rounds_own_ratios() {
+        // The machine was slow in the last round, for both.
+        let (plain, ours) = (side(&[10.0, 10.0, 40.0], 640.0), side(&[2.0, 2.5, 8.0], 640.0));
+        assert_eq!(ours.against(&plain), 5.0);
+        assert_eq!((ours.times_real(), ours.rate()), (256.0, 32_000.0));
+        assert_eq!(plain.against(&plain), 1.0);
+    }
+
+    #[test]
+    fn a_promise_is_met_at_its_bound_and_missed_beyond_it() {
+        let marked = |ours: &[f64], verdict: f64| -> Vec<bool> {
+            marks(&[side(&[8.0], 640.0), side(ours, 640.0)], &[verdict]).iter().map(|mark| mark.met).collect()
+        };
+        assert_eq!(marked(&[4.0], 15.0), [true, true, true, true]);
+        assert_eq!(marked(&[4.1], 15.1), [true, false, true, false]);
+        assert_eq!(marked(&[6.5], 1.0), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_case_that_was_not_done_whole_or_faster_than_its_disk_is_no_case() {
+        let ns = u64::from(CLIENTS) * 5 * SERVICE_NS;
+        let answer = Answer { elapsed_ns: vec![ns; 4], reads: 800, ..Answer::default() };
+        check(&answer, 5).unwrap();
+        assert!(check(&answer, 4).is_err());
+        assert!(check(&Answer { elapsed_ns: vec![ns, ns, ns - 1, ns], ..answer }, 5).is_err());
     }
 }

@@ -37,7 +37,8 @@ fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
 fn of_the_arena(args: &BenchKernelArgs) -> Result<u8> {
     let kernels = args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
     let cache = command::kernel::cache(args.cache_dir.as_deref())?.dir().to_owned();
-    let report = kernel::run(&kernel::Options { rounds: args.rounds, kernels: kernels.collect::<Result<_>>()?, cache })?;
+    let kernels = kernels.collect::<Result<_>>()?;
+    let report = kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {

@@ -184,7 +184,8 @@ impl<'a> KernelArena<'a> {
             modules
                 .push((module, self.model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()))));
         }
-        let modules = modules.into_iter().filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect();
+        let modules =
+            modules.into_iter().filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect();
         let takes = self.model.look(|device| device.queue_depth());
         let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
         let mut attributes: Vec<(String, String)> =

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use workload::Params;
 
-use super::{BLOCK, CLIENTS, READS, SERVICE_NS, THINK_NS};
+use super::{BLOCK, CLIENTS, SERVICE_NS, THINK_NS};
 use crate::arena::kernel::order;
 
 const QUEUE: &str = "/sys/block/nullb0/queue";
@@ -35,6 +35,8 @@ pub(super) struct Case {
     pub(super) null_blk: PathBuf,
     pub(super) modelload: PathBuf,
     pub(super) readers: Readers,
+    /// Of each client.
+    pub(super) reads: u32,
     pub(super) schedulers: Vec<String>,
 }
 
@@ -53,7 +55,8 @@ pub(super) struct Answer {
 /// Runs the case in `workdir`; comes back only if this is no guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
     let inside = Inside::begin_alone(workdir)?;
-    let answer = case(&inside).unwrap_or_else(|error| Answer { error: Some(format!("{error:#}")), ..Answer::default() });
+    let answer =
+        case(&inside).unwrap_or_else(|error| Answer { error: Some(format!("{error:#}")), ..Answer::default() });
     order::write(inside.workdir(), order::REPORT, &Answer { virtual_ns: now_ns(), ..answer })?;
     Err(guest::inside::power_off().into())
 }
@@ -69,7 +72,7 @@ fn case(inside: &Inside) -> Result<Answer> {
     for scheduler in &case.schedulers {
         inside.beat();
         fs::write(format!("{QUEUE}/scheduler"), scheduler).with_context(|| format!("cannot set {scheduler}"))?;
-        let elapsed_ns = one(case.readers).with_context(|| format!("under {scheduler}"))?;
+        let elapsed_ns = one(case.readers, case.reads).with_context(|| format!("under {scheduler}"))?;
         answer.elapsed_ns.push(elapsed_ns);
     }
     answer.reads = reads()? - before;
@@ -83,9 +86,9 @@ fn reads() -> Result<u64> {
 }
 
 /// All clients once; how many virtual nanoseconds they took.
-fn one(how: Readers) -> Result<u64> {
+fn one(how: Readers, reads: u32) -> Result<u64> {
     let kind = workload::find("randread").expect("randread is a workload");
-    let amount = (u64::from(READS) * u64::from(BLOCK)).to_string();
+    let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();
     let (clients, block) = (CLIENTS.to_string(), BLOCK.to_string());
     let params = kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &block)])?;
     let params = Params { think_time_ns: THINK_NS, ..params };
