@@ -30,9 +30,10 @@ impl Inside {
     /// When this is no guest of ours, or the kernel refuses.
     pub fn begin(workdir: &Path) -> io::Result<Inside> {
         let inside = Inside::begin_alone(workdir)?;
-        thread::spawn(|| {
+        let workdir = workdir.to_owned();
+        thread::spawn(move || {
             loop {
-                crate::boot::beat(now_ns());
+                crate::boot::beat(&workdir, now_ns());
                 thread::sleep(BEAT_EVERY);
             }
         });
@@ -67,7 +68,7 @@ impl Inside {
 
     /// Tells the machine outside that this guest lives.
     pub fn beat(&self) {
-        crate::boot::beat(now_ns());
+        crate::boot::beat(&self.workdir, now_ns());
     }
 
     /// The directory that can be written to.
