@@ -2,8 +2,9 @@
 //!
 //! A guest's root is the machine's own file tree, read-only, so that the program that boots it is also its init; the one directory
 //! that it can write to is its working directory. What it has to do stands there in a file before it starts, what came of it in
-//! another when it has ended. Its console is a pipe, which is read for two things: the last lines, which tell what went wrong, and
-//! the beats of its clock, by which a guest that hangs is told from one that works for long.
+//! another when it has ended. Its console is a pipe, whose last lines tell what went wrong. The beats of its clock, by which a guest that
+//! hangs is told from one that works for long, stand in a file: whoever empties a pipe wakes its writer, and the guest's kernel would be
+//! interrupted, and look at its clock, whenever the machine happens to have read a beat.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -21,8 +22,8 @@ use crate::warden::{self, Warden};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Lines of the console that are kept.
 const KEPT_LINES: usize = 30;
-/// What a beat of the guest's clock begins with.
-const BEAT: &str = "schedlab-clock ";
+/// The file in the working directory with the guest's clock at its last beat.
+const BEAT: &str = "clock";
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
 /// The guest's wall clock when it starts, in nanoseconds since 1970: 2030-01-01, after anything that lies on the machine. It is always
@@ -81,7 +82,7 @@ pub struct Boot<'a> {
 /// How a guest ended.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
-    /// The last lines of its console, without the beats of its clock.
+    /// The last lines of its console.
     pub console: Vec<String>,
     /// Its clock at the last beat, in nanoseconds.
     pub clock_ns: u64,
@@ -205,7 +206,8 @@ impl Boot<'_> {
         }
         drop(tell);
         let mut seen = Seen::default();
-        let heard = self.listen(&told, &mut seen, stop, look);
+        let heard = self.listen(&workdir, &told, &mut seen, stop, look);
+        seen.beat(&workdir);
         if heard.is_err() {
             warden.end();
         }
@@ -258,6 +260,7 @@ impl Boot<'_> {
 
     fn listen(
         &self,
+        workdir: &Path,
         told: &mpsc::Receiver<String>,
         seen: &mut Seen,
         stop: &AtomicBool,
@@ -265,7 +268,8 @@ impl Boot<'_> {
     ) -> Result<(), Quiet> {
         let mut heard = Instant::now();
         loop {
-            if look() {
+            // Both are asked: what they have seen counts once.
+            if seen.beat(workdir) | look() {
                 heard = Instant::now();
             }
             match told.recv_timeout(LOOK) {
@@ -300,10 +304,6 @@ struct Seen {
 
 impl Seen {
     fn hear(&mut self, line: String) {
-        if let Some(clock) = line.strip_prefix(BEAT) {
-            self.clock_ns = clock.trim().parse().unwrap_or(self.clock_ns);
-            return;
-        }
         // What the kernel says after its last sentence is where it stood, not why.
         if line.is_empty() || self.panic.is_some() {
             return;
@@ -315,14 +315,24 @@ impl Seen {
         self.lines.push_back(line);
     }
 
+    /// Looks at the guest's clock; whether it has beaten since the last time.
+    fn beat(&mut self, workdir: &Path) -> bool {
+        // Between the guest's opening and writing the file is empty, which is no beat.
+        let clock = std::fs::read_to_string(workdir.join(BEAT)).ok().and_then(|text| text.trim().parse().ok());
+        let beaten = clock.is_some_and(|clock| clock != self.clock_ns);
+        self.clock_ns = clock.unwrap_or(self.clock_ns);
+        beaten
+    }
+
     fn ended(&self, real: Duration) -> Ended {
         Ended { console: self.lines.iter().cloned().collect(), clock_ns: self.clock_ns, real }
     }
 }
 
 /// Tells the machine outside what time it is in the guest: to be called inside, now and then.
-pub(crate) fn beat(clock_ns: u64) {
-    println!("{BEAT}{clock_ns}");
+pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
+    // Closing the file is what brings it to the machine. Where that fails nobody is told, and the guest is ended for its silence.
+    drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }
 
 /// Whether this User-mode Linux can run processes without tracing them, which is faster: since 6.16.
@@ -337,13 +347,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_kept_and_beats_are_no_lines() {
+    fn the_last_lines_are_kept() {
         let mut seen = Seen::default();
         for n in 0..100 {
             seen.hear(format!("line {n}"));
-            seen.hear(format!("schedlab-clock {n}"));
         }
-        assert_eq!((seen.lines.len(), seen.lines[0].as_str(), seen.clock_ns), (KEPT_LINES, "line 70", 99));
+        assert_eq!((seen.lines.len(), seen.lines[0].as_str()), (KEPT_LINES, "line 70"));
+    }
+
+    #[test]
+    fn a_clock_that_moves_is_a_sign_of_life_and_one_that_stands_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut seen = Seen::default();
+        assert!(!seen.beat(dir.path()), "nothing was written yet");
+        beat(dir.path(), 5);
+        assert!(seen.beat(dir.path()) && !seen.beat(dir.path()));
+        std::fs::write(dir.path().join(BEAT), "").unwrap();
+        assert!(!seen.beat(dir.path()), "a beat that is being written");
+        beat(dir.path(), 7);
+        assert!(seen.beat(dir.path()));
+        assert_eq!(seen.clock_ns, 7);
     }
 
     #[test]

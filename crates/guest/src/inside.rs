@@ -30,13 +30,22 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Mounts what a Linux has, and the directory that can be written to.
+    /// Mounts what a Linux has, and the directory that can be written to; from then on the clock's beats are heard outside.
     ///
     /// # Errors
     /// When this is no guest of ours, or the kernel refuses.
     pub fn begin(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::with(workdir)
+    }
+
+    /// The same without a thread for the beats, for an init that makes processes; it has to [`Inside::beat`] itself.
+    ///
+    /// # Errors
+    /// As [`Inside::begin`].
+    pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
+        base()?;
+        Inside::without_beats(workdir)
     }
 
     /// The same for programs that write to `/tmp` and the like: what they write there stays in memory.
@@ -58,14 +67,25 @@ impl Inside {
     }
 
     fn with(workdir: &Path) -> io::Result<Inside> {
-        mount_on("hostfs", workdir, MountFlags::empty(), workdir)?;
-        thread::spawn(|| {
+        let inside = Inside::without_beats(workdir)?;
+        let workdir = workdir.to_owned();
+        thread::spawn(move || {
             loop {
-                crate::boot::beat(now_ns());
+                crate::boot::beat(&workdir, now_ns());
                 thread::sleep(BEAT_EVERY);
             }
         });
+        Ok(inside)
+    }
+
+    fn without_beats(workdir: &Path) -> io::Result<Inside> {
+        mount_on("hostfs", workdir, MountFlags::empty(), workdir)?;
         Ok(Inside { workdir: workdir.to_owned() })
+    }
+
+    /// Tells the machine outside that this guest lives.
+    pub fn beat(&self) {
+        crate::boot::beat(&self.workdir, now_ns());
     }
 
     /// The directory that can be written to.

@@ -17,6 +17,7 @@ pub mod load;
 mod lock;
 mod modules;
 mod patch;
+pub mod readers;
 mod requirements;
 mod source;
 mod tree;

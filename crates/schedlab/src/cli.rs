@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// The same for a program of the user's.
     #[command(hide = true)]
     GuestExec(GuestInitArgs),
+    /// The same for `bench kernel`.
+    #[command(hide = true)]
+    GuestBench(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -485,6 +488,9 @@ pub(crate) struct BenchArgs {
 pub(crate) enum Bench {
     /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
     Engine(BenchEngineArgs),
+    /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
+    /// what was promised.
+    Kernel(BenchKernelArgs),
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
@@ -524,6 +530,25 @@ pub(crate) struct BenchConformanceArgs {
     /// Where built kernels are kept.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchKernelArgs {
+    /// Rounds; each runs every side.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Reads of each client; what is promised is promised for the default.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reads: u32,
+    /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Vec<String>,
+    /// Where built kernels are kept [default: ~/.cache/schedlab].
+    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -55,5 +55,6 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::GuestWarden(args) => Ok(guest::warden::watch_over(args.parent, &args.workdir, &args.command)),
         Command::GuestInit(args) => arena::kernel::inside::run(&args.workdir),
         Command::GuestExec(args) => arena::kernel::exec::inside(&args.workdir),
+        Command::GuestBench(args) => bench::kernel::run_inside(&args.workdir),
     }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod conformance;
 pub(crate) mod engine;
 mod fio;
+pub(crate) mod kernel;
 pub(crate) mod study;

@@ -4,8 +4,9 @@ use anyhow::{Context, Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
-use crate::bench::{conformance, engine, study};
-use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs};
+use crate::arena;
+use crate::bench::{conformance, engine, kernel, study};
+use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs};
 use crate::failure::{REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -15,6 +16,7 @@ use crate::signals::Stop;
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),
+        Bench::Kernel(args) => of_the_arena(args),
         Bench::Study { trials } => {
             out::print(study::run(*trials)?)?;
             Ok(REACHED)
@@ -27,6 +29,19 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
 fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
     let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(REACHED)
+}
+
+fn of_the_arena(args: &BenchKernelArgs) -> Result<u8> {
+    let kernels = args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
+    let cache = arena::kernel::cache(args.cache_dir.as_deref())?.dir().to_owned();
+    let kernels = kernels.collect::<Result<_>>()?;
+    let report = kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {

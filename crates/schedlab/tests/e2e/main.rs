@@ -2,6 +2,7 @@
 //!
 //! One test program rather than one a file: it links once, and a helper that no file uses is seen.
 
+mod bench;
 mod common;
 mod compare;
 mod faults;

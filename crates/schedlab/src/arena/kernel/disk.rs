@@ -125,21 +125,8 @@ impl Modelled {
             return Ok(None);
         }
         let text = get(&path)?;
-        // One line: names and numbers in turn.
-        let at = |name: &str| {
-            let mut words = text.split_whitespace().skip_while(|word| *word != name);
-            words
-                .nth(1)
-                .and_then(|number| number.parse().ok())
-                .with_context(|| format!("{} has no {name}: {text}", path.display()))
-        };
-        Ok(Some(elevator::Anticipation {
-            started: at("started")?,
-            successes: at("successes")?,
-            failures: at("failures")?,
-            success_wait_ns: at("success_wait_ns")?,
-            failure_wait_ns: at("failure_wait_ns")?,
-        }))
+        let told = anticipation(&text);
+        Ok(Some(told.with_context(|| format!("{} makes no sense: {text}", path.display()))?))
     }
 
     /// Requests that were joined with others, by the kernel's own count.
@@ -157,6 +144,22 @@ impl Modelled {
     }
 }
 
+/// Reads `antic_stats`: names and numbers in turn, on one line.
+fn anticipation(text: &str) -> Option<elevator::Anticipation> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = |name: &str| {
+        let pair = words.chunks_exact(2).find(|pair| pair[0] == name)?;
+        pair[1].parse().ok()
+    };
+    Some(elevator::Anticipation {
+        started: at("started")?,
+        successes: at("successes")?,
+        failures: at("failures")?,
+        success_wait_ns: at("success_wait_ns")?,
+        failure_wait_ns: at("failure_wait_ns")?,
+    })
+}
+
 fn put(path: &Path, value: &[u8]) -> Result<()> {
     fs::write(path, value).with_context(|| {
         format!(
@@ -170,4 +173,18 @@ fn put(path: &Path, value: &[u8]) -> Result<()> {
 fn get(path: &Path) -> Result<String> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {} in the guest", path.display()))?;
     Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_waiting_stand_on_one_line() {
+        let text = "started 5 successes 3 failures 1 success_wait_ns 700 failure_wait_ns 6000000";
+        let told = anticipation(text).unwrap();
+        assert_eq!((told.started, told.successes, told.failures), (5, 3, 1));
+        assert_eq!((told.success_wait_ns, told.failure_wait_ns), (700, 6_000_000));
+        assert!(anticipation("started 5").is_none() && anticipation("").is_none(), "what is missing is not 0");
+    }
 }

@@ -9,7 +9,7 @@ pub(crate) mod exec;
 mod figures;
 pub(crate) mod files;
 pub(crate) mod inside;
-mod order;
+pub(crate) mod order;
 mod setting;
 
 use std::collections::BTreeMap;

@@ -73,8 +73,8 @@ pub(super) struct Report {
 }
 
 /// The files' names.
-pub(super) const ORDER: &str = "order.json";
-pub(super) const REPORT: &str = "report.json";
+pub(crate) const ORDER: &str = "order.json";
+pub(crate) const REPORT: &str = "report.json";
 /// The tables of the disk's model.
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.
@@ -82,12 +82,12 @@ pub(super) const LOG: &str = "log";
 /// The directory that a file system is mounted on.
 pub(super) const FILES: &str = "files";
 
-pub(super) fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
+pub(crate) fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
     let path = dir.join(name);
     fs::write(&path, serde_json::to_vec(what)?).with_context(|| format!("cannot write {}", path.display()))
 }
 
-pub(super) fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {
+pub(crate) fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {
     let path = dir.join(name);
     let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
