@@ -34,11 +34,10 @@ test:
 	$(MAKE) lint kernels
 	cargo test --workspace --locked
 
-# The kernels that the tests boot: minutes the first time, nothing later.
+# The kernel that the tests boot: minutes the first time, nothing later.
 kernels:
 	cargo build -p schedlab --locked
 	target/debug/schedlab kernel build
-	target/debug/schedlab kernel build --source debian:6.12 --debug
 
 fuzz:
 	@scripts/need fuzz

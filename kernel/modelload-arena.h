@@ -14,6 +14,7 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/hrtimer.h>
+#include <linux/ioprio.h>
 #include <linux/kthread.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -23,6 +24,9 @@
 
 /* What one bio takes, as one of direct I/O does: 256 pages. */
 #define BIO_BYTES	(BIO_MAX_VECS * PAGE_SIZE)
+
+/* The I/O priority of an ordinary process. */
+#define BE_4	IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM)
 
 enum mood {
 	MOOD_UNBORN,	/* the pass has not started for it */
@@ -96,6 +100,7 @@ struct client {
 struct arena {
 	struct mutex io;
 	bool started;
+	struct hrtimer start_timer;
 	struct file *disk_file;
 	struct block_device *disk;
 	u64 disk_bytes;

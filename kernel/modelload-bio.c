@@ -5,11 +5,8 @@
  * plug, since the simulator's pieces come to the scheduler one by one. What is read and written
  * is one page again and again; limits of the device are kept by the block layer, which splits.
  */
-#include <linux/ioprio.h>
 
 #include "modelload-arena.h"
-
-#define BE_4	IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM)
 
 static void piece_end_io(struct bio *bio)
 {

@@ -336,6 +336,13 @@ int client_main(void *data)
 	struct client *client = data;
 	bool goes_on;
 
+	/*
+	 * Threads that become runnable at the same instant run in the order in which they were
+	 * woken, which is all that the simulator knows of a processor: the fair class would order
+	 * them by what they have used of it. The I/O priority would follow; it is an ordinary one.
+	 */
+	sched_set_fifo(current);
+	set_task_ioprio(current, BE_4);
 	do {
 		wait_for_kick(client);
 		spin_lock_irq(&client->lock);

@@ -17,10 +17,12 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "modelload-arena.h"
 
 /* Layouts that crates/guest/src/load/wire.rs has too. */
 static_assert(sizeof(struct modelload_setup) == 48);
+static_assert(sizeof(struct modelload_start) == 16);
 static_assert(sizeof(struct modelload_step) == 16);
 static_assert(sizeof(struct modelload_record) == 40);
 
@@ -37,6 +39,7 @@ static void tear_down(struct arena *arena)
 	u32 i;
 
 	WRITE_ONCE(arena->dying, 1);
+	hrtimer_cancel(&arena->start_timer);
 	for (i = 0; i < arena->nr_created && arena->started; i++)
 		client_kick(&arena->clients[i]);
 	/*
@@ -293,23 +296,41 @@ static ssize_t write_steps(struct arena *arena, const char __user *from, size_t 
 	return err ?: (ssize_t)bytes;
 }
 
-static ssize_t write_start(struct arena *arena, size_t bytes)
+static enum hrtimer_restart start_clients(struct hrtimer *timer)
+{
+	struct arena *arena = container_of(timer, struct arena, start_timer);
+	u32 i;
+
+	for (i = 0; i < arena->nr_clients; i++)
+		client_kick(&arena->clients[i]);
+	return HRTIMER_NORESTART;
+}
+
+static ssize_t write_start(struct arena *arena, const char __user *from, size_t bytes)
 {
 	struct modelload_record record = { .kind = MODELLOAD_STARTED };
+	struct modelload_start start;
 	u64 now;
 	u32 i;
 
+	if (bytes != sizeof(start))
+		return -EINVAL;
+	if (copy_from_user(&start, from, sizeof(start)))
+		return -EFAULT;
 	if (arena->started)
 		return -EBUSY;
 	now = clock_ns();
+	if (start.at_ns > now + MODELLOAD_MAX_NS)
+		return -EINVAL;
+	now = max(now, start.at_ns);
 	arena->close_ns = now + arena->warmup_ns + arena->duration_ns;
 	for (i = 0; i < arena->nr_clients; i++)
 		arena->clients[i].now_ns = now;
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	for (i = 0; i < arena->nr_clients; i++)
-		client_kick(&arena->clients[i]);
+	/* Always by the timer, so that it makes no difference whether the time is still to come. */
+	hrtimer_start(&arena->start_timer, ns_to_ktime(now), HRTIMER_MODE_ABS);
 	return bytes;
 }
 
@@ -330,7 +351,7 @@ static ssize_t modelload_write(struct file *file, const char __user *from, size_
 	else if (head.what == MODELLOAD_STEPS && arena->nr_clients)
 		ret = write_steps(arena, from, bytes, head.count);
 	else if (head.what == MODELLOAD_START && arena->nr_clients)
-		ret = write_start(arena, bytes);
+		ret = write_start(arena, from, bytes);
 	mutex_unlock(&arena->io);
 	return ret;
 }
@@ -372,6 +393,7 @@ static int modelload_open(struct inode *inode, struct file *file)
 	mutex_init(&arena->io);
 	spin_lock_init(&arena->log_lock);
 	init_waitqueue_head(&arena->reader);
+	compat_hrtimer_setup(&arena->start_timer, start_clients, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	file->private_data = arena;
 	return stream_open(inode, file);
 }

@@ -9,7 +9,7 @@
  *	write	a modelload_setup, followed by the iodepth of each client (u32 each)
  *	read	which clients have room for steps (MODELLOAD_ROOM)
  *	write	MODELLOAD_STEPS: modelload_step records of any clients, as many as there is room for
- *	write	MODELLOAD_START
+ *	write	a modelload_start
  *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM where steps run
  *		low; blocks until there is something worth waking up for
  *	write	more steps, and so on
@@ -24,7 +24,7 @@
 
 #include <linux/types.h>
 
-#define MODELLOAD_VERSION	1
+#define MODELLOAD_VERSION	2
 #define MODELLOAD_MAX_CLIENTS	1024
 #define MODELLOAD_MAX_DEPTH	4096
 /* Sum of the clients' iodepths. */
@@ -64,6 +64,11 @@ struct modelload_setup {
 	__u64 warmup_ns;
 	__u64 duration_ns;
 	__u64 turnaround_ns;	/* from a completion to the client's next step */
+};
+
+struct modelload_start {
+	struct modelload_head head;
+	__u64 at_ns;		/* when the clients start; now, if that is over */
 };
 
 enum modelload_kind {

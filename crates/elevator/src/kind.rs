@@ -127,6 +127,9 @@ pub struct Build {
     pub nr_tags: u32,
     /// Requests that the device takes at once.
     pub queue_depth: u32,
+    /// Whether all processes share one processor, and with it the software queue that blk-mq has for each; else each process is on a
+    /// processor of its own.
+    pub one_cpu: bool,
     /// Whether the device has moving parts.
     pub rotational: bool,
     /// What is known of its arm.
@@ -136,7 +139,14 @@ pub struct Build {
 impl Default for Build {
     /// HZ 1000, 128 tags, a disk without an arm that takes one request at a time.
     fn default() -> Build {
-        Build { hz: 1000, nr_tags: 128, queue_depth: 1, rotational: true, geometry: Geometry::default() }
+        Build {
+            hz: 1000,
+            nr_tags: 128,
+            queue_depth: 1,
+            one_cpu: false,
+            rotational: true,
+            geometry: Geometry::default(),
+        }
     }
 }
 

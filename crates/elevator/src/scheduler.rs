@@ -133,6 +133,12 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
+    /// The least number of tags, of each word of blk-mq's bitmap of `word` bits, to which this scheduler may limit a kind of request:
+    /// so many at most have to become free before somebody who waits is woken. None: it limits nothing.
+    fn least_depth(&self, _word: u32) -> Option<u32> {
+        None
+    }
+
     /// Whether this process may have a request although the pool is used up (a process that is waited for must be able to ask).
     fn may_exceed(&self, _process: u32) -> bool {
         false

@@ -431,12 +431,39 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,
     },
+    /// The same trials in the simulator and in the kernel arena, figure by figure; every request's service time to the nanosecond.
+    Conformance(BenchConformanceArgs),
     /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         experiments: u32,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchConformanceArgs {
+    /// A part of the table, in under two minutes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only trials whose DISK/WORKLOAD/SCHEDULER holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the table to this file as well, in Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Keep what both disks did, one command a line, in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) logs: Option<PathBuf>,
+    /// The kernel: debian:6.1, debian:6.12, or a directory with its source.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Option<String>,
+    /// Where built kernels are kept.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! One simulated trial: what is joined with what, and what came of it.
 
-use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Queue, SECTOR_BYTES};
+use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
 use workload::{ClientTotals, Measured, Member, ParamError, Params, Pass, WorkloadKind};
 
 use crate::device::{DeviceError, DeviceModel, DeviceStats};
@@ -17,6 +17,8 @@ pub struct Trial {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second of the simulated kernel.
     pub hz: u32,
+    /// Whether all clients share one processor, which blk-mq's schedulers can tell; else each has one of its own.
+    pub one_cpu: bool,
     /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once; None: as many as it takes. Never more than that.
@@ -136,12 +138,12 @@ pub fn run_members<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz` and
-/// `tunables` are those of a [`Trial`].
+/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz`, `one_cpu`
+/// and `tunables` are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],
-    hz: u32,
+    (hz, one_cpu): (u32, bool),
     nr_requests: Option<u32>,
     queue_depth: Option<u32>,
     device: &dyn DeviceModel,
@@ -150,7 +152,7 @@ pub fn queue_for(
     let usual = Limits::usual(kind, queue_depth);
     let limits = Limits { nr_requests: nr_requests.unwrap_or(usual.nr_requests), ..usual };
     let geometry = device.geometry();
-    let build = Build { hz, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
+    let build = Build { hz, one_cpu, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
     let mut queue = Queue::new(kind, &build, limits);
     for (name, value) in tunables {
         let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
@@ -163,7 +165,14 @@ pub fn queue_for(
 /// Queue, device and rules of a trial.
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
-    let queue = queue_for(kind, &trial.tunables, trial.hz, trial.nr_requests, trial.queue_depth, device.as_ref());
+    let queue = queue_for(
+        kind,
+        &trial.tunables,
+        (trial.hz, trial.one_cpu),
+        trial.nr_requests,
+        trial.queue_depth,
+        device.as_ref(),
+    );
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,
@@ -173,6 +182,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         buffered: !params.direct,
         flushes_at_end: workload.flushes_at_end(&params),
         first_stops_all: workload.pass_based,
+        dispatched_aside: kind.origin == Origin::BlkMq && kind.name != "none",
         promises: kind.promises,
     };
     Engine::new(rules, queue, device, observer)

@@ -12,8 +12,8 @@
 //! those taken out with it, 126 of its domain at most; at worst each goes alone, with 16 of the other domain and the return of
 //! the one token before it, 20 ms each.
 //!
-//! Departures: of the domains only reads and writes exist here. A software queue is a process (the kernel has one for each
-//! CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
+//! Departures: of the domains only reads and writes exist here. A software queue is a process, or with `one_cpu` there is a single
+//! one (the kernel has one for each CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
 //! number is beyond the new end of its bitmap). The kernel compares an arriving piece with the last eight requests of its
 //! software queue, the queue here with all of them. As there, pieces join requests, but requests do not join each other.
 
@@ -76,7 +76,7 @@ enum Kind {
 /// Requests of one kind.
 #[derive(Debug)]
 struct Domain {
-    /// By process, then in order of arrival; what was inserted at the head has a negative number.
+    /// By software queue, then in order of arrival; what was inserted at the head has a negative number.
     queued: BTreeMap<(u32, i64), u32>,
     /// Taken out of the software queues; goes first, and is not merged any more.
     flushed: VecDeque<u32>,
@@ -161,6 +161,8 @@ struct Kyber {
     /// The jiffy of the next look at the latencies.
     timer: Option<u64>,
     async_depth: u32,
+    /// Whether all processes share one software queue.
+    one_cpu: bool,
     len: usize,
 }
 
@@ -174,6 +176,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
         numbers: [0, -1],
         timer: None,
         async_depth: ((u64::from(build.nr_tags) * ASYNC_PERCENT / 100) as u32).max(1),
+        one_cpu: build.one_cpu,
         len: 0,
     })
 }
@@ -194,6 +197,11 @@ fn tunable_domain(tunable: &str) -> usize {
 }
 
 impl Kyber {
+    /// The software queue of a request.
+    fn software_queue(&self, request: &BlockRequest) -> u32 {
+        if self.one_cpu { 0 } else { request.process }
+    }
+
     fn slot(&mut self, tag: u32) -> &mut Slot {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
@@ -224,10 +232,11 @@ impl Kyber {
     /// Takes a request that is held out of its queue.
     fn remove(&mut self, tag: u32) {
         let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
+        let queue = self.software_queue(&slot.request);
         let domain = &mut self.domains[domain(slot.request.op)];
         match slot.place {
             Place::Queued(number) => {
-                domain.queued.remove(&(slot.request.process, number)).expect("the request is in its software queue");
+                domain.queued.remove(&(queue, number)).expect("the request is in its software queue");
             }
             Place::Flushed => domain.flushed.retain(|flushed| *flushed != tag),
             Place::InFlight => unreachable!("a request that is in flight is not merged"),
@@ -247,6 +256,7 @@ impl Elevator for Kyber {
         if tag >= self.slots.len() {
             self.slots.resize(tag + 1, None);
         }
+        let queue = self.software_queue(&request);
         let domain = &mut self.domains[domain(request.op)];
         // A request that comes back from the driver gives its token back.
         if self.slots[tag].is_some() {
@@ -257,7 +267,7 @@ impl Elevator for Kyber {
             InsertAt::Sorted => std::mem::replace(tail, *tail + 1),
             InsertAt::Head => std::mem::replace(head, *head - 1),
         };
-        domain.queued.insert((request.process, number), request.tag);
+        domain.queued.insert((queue, number), request.tag);
         self.slots[tag] = Some(Slot { request, place: Place::Queued(number) });
         self.len += 1;
     }
@@ -326,9 +336,13 @@ impl Elevator for Kyber {
         (!sync).then_some(self.async_depth)
     }
 
+    fn least_depth(&self, word: u32) -> Option<u32> {
+        Some(word * 3 / 4)
+    }
+
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
-        request.process == piece.process && matches!(place, Some(Place::Queued(_)))
+        self.software_queue(request) == self.software_queue(piece) && matches!(place, Some(Place::Queued(_)))
     }
 
     fn coalesces(&self) -> bool {

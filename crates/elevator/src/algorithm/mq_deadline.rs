@@ -235,6 +235,10 @@ impl Elevator for MqDeadline {
         (op == Op::Write || !sync).then(|| u32::try_from(self.async_depth).unwrap_or(u32::MAX))
     }
 
+    fn least_depth(&self, _word: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
         request.priority == piece.priority && (how == Merge::Back || self.front_merges == 1)
     }

@@ -1,7 +1,8 @@
 //! none: no scheduler. Requests go to the device in order of arrival.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. The kernel keeps a list for each CPU; a client of the
-//! laboratory is a process on a CPU of its own, so an arriving piece joins requests of its own process only. Pieces join
+//! laboratory is a process on a CPU of its own unless `one_cpu` says otherwise, so an arriving piece joins requests of its own
+//! process only. Pieces join
 //! requests, but requests do not join each other (blk_bio_list_merge): a piece that fills a gap leaves two that touch.
 //! Parameters: none. Departures: lists of several CPUs are taken in order of arrival, not CPU by CPU; the kernel compares a
 //! piece with the last eight requests of its list, the queue here with all of them.
@@ -29,10 +30,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 #[derive(Debug, Default)]
 struct NoElevator {
     list: VecDeque<BlockRequest>,
+    /// Whether all processes share one list.
+    one_cpu: bool,
 }
 
-fn build(_build: &Build) -> Box<dyn Elevator> {
-    Box::new(NoElevator::default())
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(NoElevator { one_cpu: build.one_cpu, ..NoElevator::default() })
 }
 
 impl NoElevator {
@@ -60,7 +63,7 @@ impl Elevator for NoElevator {
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        request.process == piece.process
+        self.one_cpu || request.process == piece.process
     }
 
     fn coalesces(&self) -> bool {

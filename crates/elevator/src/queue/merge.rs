@@ -142,7 +142,7 @@ impl Queue {
         self.elevator.coalesced(now, &survivors.request, &taken);
         self.slot_mut(survivor).parts = self.pieces.join(survivors.parts, parts);
         self.grow(now, survivor, &taken);
-        self.tags.give(gone, taken.op, taken.sync);
+        self.give(gone, &taken);
         self.counters.coalesced += 1;
         survivor
     }

@@ -3,9 +3,9 @@
 //! The only caller of an [`Elevator`]. Whoever drives it (the simulator's event loop, a law, a benchmark) hands pieces of I/O
 //! over, asks what the device shall get, and says what the device has finished.
 //!
-//! A piece joins a request that it touches (`merge.rs`), or becomes a request if it gets a tag (`tags.rs`), or waits for one:
-//! first come first served within its kind (direction and whether somebody waits), and among kinds by arrival as far as their
-//! limits allow. A piece that had to wait does not look for a merge again when its turn comes; 2.6.20's __make_request does
+//! A piece joins a request that it touches (`merge.rs`), or becomes a request if it gets a tag (`tags.rs`), or waits for one: under
+//! blk-mq in one of eight lines (`lines.rs`), elsewhere first come first served within its kind (direction and whether somebody
+//! waits), and among kinds by arrival as far as their limits allow. A piece that had to wait does not look for a merge again when its turn comes; 2.6.20's __make_request does
 //! not either (block/ll_rw_blk.c; confirmed). First come first served among those that wait is our proposal: the kernel wakes
 //! waiters one by one as requests are freed, and whoever arrives meanwhile may be faster (recalled).
 //!
@@ -13,6 +13,7 @@
 //! I/O unplugs at once. Wrong use by an elevator or a caller is an assertion: it would falsify a measurement quietly.
 
 mod index;
+mod lines;
 mod merge;
 mod pieces;
 mod tags;
@@ -27,6 +28,7 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::vocabulary::Time;
 use index::Index;
+use lines::Lines;
 use pieces::{List, Pieces};
 use tags::{CLASSES, Tags, class};
 pub use types::{Counters, Entry, Limits, Piece};
@@ -77,6 +79,8 @@ pub struct Queue {
     /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
+    /// Those that wait under blk-mq.
+    lines: Option<Lines>,
     nr_waiting: usize,
     in_flight: u32,
     /// The latest time that was heard.
@@ -89,8 +93,11 @@ impl Queue {
         assert!(limits.queue_depth >= 1 && limits.max_sectors >= 1, "a queue lets something through: {limits:?}");
         let tags = Tags::new(limits.nr_requests, if kind.origin == Origin::LegacyLinux { 2 } else { 1 });
         let build = Build { nr_tags: tags.announced(), queue_depth: limits.queue_depth, ..build.clone() };
+        let elevator = (kind.build)(&build);
+        let least = elevator.least_depth(lines::word(limits.nr_requests));
         Queue {
-            elevator: (kind.build)(&build),
+            lines: (kind.origin == Origin::BlkMq).then(|| Lines::new(limits.nr_requests, least)),
+            elevator,
             limits,
             counters: Counters::default(),
             slots: vec![None; tags.end() as usize],
@@ -172,7 +179,7 @@ impl Queue {
         let before = done.len();
         self.pieces.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
-        self.tags.give(tag, request.op, request.sync);
+        self.give(tag, &request);
         self.admit(now, seen);
         self.check();
         finished
@@ -255,19 +262,37 @@ impl Queue {
             return Entry::Merged(self.slot(tag).request);
         }
         let (op, sync) = (request.op, request.sync);
-        let waiting = &self.waiting[class(op, sync)];
-        if waiting.is_empty() && self.has_room(&request)
-            || self.tags.has_spare(op) && self.elevator.may_exceed(request.process)
-        {
+        let first = self.lines.is_some() || self.waiting[class(op, sync)].is_empty();
+        if first && self.has_room(&request) || self.tags.has_spare(op) && self.elevator.may_exceed(request.process) {
             return Entry::Inserted(self.insert(now, request, part));
         }
-        self.waiting[class(op, sync)].push_back(Waiter { request, part });
+        let waiter = Waiter { request, part };
+        match &mut self.lines {
+            Some(lines) => lines.join(waiter),
+            None => self.waiting[class(op, sync)].push_back(waiter),
+        }
         self.nr_waiting += 1;
         Entry::Waiting
     }
 
-    /// Lets those in that wait and now find room, in order of arrival.
+    /// A tag is free again.
+    fn give(&mut self, tag: u32, request: &BlockRequest) {
+        self.tags.give(tag, request.op, request.sync);
+        if let Some(lines) = &mut self.lines {
+            lines.freed();
+        }
+    }
+
+    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
     fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
+        while let Some((line, waiter)) = self.lines.as_mut().and_then(Lines::next_woken) {
+            if self.has_room(&waiter.request) {
+                self.nr_waiting -= 1;
+                seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part)));
+            } else {
+                self.lines.as_mut().expect("somebody was just woken in it").stand(line, waiter);
+            }
+        }
         while self.nr_waiting > 0 {
             let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
             let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));

@@ -59,6 +59,7 @@ impl Input {
     pub fn build(&self) -> Build {
         Build {
             hz: self.hz,
+            one_cpu: self.hz == 100,
             nr_tags: self.nr_requests,
             queue_depth: self.queue_depth,
             rotational: self.rotational,

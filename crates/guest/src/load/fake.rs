@@ -55,6 +55,10 @@ pub(super) struct Fake {
     /// What the device has, in order, with the time of its end.
     inside: VecDeque<Record>,
     free_at: u64,
+    /// Clients that the flush under way is for, and those that the next one is for, with the times at which they asked: the kernel has one
+    /// at the device at most.
+    flushing: Vec<(usize, u64)>,
+    to_flush: Vec<(usize, u64)>,
     out: VecDeque<Record>,
     /// The offset at which every request fails, with this errno.
     bad: Option<(u64, i32)>,
@@ -75,7 +79,7 @@ impl Fake {
         let word = |at| u32::from_ne_bytes(wire::part(message, at));
         let long = |at| u64::from_ne_bytes(wire::part(message, at));
         let count = word(4) as usize;
-        assert_eq!((message.len(), word(8)), (wire::SETUP + 4 * count, 1));
+        assert_eq!((message.len(), word(8)), (wire::SETUP + 4 * count, 2));
         self.rules = word(16);
         (self.times, self.turnaround_ns) = ((long(24), long(32)), long(40));
         let client = |index: usize| Client {
@@ -110,8 +114,9 @@ impl Fake {
         assert!(client.steps.len() <= RING && client.turns.len() <= RING, "a ring has overflowed");
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, at: u64) {
         self.started = true;
+        self.now = self.now.max(at);
         self.close = self.now + self.times.0 + self.times.1;
         self.out.push_back(Record { submitted_ns: self.now, kind: wire::STARTED, ..Record::default() });
         (0..self.clients.len()).for_each(|number| self.wake(number, Mood::Due, self.now));
@@ -144,6 +149,9 @@ impl Fake {
                 && record.offset == offset
             {
                 record.error = -errno;
+            }
+            if record.kind == wire::SYNCED {
+                return self.flushed(record);
             }
             self.out.push_back(record);
             return self.heard(record.client as usize);
@@ -214,6 +222,10 @@ impl Fake {
 
     fn submit(&mut self, number: usize, kind: u8, takes: u64, step: Step) {
         self.clients[number].in_flight += 1;
+        self.queue(number, kind, takes, step);
+    }
+
+    fn queue(&mut self, number: usize, kind: u8, takes: u64, step: Step) {
         self.free_at = self.free_at.max(self.now) + takes;
         self.inside.push_back(Record {
             submitted_ns: self.now,
@@ -229,8 +241,25 @@ impl Fake {
 
     fn flush(&mut self, number: usize) {
         self.clients[number].mood = Mood::Flushing;
-        let none = Step { arg: 0, bytes: 0, client: 0, kind: wire::SYNC, op: 0 };
-        self.submit(number, wire::SYNCED, FLUSH_NS, none);
+        self.clients[number].in_flight += 1;
+        self.to_flush.push((number, self.now));
+        self.next_flush();
+    }
+
+    fn next_flush(&mut self) {
+        if self.flushing.is_empty() && !self.to_flush.is_empty() {
+            self.flushing = std::mem::take(&mut self.to_flush);
+            let none = Step { arg: 0, bytes: 0, client: 0, kind: wire::SYNC, op: 0 };
+            self.queue(self.flushing[0].0, wire::SYNCED, FLUSH_NS, none);
+        }
+    }
+
+    fn flushed(&mut self, record: Record) {
+        for (number, submitted_ns) in std::mem::take(&mut self.flushing) {
+            self.out.push_back(Record { client: number as u16, submitted_ns, ..record });
+            self.heard(number);
+        }
+        self.next_flush();
     }
 
     fn heard(&mut self, number: usize) {
@@ -268,7 +297,7 @@ impl Write for Fake {
         match u32::from_ne_bytes(wire::part(message, 0)) {
             wire::MESSAGE_SETUP => self.set_up(message),
             wire::MESSAGE_STEPS => message[wire::HEAD..].chunks(wire::STEP).for_each(|step| self.take(step)),
-            wire::MESSAGE_START => self.begin(),
+            wire::MESSAGE_START => self.begin(u64::from_ne_bytes(wire::part(message, wire::HEAD))),
             what => panic!("message {what}"),
         }
         Ok(message.len())

@@ -32,8 +32,11 @@ const RECORDS: usize = 32 << 10;
 /// The module's bound for the times that it takes: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
+/// Chooses when the clients start, in nanoseconds of the monotonic clock, once all is ready: a little ahead, so that a disk can be told to
+/// begin its life at the very same time.
+pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
+
 /// What the clients do, on which disk, for how long.
-#[derive(Debug)]
 pub struct Load<'a> {
     /// The row of the workload table.
     pub kind: &'static WorkloadKind,
@@ -55,6 +58,8 @@ pub struct Load<'a> {
     pub turnaround_ns: u64,
     /// How much earlier or later that is, drawn anew each time, as in the simulator; at most `turnaround_ns`.
     pub turnaround_spread_ns: u64,
+    /// Asked before the first pass; None: it starts when it is ready, as all others do.
+    pub at_start: Option<AtStart<'a>>,
 }
 
 /// What the clients showed.
@@ -149,9 +154,10 @@ fn drive_on<D: Read + Write>(
     let source = Turnarounds::new(load.seed, load.turnaround_ns, load.turnaround_spread_ns);
     let mut turns = Turns::new(source, extents.len());
     let mut outcome = LoadOutcome { measured: Measured::default(), longest_wait_ns: 0, elapsed_ns: 0 };
+    let mut at_start = load.at_start;
     load.kind.passes(load.params, (load.warmup_ns, load.duration_ns), |pass| {
         let device = open().map_err(|cause| LoadError::Device { doing: "open", cause })?;
-        let took = one_pass(load, &extents, pass, device, &mut turns, &mut outcome)?;
+        let took = one_pass(load, &extents, pass, device, &mut turns, &mut outcome, at_start.take())?;
         outcome.elapsed_ns += took;
         // Where the disk is gone there is nothing to repeat.
         Ok::<u64, LoadError>(if outcome.measured.vanished.is_some() { u64::MAX } else { took.max(1) })
@@ -167,6 +173,7 @@ fn one_pass<D: Read + Write>(
     mut device: D,
     turns: &mut Turns,
     outcome: &mut LoadOutcome,
+    at_start: Option<AtStart<'_>>,
 ) -> Result<u64, LoadError> {
     let members = load.kind.members(load.params, extents, load.seed);
     let depths: Vec<u32> = members.iter().map(|member| member.iodepth).collect();
@@ -205,7 +212,10 @@ fn one_pass<D: Read + Write>(
             steps.clear();
         }
         if !started {
-            say(&mut device, &wire::start())?;
+            let at_ns = at_start
+                .map_or(Ok(0), |choose| choose())
+                .map_err(|cause| LoadError::Device { doing: "choose a start for", cause })?;
+            say(&mut device, &wire::start(at_ns))?;
             started = true;
         }
     }

@@ -88,6 +88,7 @@ fn driven(name: &str, pairs: &[(&str, &str)], turnaround: (u64, u64), fake: fn()
         duration_ns: 900 * MS,
         turnaround_ns: turnaround.0,
         turnaround_spread_ns: turnaround.1,
+        at_start: None,
     };
     drive_on(&load, || Ok(fake())).unwrap()
 }
@@ -98,6 +99,7 @@ fn simulated(name: &str, pairs: &[(&str, &str)], turnaround: (u64, u64)) -> Outc
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),
         hz: 250,
+        one_cpu: false,
         nr_requests: Some(4096),
         queue_depth: None,
         device: Box::new(Server::default()),

@@ -3,7 +3,7 @@
 //! Integers are those of the machine; they are laid out one by one, since a cast of memory would need unsafe code.
 
 /// Version of the protocol.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The first client that ends by itself ends the others.
 pub(super) const FIRST_STOPS_ALL: u32 = 1;
 /// Turnarounds are given one by one.
@@ -100,9 +100,11 @@ pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     bytes
 }
 
-/// The message that starts a pass.
-pub(super) fn start() -> Vec<u8> {
-    head(MESSAGE_START, 0)
+/// The message that starts a pass, at this time of the monotonic clock; now, if that is over.
+pub(super) fn start(at_ns: u64) -> Vec<u8> {
+    let mut bytes = head(MESSAGE_START, 0);
+    bytes.extend(at_ns.to_ne_bytes());
+    bytes
 }
 
 /// A record of [`RECORD`] bytes.

@@ -51,23 +51,31 @@ impl Ahead {
         wanted: &[(Key, W)],
         one: &(dyn Fn(&Key, &W) -> Result<Observation> + Sync),
     ) -> Result<()> {
-        let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(Key, Result<Observation>)>> = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            for _ in 0..workers().min(wanted.len()) {
-                scope.spawn(|| {
-                    while let Some((key, what)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let observation = one(key, what);
-                        found.lock().unwrap_or_else(PoisonError::into_inner).push((key.clone(), observation));
-                    }
-                });
-            }
-        });
-        for (key, observation) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            self.0.insert(key, observation?);
+        let found = on_all_processors(wanted, &|(key, what)| one(key, what));
+        for ((key, _), observation) in wanted.iter().zip(found) {
+            self.0.insert(key.clone(), observation?);
         }
         Ok(())
     }
+}
+
+/// Does the same with every item, on all processors; the results in the order of the items.
+pub(crate) fn on_all_processors<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());
+    thread::scope(|scope| {
+        for _ in 0..workers().min(items.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { break };
+                    let result = one(item);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 fn workers() -> usize {

@@ -3,7 +3,7 @@
 //! The same plan, record, statistics and reports serve every arena, so the conductor knows only this trait: what the machine
 //! is, how an arm's setting comes into effect, and how one trial is measured.
 
-mod ahead;
+pub(crate) mod ahead;
 pub(crate) mod host;
 pub(crate) mod kernel;
 mod modelled;

@@ -1,14 +1,16 @@
 //! `schedlab bench`: schedlab measured by its own standards.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
-use crate::bench::{engine, kernel, study};
-use crate::cli::{Bench, BenchArgs, BenchEngineArgs, BenchKernelArgs};
+use crate::bench::{conformance, engine, kernel, study};
+use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs};
 use crate::command;
 use crate::failure::{REACHED, usage};
 use crate::out;
+use crate::progress::Progress;
+use crate::signals::Stop;
 
 /// Runs one of the benchmarks.
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
@@ -19,6 +21,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             out::print(study::run(*trials)?)?;
             Ok(REACHED)
         }
+        Bench::Conformance(args) => conform(args),
         Bench::Calibration { experiments } => calibration((*experiments).into()),
     }
 }
@@ -43,6 +46,25 @@ fn of_the_arena(args: &BenchKernelArgs) -> Result<u8> {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
         out::print(&report)?;
+    }
+    Ok(REACHED)
+}
+
+fn conform(args: &BenchConformanceArgs) -> Result<u8> {
+    let BenchConformanceArgs { quick, only, json, markdown, logs, kernel, cache_dir } = args.clone();
+    let options = conformance::Options { quick, only, cache: cache_dir, kernel, logs };
+    let report = conformance::run(&options, &Stop::install()?, &Progress::new(false))?;
+    if let Some(file) = markdown {
+        std::fs::write(&file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    let broken = report.broken().len();
+    if broken > 0 {
+        bail!("{broken} differences are beyond their bounds: see above");
     }
     Ok(REACHED)
 }

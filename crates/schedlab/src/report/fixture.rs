@@ -256,6 +256,7 @@ fn header() -> Header {
         schema: 1,
         schedlab: "0.1.0".into(),
         plan: Plan {
+            kernel: None,
             schema: 1,
             name: "Example with made-up data: four schedulers on a database server's disk".into(),
             arena: Default::default(),

@@ -79,6 +79,12 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// What a scheduler can be configured with; no cylinders for devices without an arm.
     fn geometry(&self) -> Geometry;
 
+    /// Whether what it reports as written may still be in a cache that loses it: else a flush asks nothing of it, and the block layer
+    /// answers without it.
+    fn has_volatile_cache(&self) -> bool {
+        true
+    }
+
     /// Takes a command. It completes at a later call of [`DeviceModel::advance`], never in this one.
     fn submit(&mut self, now: Time, command: Command);
 

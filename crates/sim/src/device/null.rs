@@ -79,6 +79,10 @@ impl DeviceModel for Null {
         Geometry::default()
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        false
+    }
+
     fn submit(&mut self, now: Time, command: Command) {
         let now = now.as_ns();
         self.pass_time(now);

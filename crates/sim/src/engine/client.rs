@@ -261,7 +261,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     fn flush(&mut self, number: u32, mood: Mood) {
         self.clients[number as usize].mood = mood;
-        self.flushes.push_back(number);
+        if !self.device.has_volatile_cache() {
+            return self.flushed(number);
+        }
+        self.to_flush.push(number);
+        self.next_flush();
     }
 
     /// A client's flush is done.

@@ -18,8 +18,6 @@ mod ledger;
 mod slots;
 mod wakes;
 
-use std::collections::VecDeque;
-
 use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
 use workload::{Measured, Member, Pass};
 
@@ -35,8 +33,8 @@ use ledger::{Ledger, Mark, State};
 use slots::Slots;
 use wakes::Wakes;
 
-/// Tags of flushes begin here, one for each client: above those of all requests.
-const FLUSH_TAGS: u32 = 1 << 20;
+/// The tag of a flush, of which the device has one at most: above those of all requests.
+const FLUSH_TAG: u32 = 1 << 20;
 /// How much may happen without time going on. A closed loop needs a few events for each open piece, of which there are 65,536
 /// at most.
 const STANDSTILL: u32 = 10_000_000;
@@ -60,6 +58,9 @@ pub(crate) struct Rules {
     pub(crate) flushes_at_end: bool,
     /// Whether the first client that has done its work stops the others.
     pub(crate) first_stops_all: bool,
+    /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so blk-mq with a scheduler (Linux 6.1
+    /// blk_mq_submit_bio, which runs the queue asynchronously; confirmed). Else the client itself does.
+    pub(crate) dispatched_aside: bool,
     /// What the scheduler promised.
     pub(crate) promises: &'static [Promise],
 }
@@ -73,8 +74,13 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     device_depth: u32,
     /// Commands that the device has, flushes included.
     in_device: u32,
-    /// Flushes that wait until the device takes another command.
-    flushes: VecDeque<u32>,
+    /// The clients that the flush under way is for.
+    flushing: Vec<u32>,
+    /// It waits until the device takes another command.
+    flush_waits: bool,
+    /// The clients that the next flush will be for, all of them together: the kernel has one flush at the device at most
+    /// (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one barrier.
+    to_flush: Vec<u32>,
     clients: Vec<Seated>,
     /// Clients that have not ended.
     live: u32,
@@ -100,7 +106,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// A machine at time 0, without clients.
     pub(crate) fn new(rules: Rules, queue: Queue, device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
-        assert!(queue.limits().nr_requests <= FLUSH_TAGS / 4, "tags of requests stay below those of flushes");
+        assert!(queue.limits().nr_requests <= FLUSH_TAG / 4, "tags of requests stay below those of flushes");
         Engine {
             rules,
             observer,
@@ -108,7 +114,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             device_depth: device.queue_depth(),
             device,
             in_device: 0,
-            flushes: VecDeque::new(),
+            flushing: Vec::new(),
+            flush_waits: false,
+            to_flush: Vec::new(),
             clients: Vec::new(),
             live: 0,
             wakes: Wakes::default(),
@@ -183,8 +191,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.count_turn();
             if self.clients[client as usize].wake == wake {
                 self.woken(client);
-                self.offer();
+                if !self.rules.dispatched_aside {
+                    self.offer();
+                }
             }
+        }
+        if self.rules.dispatched_aside {
+            self.offer();
         }
     }
 
@@ -224,13 +237,29 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         for tag in tags.drain(..) {
             assert!(self.in_device > 0, "the device has completed tag {tag}, which it does not have");
             self.in_device -= 1;
-            if tag >= FLUSH_TAGS {
-                self.flushed(tag - FLUSH_TAGS);
+            if tag == FLUSH_TAG {
+                self.all_flushed();
             } else {
                 self.completed(tag);
             }
         }
         self.done_tags = tags;
+    }
+
+    /// The flush under way is done; those who asked meanwhile get the next one.
+    fn all_flushed(&mut self) {
+        for client in std::mem::take(&mut self.flushing) {
+            self.flushed(client);
+        }
+        self.next_flush();
+    }
+
+    /// Begins a flush for all who want one, if none is under way.
+    fn next_flush(&mut self) {
+        if self.flushing.is_empty() && !self.to_flush.is_empty() {
+            self.flushing = std::mem::take(&mut self.to_flush);
+            self.flush_waits = true;
+        }
     }
 
     /// A request is done, and with it perhaps pieces.
@@ -257,9 +286,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn offer(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {
-            if let Some(client) = self.flushes.pop_front() {
-                self.observe(EventKind::Flush, Some(client), None, None, 0, 0);
-                self.device.submit(now, Command::Flush { tag: FLUSH_TAGS + client });
+            if std::mem::take(&mut self.flush_waits) {
+                self.observe(EventKind::Flush, self.flushing.first().copied(), None, None, 0, 0);
+                self.device.submit(now, Command::Flush { tag: FLUSH_TAG });
                 self.in_device += 1;
                 continue;
             }
@@ -267,7 +296,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.ledger.issued(now, &request);
             self.observe_request(EventKind::Issue, &request);
             let BlockRequest { tag, op, sector, nr_sectors, .. } = request;
-            debug_assert!(tag < FLUSH_TAGS, "tags of requests stay below those of flushes");
+            debug_assert!(tag < FLUSH_TAG, "tags of requests stay below that of flushes");
             self.device.submit(now, Command::Transfer { tag, op, sector, nr_sectors });
             self.in_device += 1;
         }
@@ -291,7 +320,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     /// All clients have ended: nothing may be left, and Little's law holds exactly.
     fn check_drained(&mut self) {
-        if self.slots.used() > 0 || !self.queue.is_idle() || !self.flushes.is_empty() {
+        if self.slots.used() > 0 || !self.queue.is_idle() || !self.flushing.is_empty() || !self.to_flush.is_empty() {
             self.broken("clients have ended, but not all of their work");
         }
         let ledger = &self.ledger;

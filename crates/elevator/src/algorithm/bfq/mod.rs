@@ -11,7 +11,8 @@
 //! 125 ms, low_latency 1, strict_guarantees 0, burst 1 (ours). Weights are 10·(8 − level) of the I/O priority, or what the flow is promised.
 //!
 //! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
-//! real-time queues; groups; several actuators. A queue that idles or waits for a completion is therefore alone meanwhile.
+//! real-time queues; groups; several actuators. How far that goes is in docs/conformance.md: most for sequential readers that start
+//! together on a disk that takes one request at a time. A queue that idles or waits for a completion is therefore alone meanwhile.
 //!
 //! Sequential readers that start together get little at first, in the kernel too: all are raised, and while a raised queue is busy
 //! nobody is idled for to gain throughput, nor for the shares of equals (idling_boosts_thr_without_issues,
@@ -327,6 +328,10 @@ impl Elevator for Bfq {
             (false, true) => 3,
         };
         Some(((self.nr_tags * sixteenths / 16) as u32).max(1))
+    }
+
+    fn least_depth(&self, _word: u32) -> Option<u32> {
+        Some(1)
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {

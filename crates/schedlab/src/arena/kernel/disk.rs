@@ -9,6 +9,8 @@ use sim::device::DeviceStats;
 
 use super::order::Disk;
 
+/// Where disks are made.
+const CONFIG: &str = "/sys/kernel/config/modeldisk";
 /// Its name in /dev.
 const NAME: &str = "disk0";
 
@@ -23,7 +25,7 @@ pub(super) struct Modelled {
 impl Modelled {
     /// Makes it, from the tables of its model.
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
-        let config = Path::new("/sys/kernel/config/modeldisk").join(NAME);
+        let config = Path::new(CONFIG).join(NAME);
         fs::create_dir(&config).context("cannot make the modelled disk")?;
         let blob = fs::read(tables).context("cannot read the tables of the modelled disk")?;
         put(&config.join("tables"), &blob)?;
@@ -53,6 +55,11 @@ impl Modelled {
         let path = self.queue.with_file_name("size");
         let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} holds no number", path.display()))?;
         Ok(sectors * elevator::SECTOR_BYTES)
+    }
+
+    /// Lets its life begin anew at this time of the guest's clock, which may be still to come: position of the platters, counters, log.
+    pub(super) fn begin_at(&self, ns: u64) -> Result<()> {
+        put(&Path::new(CONFIG).join(NAME).join("epoch"), ns.to_string().as_bytes())
     }
 
     /// Its log of commands.
@@ -131,8 +138,9 @@ impl Modelled {
 
     fn numbers(&self, path: &Path) -> Result<BTreeMap<String, u64>> {
         let text = get(path)?;
-        let pairs = text.lines().filter_map(|line| line.split_once([' ', ':', '=']));
-        Ok(pairs.filter_map(|(name, value)| Some((name.trim().to_owned(), value.trim().parse().ok()?))).collect())
+        let pairs = text.split_whitespace().collect::<Vec<_>>();
+        let of = pairs.chunks_exact(2).map(|pair| Some((pair[0].to_owned(), pair[1].parse().ok()?)));
+        of.collect::<Option<_>>().with_context(|| format!("{} has no names and numbers in turn", path.display()))
     }
 }
 

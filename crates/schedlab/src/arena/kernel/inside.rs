@@ -21,6 +21,16 @@ use super::setting::Clients;
 /// A device that has not answered for so long, in virtual time, hangs.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
+/// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
+const LEAD_NS: u64 = 1_000_000;
+/// From the start of the clients until all of their first requests are with the scheduler: readings of the guest's clock, which cost
+/// 256 ns each. The disk's life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond
+/// later the first sector of the disk would have passed the head, and everything would happen a revolution later.
+const FIRST_NS: u64 = 4096;
+const FIRST_NS_A_CLIENT: u64 = 1024;
+/// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for schedulers that count ticks.
+const TICK_NS: u64 = 10_000_000;
+
 /// Runs the order in `workdir`; comes back only if this is no guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
     let inside = Inside::begin(workdir)?;
@@ -59,6 +69,14 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
     if order.clients != Clients::Syscalls {
         let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
         let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
+        // start has left them.
+        let clients = u64::from(params.clients);
+        let at_start = || {
+            let at = (guest::inside::now_ns() + LEAD_NS).next_multiple_of(TICK_NS);
+            disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients).map_err(std::io::Error::other)?;
+            Ok(at)
+        };
         let load = Load {
             kind,
             params: &params,
@@ -70,6 +88,7 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
             duration_ns,
             turnaround_ns,
             turnaround_spread_ns,
+            at_start: Some(&at_start),
         };
         match load::drive(&load) {
             Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
@@ -82,6 +101,7 @@ fn work(order: &Order, disk: &Modelled) -> Result<Shown> {
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let files = engine::place_on_device(kind, &params, disk.path(), disk_bytes, 512)?;
     let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
+    disk.begin_at(guest::inside::now_ns())?;
     Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None })
 }
 

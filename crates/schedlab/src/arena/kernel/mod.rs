@@ -74,6 +74,16 @@ struct Wanted<'w> {
     workload: &'w WorkloadSpec,
     duration: Duration,
     warmup: Duration,
+    /// Commands of the disk to keep.
+    log: u32,
+}
+
+/// What came of a boot.
+#[derive(Debug)]
+struct Booted {
+    observation: Observation,
+    /// The disk's log; empty where none was asked for.
+    log: Vec<u8>,
 }
 
 impl<'a> KernelArena<'a> {
@@ -123,23 +133,40 @@ impl<'a> KernelArena<'a> {
         })
     }
 
+    /// What the kernels call themselves.
+    pub(crate) fn releases(&self) -> Vec<String> {
+        self.kernels.values().map(|built| built.kernel.release.clone()).collect()
+    }
+
+    /// The disk's model.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// One trial, and the disk's log of its first `log` commands.
+    pub(crate) fn logged(&self, arm: &str, order: &TrialOrder<'_>, log: u32) -> Result<(Observation, Vec<u8>)> {
+        let key = (arm.to_owned(), order.workload.name.clone(), order.seed);
+        let Booted { observation, log } = self.boot(&key, &Wanted { log, ..self.wanted(arm, order) })?;
+        Ok((observation, log))
+    }
+
     fn measure_all(&mut self, wanted: &[(Key, Wanted<'_>)]) -> Result<()> {
         let mut ahead = std::mem::take(&mut self.ahead);
-        let done = ahead.measure(wanted, &|key, one| self.one(key, one));
+        let done = ahead.measure(wanted, &|key, one| Ok(self.boot(key, one)?.observation));
         self.ahead = ahead;
         done
     }
 
     fn wanted<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
         let TrialOrder { workload, duration, warmup, .. } = *order;
-        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup }
+        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, log: 0 }
     }
 
-    /// One boot.
-    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+    fn boot(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Booted> {
         let interrupted = || {
             let by = self.stop.signal().unwrap_or("a signal").to_owned();
-            Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() })
+            let observation = Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() };
+            Ok(Booted { observation, log: Vec::new() })
         };
         if self.flag.load(Ordering::Relaxed) {
             return interrupted();
@@ -171,11 +198,15 @@ impl<'a> KernelArena<'a> {
         self.virtual_ns.fetch_add(report.virtual_ns, Ordering::Relaxed);
         let transfers = report.observation.counters.get("device_transfers").copied().unwrap_or(0.0);
         self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
-        Ok(report.observation)
+        let log = match wanted.log {
+            0 => Vec::new(),
+            _ => std::fs::read(dir.path().join(order::LOG)).with_context(named)?,
+        };
+        Ok(Booted { observation: report.observation, log })
     }
 
     fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
-        let Wanted { setting, workload, duration, warmup } = wanted;
+        let Wanted { setting, workload, duration, warmup, log } = wanted;
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         let mut modules: Vec<_> =
             ["modeldisk", "modelload"].iter().map(|name| (built.modules.get(name), String::new())).collect();
@@ -194,7 +225,7 @@ impl<'a> KernelArena<'a> {
         Order {
             here: self.here.clone(),
             modules,
-            disk: Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: false },
+            disk: Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: *log, memory_backed: false },
             scheduler: setting.scheduler.clone(),
             attributes,
             workload: (*workload).clone(),

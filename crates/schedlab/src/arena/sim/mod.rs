@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
-use sim::{DeviceModel, SimError, Trial};
+use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 
 pub(crate) use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
@@ -206,14 +206,23 @@ impl<'a> SimArena<'a> {
         done
     }
 
-    fn one(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Observation> {
+    /// One trial, of which somebody hears every event.
+    pub(crate) fn heard(&self, arm: &str, order: &TrialOrder<'_>, observer: &mut dyn Observer) -> Result<Observation> {
+        let TrialOrder { workload, seed, duration, warmup } = *order;
+        let wanted = Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace: None };
+        let stop = || self.flag.load(Ordering::Relaxed);
+        self.observation(&wanted, sim::run(self.trial(seed, &wanted)?, observer, &stop))
+    }
+
+    fn trial(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Trial> {
         let work = self.works.get(wanted.workload);
         let setting = &wanted.setting;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
-        let trial = Trial {
+        Ok(Trial {
             elevator: setting.kind,
             tunables: setting.tunables.clone(),
             hz: setting.hz,
+            one_cpu: setting.one_cpu,
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
             device: self.model.make(seed)?,
@@ -224,7 +233,11 @@ impl<'a> SimArena<'a> {
             duration_ns: ns(wanted.duration),
             turnaround_ns: setting.turnaround_ns,
             turnaround_spread_ns: setting.turnaround_ns / 2,
-        };
+        })
+    }
+
+    fn one(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Observation> {
+        let trial = self.trial(seed, wanted)?;
         let stop = || self.flag.load(Ordering::Relaxed);
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, &stop),
@@ -236,6 +249,10 @@ impl<'a> SimArena<'a> {
                 outcome
             }
         };
+        self.observation(wanted, outcome)
+    }
+
+    fn observation(&self, wanted: &Wanted<'_>, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome)),
             Err(SimError::Interrupted) => {

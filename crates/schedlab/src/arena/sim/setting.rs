@@ -26,6 +26,11 @@ pub(crate) static ATTRIBUTES: &[Attribute] = &[
         help: "ticks a second, for schedulers that count in jiffies [1000, as the WPCAS study's kernel]",
     },
     Attribute {
+        name: "one_cpu",
+        range: (0, 1),
+        help: "1: all clients share one processor, as in the kernel arena; 0: each has one of its own; blk-mq without a scheduler and kyber tell the difference [0]",
+    },
+    Attribute {
         name: "nr_requests",
         range: (1, 65_536),
         help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
@@ -55,6 +60,8 @@ pub(crate) struct Setting {
     pub(crate) tunables: Vec<(String, u64)>,
     /// Ticks a second.
     pub(crate) hz: u32,
+    /// Whether all clients share one processor.
+    pub(crate) one_cpu: bool,
     /// Requests that can exist at once, where the arm says so.
     pub(crate) nr_requests: Option<u32>,
     /// Requests that the device gets at once, where the arm says so.
@@ -70,6 +77,7 @@ impl Setting {
             kind: find(&arm.scheduler)?,
             tunables: Vec::new(),
             hz: 1000,
+            one_cpu: false,
             nr_requests: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
@@ -97,6 +105,7 @@ impl Setting {
             let small = u32::try_from(value).expect("the ranges of attributes are small");
             match name {
                 "hz" => self.hz = small,
+                "one_cpu" => self.one_cpu = value == 1,
                 "nr_requests" => self.nr_requests = Some(small),
                 "queue_depth" => self.queue_depth = Some(small),
                 _ => self.turnaround_ns = value * 1000,
@@ -120,11 +129,19 @@ impl Setting {
 
     /// Every tunable with the value that it has on this device, for the record.
     pub(crate) fn describe(&self, device: &dyn DeviceModel) -> String {
-        let queue = sim::queue_for(self.kind, &self.tunables, self.hz, self.nr_requests, self.queue_depth, device);
+        let queue = sim::queue_for(
+            self.kind,
+            &self.tunables,
+            (self.hz, self.one_cpu),
+            self.nr_requests,
+            self.queue_depth,
+            device,
+        );
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let mut words = vec![self.kind.name.to_owned()];
         words.extend(self.kind.tunables.iter().map(|row| format!("{}={}", row.name, elevator.get(row.name))));
         words.push(format!("hz={}", self.hz));
+        words.push(format!("one_cpu={}", u8::from(self.one_cpu)));
         words.push(format!("nr_requests={}", limits.nr_requests));
         words.push(format!("queue_depth={}", limits.queue_depth));
         words.push(format!("turnaround_us={}", self.turnaround_ns / 1000));

@@ -109,6 +109,7 @@ fn one(how: Readers, reads: u32) -> Result<u64> {
                 duration_ns: FOR_EVER_NS,
                 turnaround_ns: 0,
                 turnaround_spread_ns: 0,
+                at_start: None,
             })?;
             let measured = &outcome.measured;
             let errors = measured.errors;

@@ -386,6 +386,10 @@ impl DeviceModel for Hdd {
         }
     }
 
+    fn has_volatile_cache(&self) -> bool {
+        self.electronics.immediate_reporting
+    }
+
     fn submit(&mut self, now: Time, command: Command) {
         assert!(
             self.next_event().is_none_or(|due| due >= now),

@@ -1,0 +1,116 @@
+//! The trials: which schedulers, on which disks, with which work.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan::Plan;
+
+/// The schedulers of the comparison.
+const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas"];
+
+/// One that takes a request at a time, one that orders a few tagged ones, one of today with 32 and a write cache.
+const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
+
+/// A workload: its label, its parameters as a plan has them, its longest time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) name: &'static str,
+    words: &'static str,
+    /// Seconds; work with an amount ends before.
+    seconds: u64,
+    /// Whether it belongs to the quick table.
+    quick: bool,
+}
+
+impl Work {
+    /// Whether it is over when the time is, and not when the work is.
+    pub(super) fn is_cut(&self) -> bool {
+        self.seconds < 3600
+    }
+
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+}
+
+const WORKS: &[Work] = &[
+    Work { name: "randread-1", words: "randread:clients=1:amount=2M", seconds: 3600, quick: true },
+    Work { name: "randread-16", words: "randread:clients=16:amount=256k", seconds: 3600, quick: false },
+    Work { name: "randread-40", words: "randread:clients=40:amount=128k", seconds: 3600, quick: true },
+    Work { name: "seqread-4", words: "seqread:clients=4:block_size=64k:amount=8M", seconds: 3600, quick: false },
+    Work { name: "think-mix", words: "think-mix:clients=2:file_size=8M:amount=2M", seconds: 3600, quick: true },
+    Work { name: "oltp-16", words: "oltp:clients=16:sync_every=4:amount=256k", seconds: 3600, quick: true },
+    Work { name: "dss-4", words: "dss:clients=4:amount=8M", seconds: 3600, quick: false },
+    Work { name: "iozone-10", words: "iozone:clients=10:file_size=4M", seconds: 10, quick: false },
+];
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Case {
+    pub(super) disk: &'static str,
+    pub(super) workload: &'static Work,
+    pub(super) scheduler: &'static str,
+}
+
+impl Case {
+    /// `disk/workload/scheduler`.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}/{}", self.disk, self.workload.name, self.scheduler)
+    }
+}
+
+/// Where a plan is to be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Sim,
+    Kernel,
+}
+
+pub(super) fn disks() -> &'static [&'static str] {
+    DISKS
+}
+
+/// The rows of a disk.
+pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
+    let works = WORKS.iter().filter(|work| work.quick || !quick);
+    works.flat_map(|workload| SCHEDULERS.iter().map(move |scheduler| Case { disk, workload, scheduler })).collect()
+}
+
+/// A plan that holds these rows.
+///
+/// The guest's kernel has 100 ticks a second, so blk-mq's schedulers get as many in the simulator; our modules count time as the
+/// simulator's anticipatory and wpcas do, with 1000. The modules send a drive with a moving arm one request at a time by
+/// themselves; the simulator's get their queue depth from the plan, so that is said there.
+pub(super) fn plan(disk: &str, rows: &[Case], side: Side, kernel: Option<&str>) -> Result<Plan> {
+    let arena = if side == Side::Sim { "sim" } else { "kernel" };
+    let mut text = format!("name = \"conformance\"\narena = \"{arena}\"\ndevice = \"{disk}\"\n");
+    if let Some(kernel) = kernel.filter(|_| side == Side::Kernel) {
+        text += &format!("kernel = \"{kernel}\"\n");
+    }
+    let mut arms: Vec<&str> = rows.iter().map(|row| row.scheduler).collect();
+    arms.sort_unstable();
+    arms.dedup();
+    for arm in arms {
+        text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
+        match (side, arm) {
+            (Side::Sim, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
+            (Side::Sim, "mq-deadline") => text += "tunables = { hz = 100, one_cpu = 1, linux = 601 }\n",
+            (Side::Sim, _) => text += "tunables = { hz = 100, one_cpu = 1 }\n",
+            _ => {}
+        }
+    }
+    let mut works: Vec<&Work> = rows.iter().map(|row| row.workload).collect();
+    works.dedup_by_key(|work| work.name);
+    for work in works {
+        let spec = experiment::plan::parse_workload(work.words)?;
+        text += &format!("[[workload]]\nname = \"{}\"\nkind = \"{}\"\n[workload.params]\n", work.name, spec.kind);
+        for (key, value) in &spec.params {
+            text += &format!("{key} = \"{value}\"\n");
+        }
+    }
+    // One arm alone is no comparison for a plan; here each is compared with itself.
+    if !text.contains("scheduler = \"none\"") {
+        text += "[[arm]]\nname = \"none\"\nscheduler = \"none\"\n";
+    }
+    Ok(Plan::from_toml(&text)?)
+}

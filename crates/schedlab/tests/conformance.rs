@@ -1,0 +1,64 @@
+//! The simulator and the kernel arena held against each other, in real guests: the quick table of `schedlab bench conformance`.
+//!
+//! A program of its own, since it takes both processors for a minute. It needs a built kernel (`schedlab kernel build`).
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn schedlab(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_schedlab")).args(words).output().expect("the binary runs")
+}
+
+/// Whether there is a kernel to be run; says so if not, and fails where everything must run.
+fn kernel_is_built() -> bool {
+    let list = schedlab(&["kernel", "list"]);
+    let built = String::from_utf8_lossy(&list.stdout).lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.contains(&"debian:6.1")
+            && words.first().is_some_and(|key| !key.contains("patched") && !key.contains("debug"))
+    });
+    if !built {
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "no kernel is built: schedlab kernel build");
+        eprintln!("SKIPPED: no kernel is built: schedlab kernel build");
+    }
+    built
+}
+
+#[test]
+fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsewhere() {
+    if !kernel_is_built() {
+        return;
+    }
+    let output = schedlab(&["bench", "conformance", "--quick", "--json"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+    let rows = report["rows"].as_array().expect("a report has rows");
+    let mut wrong = Vec::new();
+    for row in rows {
+        let name = format!("{}/{}/{}", row["disk"], row["workload"], row["scheduler"]).replace('"', "");
+        let requests = row["requests"].as_u64().expect("requests are counted");
+        assert!(requests >= 100, "{name}: {requests} requests show nothing");
+        if row["replayed"]["Ok"].as_u64().is_none_or(|compared| compared < 100) {
+            wrong.push(format!("{name}: not the model's service times: {}", row["replayed"]));
+        }
+        if row["scheduler"] == "none" && !row["first_other"].is_null() {
+            wrong.push(format!("{name}: completion {} is another", row["first_other"]));
+        }
+        for metric in row["metrics"].as_array().expect("a row has metrics") {
+            let (difference, bound) = (metric["difference"].as_f64(), metric["bound"].as_f64());
+            if difference.zip(bound).is_none_or(|(difference, bound)| difference.abs() > bound) {
+                wrong.push(format!("{name}: {metric}"));
+            }
+            if row["scheduler"] == "none" && metric["name"] == "elapsed_s" {
+                assert_eq!(bound, Some(0.01), "{name}: what is promised of none");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for scheduler in ["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas"] {
+        let disks = rows.iter().filter(|row| row["scheduler"] == scheduler).map(|row| row["disk"].to_string());
+        assert_eq!(disks.collect::<std::collections::BTreeSet<_>>().len(), 3, "{scheduler} on three disks");
+    }
+    assert!(output.status.success(), "{stderr}");
+}
