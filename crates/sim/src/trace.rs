@@ -21,9 +21,9 @@ pub enum EventKind {
     Done,
     /// The elevator's timer fired.
     Timer,
-    /// The device was told to flush its cache.
+    /// The device was told to flush its cache, for the client that asked first and for all who asked with it.
     Flush,
-    /// It has.
+    /// A client hears that what it wrote is safe: once for each that a flush was for, or at once where there is nothing to flush.
     Flushed,
     /// A client has done its work.
     Exit,

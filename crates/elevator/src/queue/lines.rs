@@ -141,8 +141,11 @@ mod tests {
         (0..4).for_each(|_| lines.freed());
         assert_eq!(woken(&mut lines), [1, 9]);
         (10..14).for_each(|part| lines.join(waiter(part)));
-        let all: Vec<Vec<u32>> =
-            (0..6).map(|_| (0..4).for_each(|_| lines.freed())).map(|()| woken(&mut lines)).collect();
+        let mut all = Vec::new();
+        for _ in 0..6 {
+            (0..4).for_each(|_| lines.freed());
+            all.push(woken(&mut lines));
+        }
         assert_eq!(
             all,
             [vec![2], vec![3], vec![4], vec![5], vec![6, 10], vec![7, 11]],

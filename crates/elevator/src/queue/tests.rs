@@ -240,6 +240,8 @@ impl Elevator for Special {
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
+    // Waiting is by order of arrival: blk-mq's is in `lines`.
+    origin: Origin::Literature,
     evidence: Evidence::Proposed,
     build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true, limit: 1 }),
     ..none::ROW

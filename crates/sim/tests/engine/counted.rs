@@ -27,7 +27,7 @@ struct Figures {
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
     let mut open_pieces: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
-    let (mut commands, mut since, mut last_end) = (0i32, 0, None);
+    let (mut commands, mut flushing, mut since, mut last_end) = (0i32, false, 0, None);
     for event in events {
         let at = event.at.as_ns();
         let inside = at.min(end).saturating_sub(since.max(open));
@@ -61,10 +61,11 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
                     found.seeks += 1;
                 }
             }
-            EventKind::Flush => commands += 1,
+            EventKind::Flush => (commands, flushing) = (commands + 1, true),
             EventKind::Complete => commands -= 1,
             EventKind::Flushed => {
-                commands -= 1;
+                // One flush may be for several.
+                commands -= i32::from(std::mem::take(&mut flushing));
                 found.syncs += u64::from(counts);
             }
             _ => {}

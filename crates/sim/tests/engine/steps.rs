@@ -236,6 +236,10 @@ fn the_depth_of_the_device_is_kept_also_by_flushes() {
         let (outcome, events) = observed(Trial { device, nr_requests: Some(64), ..plain });
         assert!(outcome.measured.syncs > 3, "{}", outcome.measured.syncs);
         let flushes = |kind| events.iter().filter(|event| event.kind == kind).count();
-        assert_eq!(flushes(EventKind::Flush), flushes(EventKind::Flushed));
+        let (begun, heard) = (flushes(EventKind::Flush), flushes(EventKind::Flushed));
+        assert!(
+            begun > 3 && begun <= heard,
+            "{begun} flushes for {heard} who asked: those who ask meanwhile share one"
+        );
     }
 }

@@ -17,6 +17,7 @@ fn kyber(nr_tags: u32) -> Kyber {
         numbers: [0, -1],
         timer: None,
         async_depth: 1,
+        one_cpu: false,
         len: 0,
     }
 }
