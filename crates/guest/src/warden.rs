@@ -49,6 +49,7 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
     set_parent_process_death_signal(Some(Signal::TERM))?;
     let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != parent);
     if orphaned() {
+        drop(std::fs::remove_dir_all(workdir));
         return Ok(TOLD_TO_END);
     }
     let (program, arguments) =

@@ -461,6 +461,9 @@ pub(crate) struct ExecArgs {
     /// The kernel, as for `kernel build --source`.
     #[arg(long, value_name = "SOURCE", default_value = "debian:6.1")]
     pub(crate) kernel: String,
+    /// With the checks for kernel tests, as for `kernel build --debug`.
+    #[arg(long)]
+    pub(crate) debug: bool,
     /// How time passes.
     #[arg(long, default_value = "inf-cpu")]
     pub(crate) time_travel: TimeTravelArg,

@@ -26,6 +26,7 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
         device: args.device.as_deref(),
         setting: setting(args)?,
         source: source(&args.kernel)?,
+        debug: args.debug,
         time_travel: match args.time_travel {
             TimeTravelArg::InfCpu => TimeTravel::InfiniteCpu,
             TimeTravelArg::Plain => TimeTravel::Plain,

@@ -32,7 +32,7 @@ fn tree(lab: &Lab, recipe: &str) {
     fs::create_dir_all(top.join("arch/um")).unwrap();
     fs::write(top.join("Kconfig"), "").unwrap();
     fs::write(top.join("arch/um/Kconfig"), "").unwrap();
-    fs::write(top.join("Makefile"), format!("%onfig all:\n\t{recipe}\n")).unwrap();
+    fs::write(top.join("Makefile"), format!(".DEFAULT:\n\t{recipe}\n")).unwrap();
 }
 
 fn words(lab: &Lab, command: &str) -> String {
@@ -57,7 +57,8 @@ fn works_in(dir: &Path) -> bool {
 #[test]
 fn wrong_words_and_an_empty_cache_are_told() {
     let lab = Lab::new();
-    lab.run(&words(&lab, "list")).expect_status(0).says(&["no kernel is in", "schedlab kernel build"]);
+    let told = lab.run(&words(&lab, "list")).expect_status(0).stdout;
+    assert!(told.contains("no kernel is in") && told.contains("schedlab kernel build"), "{told}");
     assert_eq!(lab.run(&words(&lab, "list --json")).expect_status(0).json(), serde_json::json!([]));
     lab.run(&words(&lab, "build --source fedora:40")).expect_status(2).says(&["fedora:40", "debian:6.1"]);
     lab.run(&words(&lab, "clean ../../etc")).expect_status(1).says(&["../../etc", "kernel list"]);
@@ -65,7 +66,8 @@ fn wrong_words_and_an_empty_cache_are_told() {
     let empty = lab.path("linux");
     fs::create_dir(&empty).unwrap();
     lab.run(&build(&lab)).expect_status(1).says(&["is no kernel tree", "Kconfig"]);
-    lab.run(&words(&lab, "clean --all")).expect_status(0).says(&["are free now"]);
+    let told = lab.run(&words(&lab, "clean --all")).expect_status(0).stdout;
+    assert!(told.contains("are free now"), "{told}");
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) setting: Setting,
     /// The kernel without the patch.
     pub(crate) source: Source,
+    /// Whether it has the checks for kernel tests.
+    pub(crate) debug: bool,
     /// How time passes.
     pub(crate) time_travel: TimeTravel,
     /// How long the guest may be silent.
@@ -72,6 +74,8 @@ struct Order {
     path: String,
     command: Vec<String>,
     modules: Vec<(PathBuf, String)>,
+    /// Where all of them are.
+    modules_dir: PathBuf,
     disk: Option<Disk>,
     scheduler: String,
     attributes: Vec<(String, String)>,
@@ -92,7 +96,7 @@ pub(crate) fn execute(cache: &Cache, wish: &Wish<'_>, stop: &Stop, progress: &Pr
     let model = wish.device.map(Model::read).transpose()?;
     let tables = model.as_ref().map(|model| super::tables(model, 0)).transpose()?;
     let files = wish.setting.files.map(Files::found).transpose()?;
-    let built = Built::of(cache, &wish.source, &wish.setting, stop, progress)?;
+    let built = Built::of(cache, (&wish.source, wish.debug), &wish.setting, stop, progress)?;
     progress.clear();
     let dir = guest::workdir(cache.dir())
         .with_context(|| format!("cannot make a guest's working directory in {}", cache.dir().display()))?;
@@ -102,6 +106,7 @@ pub(crate) fn execute(cache: &Cache, wish: &Wish<'_>, stop: &Stop, progress: &Pr
         path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", std::env::var("PATH").unwrap_or_default()),
         command: wish.command.to_vec(),
         modules: model.as_ref().map(|model| super::modules(&built, &wish.setting, model)).unwrap_or_default(),
+        modules_dir: built.modules.dir().to_owned(),
         // Programs read what they have written, with a file system or without.
         disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&wish.setting, model) }),
         scheduler: wish.setting.scheduler.clone(),
@@ -190,7 +195,7 @@ fn command(inside: &Inside) -> Result<Report> {
             command.env("SCHEDLAB_DIR", FILES_AT);
         }
         disk.apply(&order.scheduler, &order.attributes)?;
-        command.env("SCHEDLAB_DEVICE", disk.path());
+        command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
     std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
     let mut child = match command.spawn() {

@@ -111,7 +111,7 @@ impl<'a> KernelArena<'a> {
         let mut kernels = BTreeMap::new();
         for setting in settings.values() {
             if !kernels.contains_key(&setting.patch) {
-                let built = Built::of(&cache, &source, setting, stop, progress)?;
+                let built = Built::of(&cache, (&source, false), setting, stop, progress)?;
                 kernels.insert(setting.patch.clone(), built);
             }
         }
@@ -238,9 +238,14 @@ impl<'a> KernelArena<'a> {
 
 impl Built {
     /// Finds or builds what a setting needs.
-    fn of(cache: &Cache, source: &Source, setting: &Setting, stop: &Stop, progress: &Progress) -> Result<Built> {
-        let request =
-            Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug: false };
+    fn of(
+        cache: &Cache,
+        (source, debug): (&Source, bool),
+        setting: &Setting,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Built> {
+        let request = Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug };
         let mut shown = OfBuild::new(progress);
         let kernel = cache.build(&request, &mut shown, &stop.flag())?;
         let modules = kernel.modules(&mut shown, &stop.flag())?;
