@@ -22,7 +22,7 @@ const WHOLE: [&str; 14] = [
 /// Directories of larger ones, of which only these are compiled or included.
 const PARTS: [(&str, &[&str]); 4] = [
     ("arch", &["um", "x86"]),
-    ("drivers", &["base", "block", "char", "clocksource", "of", "tty", "virtio"]),
+    ("drivers", &["base", "block", "char", "clocksource", "of", "pci", "tty", "virtio"]),
     (
         "fs",
         &[
