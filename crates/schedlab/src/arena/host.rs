@@ -20,7 +20,7 @@ use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCoun
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
 
 use super::seen::Seen;
-use super::{Arena, TrialOrder};
+use super::{Arena, TrialOrder, interrupted};
 use crate::cli::ConductArgs;
 use crate::failure::usage;
 use crate::progress::Progress;
@@ -97,7 +97,7 @@ impl<'a> HostArena<'a> {
                 device.path.display()
             )));
         }
-        check_schedulers(&device, plan)?;
+        plan.arms.iter().try_for_each(|arm| check_scheduler(&device, arm))?;
         let claim = if works.iter().any(|work| work.kind.writes_with(&work.params)) {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
@@ -122,18 +122,6 @@ impl<'a> HostArena<'a> {
             opened: Instant::now(),
             works,
         })
-    }
-
-    /// Tries every arm and places every workload before the record begins, so that a slip in a tunable's name or a size costs
-    /// no measuring. What the kernel refuses is left to the trials, where it is data.
-    pub(crate) fn rehearse(&mut self, plan: &Plan) -> Result<()> {
-        for work in self.works.iter() {
-            self.place(work)?;
-        }
-        for arm in &plan.arms {
-            self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
-        }
-        Ok(())
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
@@ -163,6 +151,21 @@ impl Arena for HostArena<'_> {
             .or_default()
             .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         Ok(facts)
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<()> {
+        check_scheduler(&self.device, arm)
+    }
+
+    /// Tries every arm and places every workload. What the kernel refuses is left to the trials, where it is data.
+    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+        for work in self.works.iter() {
+            self.place(work)?;
+        }
+        for arm in &plan.arms {
+            self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
+        }
+        Ok(())
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
@@ -210,7 +213,7 @@ impl Arena for HostArena<'_> {
         voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
         let seen = Seen { measured: &measured, device: &device, system: &system };
         if measured.interrupted || self.flag.load(Ordering::Relaxed) {
-            voids.push(VoidReason::Interrupted { by: self.stop.signal().unwrap_or("a signal").to_owned() });
+            voids.push(interrupted(self.stop));
         }
         voids.extend(seen.voids(&Allowance::of(&drive, &measured, &sysfs), &self.limits));
         Ok(seen.observation(voids))
@@ -243,26 +246,24 @@ fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &Progres
     Ok(made)
 }
 
-/// Every scheduler of the plan must be offered by the device, or be a module that can be loaded.
-fn check_schedulers(device: &Device, plan: &Plan) -> Result<()> {
+/// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
+fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
     }
     let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
-    for arm in &plan.arms {
-        if !offered().any(|name| name == arm.scheduler) {
-            let nearest = crate::words::nearest(&arm.scheduler, offered());
-            let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
-            let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
-            return Err(usage(format!(
-                "{} does not offer the scheduler {:?}{nearest}{build}; it offers {}",
-                device.path.display(),
-                arm.scheduler,
-                offered().collect::<Vec<_>>().join(", ")
-            )));
-        }
+    if offered().any(|name| name == arm.scheduler) {
+        return Ok(());
     }
-    Ok(())
+    let nearest = crate::words::nearest(&arm.scheduler, offered());
+    let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
+    let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
+    Err(usage(format!(
+        "{} does not offer the scheduler {:?}{nearest}{build}; it offers {}",
+        device.path.display(),
+        arm.scheduler,
+        offered().collect::<Vec<_>>().join(", ")
+    )))
 }
 
 fn setting_of(arm: &Arm) -> Setting {

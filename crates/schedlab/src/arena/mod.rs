@@ -7,14 +7,20 @@ pub(crate) mod ahead;
 pub(crate) mod host;
 pub(crate) mod kernel;
 mod modelled;
+pub(crate) mod open;
 mod seen;
 pub(crate) mod sim;
+mod virtual_time;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{Arm, WorkloadSpec};
+use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
+
+use crate::signals::Stop;
+use crate::trace_file::Format;
 
 /// One trial to be measured.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +55,20 @@ pub(crate) trait Arena {
     /// Facts about the machine.
     fn capture(&mut self) -> Result<Environment>;
 
+    /// Takes in an arm that the plan does not hold, as `open` took in those of the plan: whatever can be known to be wrong with it is
+    /// found here.
+    fn admit(&mut self, arm: &Arm) -> Result<()>;
+
+    /// Tries what the plan holds before the record begins, so that a slip costs no measuring.
+    fn rehearse(&mut self, _plan: &Plan) -> Result<()> {
+        Ok(())
+    }
+
+    /// From now on writes the events of the first trial of each workload and arm into `dir`; only where somebody sees them.
+    fn trace(&mut self, _format: Format, _dir: &Path) -> Result<()> {
+        Ok(())
+    }
+
     /// Brings an arm's setting into effect. What went wrong is data: the trial is void, with these reasons.
     fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>>;
 
@@ -76,4 +96,9 @@ pub(crate) trait Arena {
 
     /// Puts everything back, and fails if it cannot. Returns what to tell the user.
     fn finish(&mut self) -> Result<Vec<String>>;
+}
+
+/// Why a trial was cut short.
+fn interrupted(stop: &Stop) -> VoidReason {
+    VoidReason::Interrupted { by: stop.signal().unwrap_or("a signal").to_owned() }
 }

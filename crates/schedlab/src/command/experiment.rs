@@ -1,7 +1,7 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan, TrialLength};
@@ -10,18 +10,15 @@ use host::Root;
 use jiff::Timestamp;
 
 use crate::arena::Arena;
-use crate::arena::host::{HostArena, Target};
-use crate::arena::kernel::KernelArena;
-use crate::arena::sim::SimArena;
+use crate::arena::host::Target;
+use crate::arena::open::within;
 use crate::cli::{CompareArgs, ConductArgs, RunArgs};
 use crate::command::plan::{checked, locate_patches, plan_of};
 use crate::command::study::has_void;
 use crate::conduct::{self, Conductor};
 use crate::failure::{FAILED, REACHED, VOID, usage};
 use crate::out;
-use crate::progress::Progress;
 use crate::report::{self, Evidence, terminal};
-use crate::signals::Stop;
 use crate::store::Store;
 
 /// Compares what the flags name.
@@ -57,114 +54,15 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     }
-    match plan.arena {
-        ArenaKind::Host => on_the_host(root, &plan, args),
-        ArenaKind::Sim => in_the_simulator(&plan, args),
-        ArenaKind::Kernel => in_the_kernel(&plan, args),
-    }
-}
-
-fn in_the_simulator(plan: &Plan, args: &ConductArgs) -> Result<u8> {
-    no_device_is_touched(args)?;
-    let stop = Stop::install()?;
-    let progress = Progress::new(args.quiet || args.json);
-    let mut arena = SimArena::open(plan, &stop)?;
-    let measured = |arena: &mut SimArena<'_>| -> Result<(PathBuf, End)> {
-        let (mut store, record) = open_store(plan, args, arena)?;
+    let (dir, end) = within(root, &plan, args, |arena, stop, progress| {
+        let (mut store, record) = open_store(&plan, args, arena)?;
         if let Some(format) = args.trace {
             arena.trace(format, &store.dir().join("traces"))?;
         }
-        let end = Conductor::new(plan, &record, arena, &mut store, &stop, &progress).run()?;
+        let end = Conductor::new(&plan, &record, arena, &mut store, stop, progress).run()?;
         Ok((store.dir().to_path_buf(), end))
-    };
-    let result = measured(&mut arena);
-    after_virtual_time(result, &mut arena, &progress, args)
-}
-
-fn in_the_kernel(plan: &Plan, args: &ConductArgs) -> Result<u8> {
-    no_device_is_touched(args)?;
-    no_trace(args)?;
-    let stop = Stop::install()?;
-    let progress = Progress::new(args.quiet || args.json);
-    let mut arena = KernelArena::open(plan, args.cache_dir.as_deref(), &stop, &progress)?;
-    let measured = |arena: &mut KernelArena<'_>| -> Result<(PathBuf, End)> {
-        let (mut store, record) = open_store(plan, args, arena)?;
-        let end = Conductor::new(plan, &record, arena, &mut store, &stop, &progress).run()?;
-        Ok((store.dir().to_path_buf(), end))
-    };
-    let result = measured(&mut arena);
-    after_virtual_time(result, &mut arena, &progress, args)
-}
-
-/// Nothing has to be put back: what the arena has to say, and then the verdict.
-fn after_virtual_time(
-    result: Result<(PathBuf, End)>,
-    arena: &mut dyn Arena,
-    progress: &Progress,
-    args: &ConductArgs,
-) -> Result<u8> {
-    progress.clear();
-    let words = arena.finish()?;
-    let (dir, end) = result?;
-    words.iter().for_each(|word| progress.say(word));
+    })?;
     conclude(&dir, &end, args)
-}
-
-fn no_device_is_touched(args: &ConductArgs) -> Result<()> {
-    if args.destroy_data.is_some() {
-        return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
-    }
-    Ok(())
-}
-
-fn no_trace(args: &ConductArgs) -> Result<()> {
-    if args.trace.is_some() {
-        return Err(usage(
-            "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-fn on_the_host(root: &Root, plan: &Plan, args: &ConductArgs) -> Result<u8> {
-    no_trace(args)?;
-    let stop = Stop::install()?;
-    let progress = Progress::new(args.quiet || args.json);
-    HostArena::require_root()?;
-    // What belongs to a running experiment is no unclean end.
-    for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
-        progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
-    }
-    let mut arena = HostArena::open(root, plan, args, &stop, &progress)?;
-    let result = measured(plan, args, &mut arena, &stop, &progress);
-    progress.clear();
-    // Whatever happened, the machine is put back before anything else is said.
-    let put_back = arena.finish();
-    let (dir, end) = match (result, put_back) {
-        (Ok(done), Ok(words)) => {
-            words.iter().for_each(|word| progress.say(word));
-            done
-        }
-        (Ok(_), Err(error)) => return Err(error),
-        (Err(error), Ok(_)) => return Err(error),
-        (Err(error), Err(also)) => {
-            return Err(error.context(format!("and the settings could not be put back: {also:#}")));
-        }
-    };
-    conclude(&dir, &end, args)
-}
-
-fn measured(
-    plan: &Plan,
-    args: &ConductArgs,
-    arena: &mut HostArena<'_>,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<(PathBuf, End)> {
-    arena.rehearse(plan)?;
-    let (mut store, record) = open_store(plan, args, arena)?;
-    let end = Conductor::new(plan, &record, arena, &mut store, stop, progress).run()?;
-    Ok((store.dir().to_path_buf(), end))
 }
 
 /// Trials of one record are all of one length: a resumed experiment goes on with its record's.

@@ -21,14 +21,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, Observation};
 use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
 
 pub(crate) use setting::{ATTRIBUTES, MODULES, Setting};
 
-use super::ahead::{Ahead, Key};
+use super::ahead::Key;
 use super::sim::Model;
-use super::{Arena, TrialOrder, Upcoming};
+use super::virtual_time::{Course, Virtual, facts_of};
+use super::{TrialOrder, interrupted};
 use crate::failure::usage;
 use crate::progress::{OfBuild, Progress};
 use crate::signals::Stop;
@@ -57,9 +58,7 @@ pub(crate) struct KernelArena<'a> {
     /// By patch.
     kernels: BTreeMap<Option<PathBuf>, Built>,
     works: Works,
-    arm: String,
-    ahead: Ahead,
-    elapsed: Duration,
+    course: Course,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
@@ -73,7 +72,7 @@ pub(crate) struct KernelArena<'a> {
 
 /// One trial to be measured.
 #[derive(Debug)]
-struct Wanted<'w> {
+pub(crate) struct Wanted<'w> {
     setting: Setting,
     workload: &'w WorkloadSpec,
     duration: Duration,
@@ -121,9 +120,7 @@ impl<'a> KernelArena<'a> {
             settings,
             kernels,
             works,
-            arm: String::new(),
-            ahead: Ahead::default(),
-            elapsed: Duration::ZERO,
+            course: Course::default(),
             stop,
             flag: stop.flag(),
             here: std::env::current_dir().context("the current directory is gone")?,
@@ -148,26 +145,18 @@ impl<'a> KernelArena<'a> {
     /// One trial, and the disk's log of its first `log` commands.
     pub(crate) fn logged(&self, arm: &str, order: &TrialOrder<'_>, log: u32) -> Result<(Observation, Vec<u8>)> {
         let key = (arm.to_owned(), order.workload.name.clone(), order.seed);
-        let Booted { observation, log } = self.boot(&key, &Wanted { log, ..self.wanted(arm, order) })?;
+        let Booted { observation, log } = self.boot(&key, &Wanted { log, ..self.described(arm, order) })?;
         Ok((observation, log))
     }
 
-    fn measure_all(&mut self, wanted: &[(Key, Wanted<'_>)]) -> Result<()> {
-        let mut ahead = std::mem::take(&mut self.ahead);
-        let done = ahead.measure(wanted, &|key, one| Ok(self.boot(key, one)?.observation));
-        self.ahead = ahead;
-        done
-    }
-
-    fn wanted<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+    fn described<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
         let TrialOrder { workload, duration, warmup, .. } = *order;
         Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, log: 0 }
     }
 
     fn boot(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Booted> {
         let interrupted = || {
-            let by = self.stop.signal().unwrap_or("a signal").to_owned();
-            let observation = Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() };
+            let observation = Observation { voids: vec![interrupted(self.stop)], ..Observation::default() };
             Ok(Booted { observation, log: Vec::new() })
         };
         if self.flag.load(Ordering::Relaxed) {
@@ -333,74 +322,51 @@ fn memory_mib(files: Option<Files>, label: &str, works: &Works) -> Result<u32> {
     Ok(MEMORY_MIB + more)
 }
 
-impl Arena for KernelArena<'_> {
-    fn capture(&mut self) -> Result<Environment> {
-        let mut facts = Environment::new();
-        let mut put = |section: &str, name: &str, value: String| {
-            facts.entry(section.to_owned()).or_default().insert(name.to_owned(), value);
-        };
-        put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
+impl Virtual for KernelArena<'_> {
+    type Wanted<'w> = Wanted<'w>;
+
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+        self.described(arm, order)
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+        Ok(self.boot(key, wanted)?.observation)
+    }
+
+    fn take_in(&mut self, arm: &Arm) -> Result<()> {
+        let setting = Setting::of(arm)?;
+        if !self.kernels.contains_key(&setting.patch) {
+            return Err(usage(format!(
+                "arm {}: its kernel has to be named in the plan, so that it is built first",
+                arm.name
+            )));
+        }
+        self.settings.insert(arm.name.clone(), setting);
+        check_files(&self.settings, &self.works)
+    }
+
+    fn facts(&self) -> Environment {
+        let mut facts = facts_of(&self.model, &self.works);
+        let about = facts.entry("kernel".to_owned()).or_default();
         for (patch, Built { kernel, modules }) in &self.kernels {
             let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            put("kernel", "modules", set);
             let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
-            put("kernel", &name, kernel.release.clone());
-            put("kernel", &name.replace("release", "build"), kernel.key.clone());
+            about.insert("modules".to_owned(), set);
+            about.insert(name.replace("release", "build"), kernel.key.clone());
+            about.insert(name, kernel.release.clone());
         }
-        let (sectors, depth) = self.model.look(|device| (device.sectors(), device.queue_depth()));
-        put("device", "identity", self.model.word().to_owned());
-        put("device", "size_bytes", (sectors * elevator::SECTOR_BYTES).to_string());
-        put("device", "queue_depth", depth.to_string());
-        if let Some(text) = self.model.description() {
-            put("device", "description", text.to_owned());
-        }
-        if let Some(traces) = self.works.replayed() {
-            put("traces", "replayed", traces);
-        }
-        Ok(facts)
+        facts
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
-        self.arm.clone_from(&arm.name);
-        Ok(Vec::new())
-    }
-
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let key = (self.arm.clone(), order.workload.name.clone(), order.seed);
-        let observation = match self.ahead.take(&key) {
-            Some(ready) => ready,
-            None => {
-                let wanted = self.wanted(&key.0, order);
-                self.measure_all(&[(key.clone(), wanted)])?;
-                self.ahead.take(&key).expect("it was just measured")
-            }
-        };
-        self.elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
-        Ok(observation)
-    }
-
-    fn one_seed_a_block(&self) -> bool {
-        true
-    }
-
-    fn preconditions(&self) -> bool {
-        false
-    }
-
-    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
-        let Upcoming { workload, duration, warmup, .. } = *upcoming;
-        let missing = self.ahead.missing(upcoming);
-        let order = |seed| TrialOrder { workload, seed, duration, warmup };
-        let wanted: Vec<_> =
-            missing.into_iter().map(|(arm, key)| (key.clone(), self.wanted(&arm.name, &order(key.2)))).collect();
-        self.measure_all(&wanted)
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.elapsed
-    }
-
-    fn finish(&mut self) -> Result<Vec<String>> {
+    fn last_words(&mut self) -> Vec<String> {
         let mut words = std::mem::take(&mut self.works.words);
         let (boots, ios) = (self.boots.load(Ordering::Relaxed), self.ios.load(Ordering::Relaxed));
         if boots > 0 {
@@ -413,6 +379,6 @@ impl Arena for KernelArena<'_> {
                 ios as f64 / real_s
             ));
         }
-        Ok(words)
+        words
     }
 }

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, Observation};
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 
 pub(crate) use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
-use super::ahead::{Ahead, Key};
-use super::{Arena, TrialOrder, Upcoming};
+use super::ahead::Key;
+use super::virtual_time::{Course, Virtual, facts_of};
+use super::{TrialOrder, interrupted};
 use crate::failure::usage;
 use crate::signals::Stop;
 use crate::trace_file::{Format, TraceFile};
@@ -114,10 +115,7 @@ pub(crate) struct SimArena<'a> {
     model: Model,
     settings: BTreeMap<String, Setting>,
     works: Works,
-    /// The arm that was applied last.
-    arm: String,
-    ahead: Ahead,
-    elapsed: Duration,
+    course: Course,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     traces: Option<TraceFile>,
@@ -129,7 +127,7 @@ pub(crate) struct SimArena<'a> {
 
 /// One trial to simulate.
 #[derive(Debug)]
-struct Wanted<'w> {
+pub(crate) struct Wanted<'w> {
     setting: Setting,
     workload: &'w WorkloadSpec,
     duration: Duration,
@@ -158,21 +156,13 @@ impl<'a> SimArena<'a> {
             model,
             settings,
             works,
-            arm: String::new(),
-            ahead: Ahead::default(),
-            elapsed: Duration::ZERO,
+            course: Course::default(),
             stop,
             flag: stop.flag(),
             traces: None,
             traced: Vec::new(),
             files: Vec::new(),
         })
-    }
-
-    /// From now on the first trial of each workload and arm is traced into `dir`.
-    pub(crate) fn trace(&mut self, format: Format, dir: &Path) -> Result<()> {
-        self.traces = Some(TraceFile::new(format, dir)?);
-        Ok(())
     }
 
     /// Where the events of this trial are to be written: the first one of each workload and arm is.
@@ -186,24 +176,6 @@ impl<'a> SimArena<'a> {
         self.traced.push(named);
         self.files.push(path.clone());
         Some(path)
-    }
-
-    fn wanted<'w>(
-        &mut self,
-        arm: &str,
-        workload: &'w WorkloadSpec,
-        duration: Duration,
-        warmup: Duration,
-    ) -> Wanted<'w> {
-        let trace = self.trace_of(&workload.name, arm);
-        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace }
-    }
-
-    fn simulate(&mut self, wanted: &[(Key, Wanted<'_>)]) -> Result<()> {
-        let mut ahead = std::mem::take(&mut self.ahead);
-        let done = ahead.measure(wanted, &|key, one| self.one(key.2, one));
-        self.ahead = ahead;
-        done
     }
 
     /// One trial, of which somebody hears every event.
@@ -236,8 +208,36 @@ impl<'a> SimArena<'a> {
         })
     }
 
-    fn one(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Observation> {
-        let trial = self.trial(seed, wanted)?;
+    fn observation(&self, wanted: &Wanted<'_>, outcome: Result<Outcome, SimError>) -> Result<Observation> {
+        match outcome {
+            Ok(outcome) => Ok(figures::observation(&outcome)),
+            Err(SimError::Interrupted) => {
+                Ok(Observation { voids: vec![interrupted(self.stop)], ..Observation::default() })
+            }
+            Err(error) => Err(usage(format!("workload {} on {}: {error}", wanted.workload.name, self.model.word))),
+        }
+    }
+}
+
+impl Virtual for SimArena<'_> {
+    type Wanted<'w> = Wanted<'w>;
+
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+        let TrialOrder { workload, duration, warmup, .. } = *order;
+        let trace = self.trace_of(&workload.name, arm);
+        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace }
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+        let trial = self.trial(key.2, wanted)?;
         let stop = || self.flag.load(Ordering::Relaxed);
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, &stop),
@@ -252,82 +252,28 @@ impl<'a> SimArena<'a> {
         self.observation(wanted, outcome)
     }
 
-    fn observation(&self, wanted: &Wanted<'_>, outcome: Result<Outcome, SimError>) -> Result<Observation> {
-        match outcome {
-            Ok(outcome) => Ok(figures::observation(&outcome)),
-            Err(SimError::Interrupted) => {
-                let by = self.stop.signal().unwrap_or("a signal").to_owned();
-                Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() })
-            }
-            Err(error) => Err(usage(format!("workload {} on {}: {error}", wanted.workload.name, self.model.word))),
-        }
+    fn take_in(&mut self, arm: &Arm) -> Result<()> {
+        self.settings.insert(arm.name.clone(), Setting::of(arm)?);
+        Ok(())
     }
-}
 
-impl Arena for SimArena<'_> {
-    fn capture(&mut self) -> Result<Environment> {
-        let mut facts = Environment::new();
-        let mut put = |section: &str, name: &str, value: String| {
-            facts.entry(section.to_owned()).or_default().insert(name.to_owned(), value);
-        };
-        put("schedlab", "version", env!("CARGO_PKG_VERSION").to_owned());
-        put("kernel", "release", format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION")));
-        let (sectors, depth) = self.model.look(|device| (device.sectors(), device.queue_depth()));
-        put("device", "identity", self.model.word.clone());
-        put("device", "size_bytes", (sectors * elevator::SECTOR_BYTES).to_string());
-        put("device", "queue_depth", depth.to_string());
-        if let Some((text, _)) = &self.model.own {
-            put("device", "description", text.clone());
-        }
-        if let Some(traces) = self.works.replayed() {
-            put("traces", "replayed", traces);
-        }
+    fn write_events(&mut self, format: Format, dir: &Path) -> Result<()> {
+        self.traces = Some(TraceFile::new(format, dir)?);
+        Ok(())
+    }
+
+    fn facts(&self) -> Environment {
+        let mut facts = facts_of(&self.model, &self.works);
+        let release = format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION"));
+        facts.entry("kernel".to_owned()).or_default().insert("release".to_owned(), release);
         for (arm, setting) in &self.settings {
-            put("arms", arm, self.model.look(|device| setting.describe(device)));
+            let described = self.model.look(|device| setting.describe(device));
+            facts.entry("arms".to_owned()).or_default().insert(arm.clone(), described);
         }
-        Ok(facts)
+        facts
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
-        self.arm.clone_from(&arm.name);
-        Ok(Vec::new())
-    }
-
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let key = (self.arm.clone(), order.workload.name.clone(), order.seed);
-        let observation = match self.ahead.take(&key) {
-            Some(ready) => ready,
-            None => {
-                let wanted = self.wanted(&key.0, order.workload, order.duration, order.warmup);
-                self.simulate(&[(key.clone(), wanted)])?;
-                self.ahead.take(&key).expect("it was just simulated")
-            }
-        };
-        self.elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
-        Ok(observation)
-    }
-
-    fn one_seed_a_block(&self) -> bool {
-        true
-    }
-
-    fn preconditions(&self) -> bool {
-        false
-    }
-
-    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
-        let Upcoming { workload, duration, warmup, .. } = *upcoming;
-        let missing = self.ahead.missing(upcoming);
-        let wanted: Vec<_> =
-            missing.into_iter().map(|(arm, key)| (key, self.wanted(&arm.name, workload, duration, warmup))).collect();
-        self.simulate(&wanted)
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.elapsed
-    }
-
-    fn finish(&mut self) -> Result<Vec<String>> {
-        Ok(std::mem::take(&mut self.works.words))
+    fn last_words(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.works.words)
     }
 }

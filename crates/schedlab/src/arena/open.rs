@@ -1,0 +1,60 @@
+//! Opening the arena of a plan, and putting everything back afterwards, whatever happened in it.
+
+use anyhow::Result;
+use experiment::plan::{ArenaKind, Plan};
+use host::Root;
+
+use super::Arena;
+use super::host::HostArena;
+use super::kernel::KernelArena;
+use super::sim::SimArena;
+use crate::cli::ConductArgs;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Does `work` in the arena of a checked plan. On the host, what an earlier schedlab left behind is put right first; whatever happens,
+/// the machine is put back before anything else is said.
+///
+/// # Errors
+/// Those of opening, of the work, and of putting back; of the last two both are told.
+pub(crate) fn within<T>(
+    root: &Root,
+    plan: &Plan,
+    args: &ConductArgs,
+    work: impl FnOnce(&mut dyn Arena, &Stop, &Progress) -> Result<T>,
+) -> Result<T> {
+    if plan.arena.is_virtual() && args.destroy_data.is_some() {
+        return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
+    }
+    if plan.arena != ArenaKind::Sim && args.trace.is_some() {
+        return Err(usage(
+            "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
+        ));
+    }
+    let stop = Stop::install()?;
+    let progress = Progress::new(args.quiet || args.json);
+    let mut arena: Box<dyn Arena + '_> = match plan.arena {
+        ArenaKind::Host => {
+            HostArena::require_root()?;
+            // What belongs to a running experiment is no unclean end.
+            for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
+                progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
+            }
+            Box::new(HostArena::open(root, plan, args, &stop, &progress)?)
+        }
+        ArenaKind::Sim => Box::new(SimArena::open(plan, &stop)?),
+        ArenaKind::Kernel => Box::new(KernelArena::open(plan, args.cache_dir.as_deref(), &stop, &progress)?),
+    };
+    let result = arena.rehearse(plan).and_then(|()| work(arena.as_mut(), &stop, &progress));
+    progress.clear();
+    let put_back = arena.finish();
+    match (result, put_back) {
+        (Ok(done), Ok(words)) => {
+            words.iter().for_each(|word| progress.say(word));
+            Ok(done)
+        }
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
+        (Err(error), Err(also)) => Err(error.context(format!("and the settings could not be put back: {also:#}"))),
+    }
+}
