@@ -225,8 +225,9 @@ pub(crate) enum ArenaArg {
     Kernel,
 }
 
+/// What is measured, where, and by which rules: shared by every command that plans an experiment.
 #[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
+pub(crate) struct DesignArgs {
     /// Where trials take place.
     #[arg(long, default_value = "host")]
     pub(crate) arena: ArenaArg,
@@ -236,19 +237,12 @@ pub(crate) struct CompareArgs {
     /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// What to compare, separated by commas [default: every scheduler that the device offers; in virtual time those of current
-    /// Linux].
-    #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
-    pub(crate) schedulers: Vec<String>,
     /// The work, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
     pub(crate) workload: Vec<String>,
     /// How many clients, for every workload that has clients and does not say clients=N itself.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
-    /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
     /// Time for measuring, all workloads together [default: 60s; with --blocks N as long as N blocks take; in the simulator, where
     /// it is virtual time, enough for 30 blocks].
     #[arg(long, value_name = "TIME")]
@@ -277,6 +271,19 @@ pub(crate) struct CompareArgs {
     /// Print the plan and stop; `schedlab run` takes it from a file.
     #[arg(long)]
     pub(crate) plan_only: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What to compare, separated by commas [default: every scheduler that the device offers; in virtual time those of current
+    /// Linux].
+    #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
+    pub(crate) schedulers: Vec<String>,
+    /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    #[command(flatten)]
+    pub(crate) design: DesignArgs,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::arena::Arena;
 use crate::arena::host::Target;
 use crate::arena::open::within;
-use crate::cli::{CompareArgs, ConductArgs, RunArgs};
+use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
 use crate::command::plan::{checked, locate_patches, plan_of};
 use crate::command::study::has_void;
 use crate::conduct::{self, Conductor};
@@ -23,19 +23,23 @@ use crate::store::Store;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    let mut plan = plan_of(root, args)?;
+    as_designed(root, plan_of(root, args)?, &args.design, &args.conduct)
+}
+
+/// Checks and carries out a plan that was made of flags, or prints it.
+pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, conduct: &ConductArgs) -> Result<u8> {
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let mut plan = checked(plan)?;
-    if args.budget.is_none() && plan.budget.blocks.is_some() {
+    if design.budget.is_none() && plan.budget.blocks.is_some() {
         // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * conduct::expected_s(&plan));
     }
-    if args.plan_only {
+    if design.plan_only {
         out::print(plan.to_toml())?;
         return Ok(REACHED);
     }
-    carry_out(root, plan, &asked, &args.conduct)
+    carry_out(root, plan, &asked, conduct)
 }
 
 /// Runs a plan file.

@@ -3,6 +3,7 @@
 //! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
 //! wrong without touching the machine is refused with the next step.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -16,7 +17,7 @@ use host::device;
 use crate::arena::host::Target;
 use crate::arena::kernel;
 use crate::arena::sim::{Model, Setting};
-use crate::cli::{ArenaArg, CompareArgs, MethodArg};
+use crate::cli::{ArenaArg, CompareArgs, DesignArgs, MethodArg};
 use crate::conduct;
 use crate::failure::usage;
 use crate::out;
@@ -34,6 +35,21 @@ impl From<MethodArg> for Method {
 
 /// The plan that the flags of `compare` describe, not yet checked.
 pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
+    let design = &args.design;
+    let arms = if args.schedulers.is_empty() {
+        every_scheduler(root, design)?.into_iter().map(|name| bare(&name)).collect()
+    } else {
+        plan::parse_arms(&args.schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
+    };
+    let mut plan = designed(design, arms)?;
+    let now = if plan.arena == ArenaKind::Host { present_scheduler(root, &design.device)? } else { None };
+    let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
+    plan.baseline = args.baseline.clone().or(present);
+    Ok(plan)
+}
+
+/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is the first of them.
+pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
     let seconds = |flag: &str, word: &str| plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")));
     let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
     let millis = |flag: &str, word: &Option<String>| -> Result<Option<u64>> {
@@ -44,46 +60,37 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         };
         word.as_ref().map(ms).transpose()
     };
-    let blocks = match args.blocks.as_str() {
+    let blocks = match design.blocks.as_str() {
         "auto" => None,
         word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
             usage(format!("--blocks: {word:?} is neither auto nor a number above 0, e.g. --blocks 12"))
         })?),
     };
-    let time_s = match &args.budget {
+    let time_s = match &design.budget {
         Some(word) => seconds("--budget", word)?,
         None => Budget::default().time_s,
     };
-    let arena = args.arena.into();
-    let (now, offered) = match arena {
-        ArenaKind::Host => (present_scheduler(root, &args.device)?, every_scheduler(root, args)?),
-        ArenaKind::Sim | ArenaKind::Kernel => (None, elevator::LINUX.iter().map(|row| row.name.to_owned()).collect()),
-    };
-    let schedulers = if args.schedulers.is_empty() { offered } else { args.schedulers.clone() };
-    let arms = plan::parse_arms(&schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let mut workloads = plan::parse_workloads(&args.workload).map_err(|e| usage(format!("--workload: {e}")))?;
-    if let Some(clients) = args.clients {
+    let mut workloads = plan::parse_workloads(&design.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    if let Some(clients) = design.clients {
         set_clients(&mut workloads, clients)?;
     }
-    let present = now.and_then(|now| arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
-    let baseline = args.baseline.clone().or(present);
     Ok(Plan {
         schema: plan::SCHEMA,
-        name: format!("{} on {}", args.workload.join(", "), args.device),
-        arena,
-        device: args.device.clone(),
-        kernel: args.kernel.clone(),
-        seed: args.seed,
-        baseline,
+        name: format!("{} on {}", design.workload.join(", "), design.device),
+        arena: design.arena.into(),
+        device: design.device.clone(),
+        kernel: design.kernel.clone(),
+        seed: design.seed,
+        baseline: None,
         budget: Budget { time_s, blocks, no_early_stop: blocks.is_some() },
         trial: TrialLength {
-            duration_ms: millis("--trial-time", &args.trial_time)?,
-            warmup_ms: millis("--warmup", &args.warmup)?,
+            duration_ms: millis("--trial-time", &design.trial_time)?,
+            warmup_ms: millis("--warmup", &design.warmup)?,
         },
         criteria: Criteria {
-            margin: percent("--margin", &args.margin)?,
-            alpha: percent("--alpha", &args.alpha)?,
-            method: args.method.into(),
+            margin: percent("--margin", &design.margin)?,
+            alpha: percent("--alpha", &design.alpha)?,
+            method: design.method.into(),
             ..Criteria::default()
         },
         limits: plan::Limits::default(),
@@ -91,6 +98,11 @@ pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
         workloads,
         published: Vec::new(),
     })
+}
+
+/// A scheduler as the kernel sets it up.
+pub(super) fn bare(scheduler: &str) -> Arm {
+    Arm { name: scheduler.to_owned(), scheduler: scheduler.to_owned(), tunables: BTreeMap::new() }
 }
 
 impl From<ArenaArg> for ArenaKind {
@@ -130,19 +142,19 @@ fn is_plain(arm: &Arm, scheduler: &str) -> bool {
 }
 
 /// The scheduler that the device has now; a temporary loop device has none yet, and starts with `none`.
-fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
+pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     if Target::is_temporary(word)? {
         return Ok(Some("none".to_owned()));
     }
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
-/// Every scheduler that the device offers; for the device behind loop:SIZE, which is not made yet, those that it will offer.
-/// Not asked where the user names them.
-fn every_scheduler(root: &Root, args: &CompareArgs) -> Result<Vec<String>> {
-    let word = args.device.as_str();
-    if !args.schedulers.is_empty() {
-        return Ok(Vec::new());
+/// Every scheduler that there is to choose from: on the host those that the device offers (for the device behind loop:SIZE, which is
+/// not made yet, those that it will offer), in virtual time those of current Linux.
+pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
+    let word = design.device.as_str();
+    if ArenaKind::from(design.arena).is_virtual() {
+        return Ok(elevator::LINUX.iter().map(|row| row.name.to_owned()).collect());
     }
     if Target::is_temporary(word)? {
         return Ok(host::loopdev::offered_for_new_loop(root));
