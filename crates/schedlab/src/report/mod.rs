@@ -21,6 +21,8 @@ mod side;
 pub(crate) mod terminal;
 mod view;
 
+pub(crate) use number::span_ms;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
