@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn ratios_are_evenly_spaced_and_0_is_set_apart_by_one_step() {
-        let at: Vec<f64> = ticks(&[0.0, 4.0, 64.0], Some(16.0)).iter().map(|(at, _)| *at).collect();
+        let at: Vec<f64> = ticks(&[0.0, 8.0, 128.0], Some(32.0)).iter().map(|(at, _)| *at).collect();
         assert_eq!(at.len(), 4);
         for pair in at.windows(2) {
             assert!((pair[1] - pair[0] - 4f64.log10()).abs() < 1e-9, "{at:?}");
