@@ -109,7 +109,7 @@ pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
-pub(crate) fn key(identity: &str) -> String {
+pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
         match byte {

@@ -19,6 +19,7 @@ pub mod settings;
 pub use consent::{Claim, Obstacle, check_writable, obstacles};
 pub use device::Device;
 pub use error::Error;
+pub use journal::key;
 pub use loopdev::LoopDevice;
 pub use root::Root;
 pub use settings::{Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};

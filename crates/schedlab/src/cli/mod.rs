@@ -85,6 +85,7 @@ pub(crate) enum Command {
     /// Remove exactly what `keep` wrote.
     Forget(ForgetArgs),
     /// Test a device again and again in quiet hours, and tell when the verdict changes.
+    #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
     /// Show how the verdicts of a device went.
     History(HistoryArgs),
@@ -226,7 +227,7 @@ pub(crate) enum ArenaArg {
 }
 
 /// What is measured, where, and by which rules: shared by every command that plans an experiment.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Where trials take place.
     #[arg(long, default_value = "host")]
