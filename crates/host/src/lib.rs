@@ -15,6 +15,7 @@ pub mod modules;
 pub mod probe;
 mod root;
 pub mod settings;
+pub mod systemd;
 
 pub use consent::{Claim, Obstacle, check_writable, obstacles};
 pub use device::Device;

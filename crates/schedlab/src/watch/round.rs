@@ -167,11 +167,6 @@ pub(crate) fn program() -> Result<std::path::PathBuf> {
     Ok(fs::canonicalize(&exe).unwrap_or(exe))
 }
 
-/// Whether systemd runs this machine.
-pub(crate) fn systemd_runs(root: &Root) -> bool {
-    root.path("/run/systemd/system").is_dir()
-}
-
 /// A program that a unit may name: one that is removed with its build directory may not.
 pub(crate) fn will_stay(program: &Path) -> bool {
     !program.starts_with("/tmp") && !program.components().any(|part| part.as_os_str() == "target")

@@ -12,3 +12,4 @@ mod published;
 mod replay;
 mod simulator;
 mod usage;
+mod watch;
