@@ -30,7 +30,9 @@ impl Watched {
     }
 
     fn units(&self) -> [PathBuf; 3] {
-        let at = |rest: &str| Path::new("/etc/systemd/system").join(rest.replace("NAME", &format!("schedlab-watch-{}", self.name)));
+        let at = |rest: &str| {
+            Path::new("/etc/systemd/system").join(rest.replace("NAME", &format!("schedlab-watch-{}", self.name)))
+        };
         [at("NAME.service"), at("NAME.timer"), at("timers.target.wants/NAME.timer")]
     }
 
@@ -141,7 +143,8 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         assert!(!told.exists(), "the first verdict is no change");
 
         // The last test is made to have recommended something else, whatever the next one finds.
-        let file = fs::read_dir(lab.state().join("history")).unwrap().next().unwrap().unwrap().path().join("history.jsonl");
+        let file =
+            fs::read_dir(lab.state().join("history")).unwrap().next().unwrap().unwrap().path().join("history.jsonl");
         let mut last: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         last["recommended"] = "bfq".into();
         fs::write(&file, format!("{last}\n")).unwrap();
@@ -183,5 +186,8 @@ fn slips_are_named_before_anything_is_written() {
     assert!(printed.stderr.contains("only reads") && printed.stdout.contains("kind = \"randread\""), "{printed:?}");
     let printed = lab.run(&format!("watch add --device {device} --workload oltp --destroy-data {device} --print"));
     let printed = printed.expect_status(0);
-    assert!(printed.stdout.contains("kind = \"oltp\"") && printed.stdout.contains("destroy_data = true"), "{printed:?}");
+    assert!(
+        printed.stdout.contains("kind = \"oltp\"") && printed.stdout.contains("destroy_data = true"),
+        "{printed:?}"
+    );
 }
