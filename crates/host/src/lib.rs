@@ -21,4 +21,4 @@ pub use device::Device;
 pub use error::Error;
 pub use loopdev::LoopDevice;
 pub use root::Root;
-pub use settings::{Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};
+pub use settings::{Change, Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};

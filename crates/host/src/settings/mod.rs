@@ -7,11 +7,20 @@
 
 mod apply;
 mod attribute;
+mod change;
 mod guard;
+mod holder;
+mod lasting;
+mod legal;
 mod recover;
 mod snapshot;
+mod undo;
 mod watch;
 
+#[cfg(test)]
+mod change_crash_tests;
+#[cfg(test)]
+mod change_tests;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
@@ -24,7 +33,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use change::{Change, Changed, Done, Held, PlannedWrite};
 pub use guard::{Guard, Restored};
+pub use holder::{Holder, end, holder};
+pub use lasting::Lasting;
 pub use recover::{Outcome, restore_all};
 pub use snapshot::Snapshot;
 pub use watch::Watch;
