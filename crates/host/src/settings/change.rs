@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::apply::{self, Write, in_order};
 use super::attribute::{Place, is_limit, is_schedulers_own, same};
@@ -56,7 +56,7 @@ pub struct PlannedWrite {
 }
 
 /// What a change has done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// What is another than before.
     pub changed: Vec<Changed>,
@@ -65,7 +65,7 @@ pub struct Done {
 }
 
 /// An attribute that is another than before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
     /// `scheduler`, a tunable or an attribute of the queue.
     pub attribute: String,

@@ -11,7 +11,7 @@ use elevator::{Build, LINUX, QueueFacts, Tunable, Values, queue_attribute, sched
 use super::Setting;
 use super::apply::Write;
 use super::attribute::{Place, same};
-use crate::device::{Device, queue_dir};
+use crate::device::{self, Device, queue_dir};
 use crate::error::{Error, nearest_of};
 use crate::root::Root;
 
@@ -43,7 +43,7 @@ impl<'a> Asked<'a> {
             switches,
             tunables: root.attributes(dir.join("iosched")),
             queue: root.attributes(&dir),
-            tags: tags(root, &device.name),
+            tags: device::tags(root, &device.name),
             setting,
         }
     }
@@ -173,11 +173,6 @@ impl<'a> Asked<'a> {
     fn path(&self) -> String {
         self.device.path.display().to_string()
     }
-}
-
-/// The tags of the hardware's first queue; all have as many.
-fn tags(root: &Root, device: &str) -> Option<u64> {
-    root.read_optional(queue_dir(root, device).join("../mq/0/nr_tags"))?.parse().ok()
 }
 
 /// The tunables of a scheduler of Linux, as its table has them.

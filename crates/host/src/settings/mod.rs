@@ -41,6 +41,11 @@ pub use recover::{Outcome, restore_all};
 pub use snapshot::Snapshot;
 pub use watch::Watch;
 
+/// Whether an attribute that reads `found` holds what was asked for, as nearly as the kernel can keep it (ticks, pages).
+pub fn is_in_effect(name: &str, wanted: &str, found: &str) -> bool {
+    attribute::same_as_kernel_keeps(name, wanted, found)
+}
+
 /// What an arm asks of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Setting {
