@@ -10,5 +10,6 @@ mod kernel;
 mod kernel_arena;
 mod published;
 mod replay;
+mod settings;
 mod simulator;
 mod usage;
