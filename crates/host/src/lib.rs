@@ -23,4 +23,4 @@ pub use error::Error;
 pub use journal::key;
 pub use loopdev::LoopDevice;
 pub use root::Root;
-pub use settings::{Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};
+pub use settings::{Change, Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};

@@ -210,6 +210,20 @@ pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
     root.sys("block").join(name).join("queue")
 }
 
+/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all take as many. None where the driver
+/// is bio-based.
+pub fn tags(root: &Root, name: &str) -> Option<u64> {
+    root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
+}
+
+/// Why a disk has no scheduler, with the disks below it, which may have one.
+pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
+    let why = queue::no_scheduler(root, name).map_or_else(String::new, |why| why.to_string());
+    let below: Vec<String> =
+        usage::below(root, name).iter().map(|disk| node_path(disk).display().to_string()).collect();
+    if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
+}
+
 /// Whether there is something to measure: the kernel keeps loop devices without a file behind them in stock.
 fn is_there(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()

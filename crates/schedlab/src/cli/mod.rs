@@ -77,8 +77,10 @@ pub(crate) enum Command {
     /// Search for the best scheduler and settings, and confirm them against the default.
     Tune(TuneArgs),
     /// Show everything that can be set on a device: value, default, range, meaning.
+    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Set a device's scheduler, its tunables and the queue's attributes, until the next restart or for a while.
+    #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Make a setting last over restarts.
     Keep(KeepArgs),
@@ -108,6 +110,9 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
     Bench(BenchArgs),
+    /// Holds a setting for a while and takes it back: started by `schedlab set --for`.
+    #[command(hide = true)]
+    SettingKeeper(SettingKeeperArgs),
     /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
     #[command(hide = true)]
     GuestWarden(GuestWardenArgs),

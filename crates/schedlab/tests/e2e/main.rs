@@ -10,6 +10,7 @@ mod kernel;
 mod kernel_arena;
 mod published;
 mod replay;
+mod settings;
 mod simulator;
 mod usage;
 mod watch;
