@@ -10,9 +10,11 @@ pub mod engine;
 pub mod environment;
 mod error;
 mod journal;
+pub mod lasting;
 pub mod loopdev;
 pub mod modules;
 pub mod probe;
+pub mod rivals;
 mod root;
 pub mod settings;
 
