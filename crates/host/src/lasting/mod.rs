@@ -44,7 +44,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
 use crate::root::Root;
-use crate::settings::Setting;
+use crate::settings::{Setting, Snapshot, attribute};
 
 /// In what form a setting is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Err
         Form::Tuned => format!("{}.tuned", wish.address.key),
     };
     let paths = paths(root, &wish.address.key, form, &placed);
-    let subject = subject(root, wish, &paths);
+    let subject = subject(root, wish, key.clone(), &paths);
     let texts: Vec<String> = match form {
         Form::Udev => [Some(texts::rule(&subject, &placed)), texts::module_list(&subject, &placed)]
             .into_iter()
@@ -140,7 +140,7 @@ pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Err
 /// As [`propose`].
 pub fn as_hwdb(root: &Root, wish: &Wish<'_>) -> Result<String, Error> {
     let placed = placed::place(root, wish.device, wish.setting)?;
-    Ok(texts::hwdb(&subject(root, wish, &[]), &placed))
+    Ok(texts::hwdb(&subject(root, wish, String::new(), &[]), &placed))
 }
 
 /// The same setting as a parameter of the kernel; inside, why there is none.
@@ -255,6 +255,18 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     Ok(list(root)?.into_iter().filter(is_meant).map(|kept| kept.key).collect())
 }
 
+/// The kept values that the device does not have now, as `name=value`.
+pub fn not_in_effect(root: &Root, device: &Device, kept: &Kept) -> Vec<String> {
+    let now = Snapshot::take(root, &device.name);
+    let scheduler = kept.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
+    let found = |name: &String| now.tunables.get(name).or_else(|| now.queue.get(name));
+    let differs = |(name, value): &(&String, &String)| {
+        !found(name).is_some_and(|found| attribute::same_as_kernel_keeps(name, value, found))
+    };
+    let others = kept.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
+    scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
+}
+
 /// Every key there is.
 ///
 /// # Errors
@@ -317,12 +329,13 @@ pub fn rule_name(key: &str) -> String {
     format!("{}-schedlab-{key}.rules", texts::ORDER)
 }
 
-fn subject<'a>(root: &Root, wish: &'a Wish<'_>, paths: &[PathBuf]) -> Subject<'a> {
+fn subject<'a>(root: &Root, wish: &'a Wish<'_>, key: String, paths: &[PathBuf]) -> Subject<'a> {
     let device = wish.device;
     let serial = device.serial.as_ref().map(|serial| format!("serial {serial}"));
     let what: Vec<String> = [device.model.clone(), serial].into_iter().flatten().collect();
     Subject {
         address: &wish.address,
+        key,
         name: &device.name,
         what: if what.is_empty() { format!("a {} device", device.kind.name()) } else { what.join(", ") },
         kernel: root.kernel_release(),

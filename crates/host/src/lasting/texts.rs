@@ -41,6 +41,8 @@ pub struct Note {
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
+    /// What `forget` knows it by.
+    pub(super) key: String,
     /// The kernel's name now.
     pub(super) name: &'a str,
     /// Model and serial number, as far as known.
@@ -64,8 +66,10 @@ impl Subject<'_> {
         lines.extend(note.because.iter().map(|why| format!("because  {why}")));
         lines.push(format!("date     {}, Linux {}", note.date, self.kernel));
         lines.push(format!("command  {}", note.command));
-        lines.push(format!("undo     schedlab forget {}", self.address.key));
-        lines.push(format!("by hand  rm {}", self.files.join(" ")));
+        if !self.files.is_empty() {
+            lines.push(format!("undo     schedlab forget {}", self.key));
+            lines.push(format!("by hand  rm {}", self.files.join(" ")));
+        }
         lines.extend(caution(self.address).map(|words| format!("CAUTION  {words}")));
         lines.iter().map(|line| format!("# {}", one_line(line)).trim_end().to_string() + "\n").collect()
     }
@@ -197,7 +201,8 @@ pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
         .collect();
     let values: Vec<String> = subject.address.conditions.iter().map(|(_, value)| pattern(value)).collect();
     text.push_str(&format!(
-        "#\n# The hardware database only gives properties to devices; it sets nothing. So this takes two files.\n\
+        "#\n# The hardware database only gives properties to devices; it sets nothing. So this takes two files; to undo it,\n\
+         # delete them and repeat the update.\n\
          #\n# 1. /etc/udev/hwdb.d/{ORDER}-schedlab.hwdb, then `systemd-hwdb update`:\n\
          schedlab:{}\n",
         values.join(":")

@@ -81,8 +81,10 @@ pub(crate) enum Command {
     /// Set a device's scheduler, its tunables and the queue's attributes, until the next restart or for a while.
     Set(SetArgs),
     /// Make a setting last over restarts.
+    #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
     /// Remove exactly what `keep` wrote.
+    #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
     /// Test a device again and again in quiet hours, and tell when the verdict changes.
     Watch(WatchArgs),
