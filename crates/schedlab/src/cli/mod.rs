@@ -83,8 +83,10 @@ pub(crate) enum Command {
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Make a setting last over restarts.
+    #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
     /// Remove exactly what `keep` wrote.
+    #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
     /// Test a device again and again in quiet hours, and tell when the verdict changes.
     #[command(after_help = WATCH_HELP)]

@@ -215,7 +215,7 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
 }
 
 /// The command that repeats the experiment, quoted so that a shell reads it back; without the place of this one's results.
-fn repeat_command() -> String {
+pub(super) fn repeat_command() -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.next();
     let mut kept = vec!["schedlab".to_owned()];

@@ -14,7 +14,7 @@ mod html;
 pub(crate) mod json;
 mod markdown;
 mod method;
-mod number;
+pub(crate) mod number;
 mod plot;
 mod reasons;
 mod remarks;
