@@ -9,12 +9,14 @@
 //! - `placed`: the setting, checked and in order;
 //! - `texts`: the files as texts;
 //! - `transaction`: several files changed as one, through the journal;
-//! - `manifest`: what is kept.
+//! - `manifest`: what is kept;
+//! - `placing`: other files, with the same promises.
 //!
 //! `docs/decisions/0008-keep.md` has the promises and the reasons.
 
 mod manifest;
 mod placed;
+mod placing;
 mod refusal;
 mod texts;
 mod transaction;
@@ -31,6 +33,7 @@ use std::path::{Path, PathBuf};
 
 pub use manifest::{Kept, KeptFile, list};
 pub use placed::current;
+pub use placing::{place, take_away};
 pub use refusal::Refusal;
 pub use texts::Note;
 pub use transaction::{Bytes, Content};

@@ -48,6 +48,9 @@ pub(crate) enum WatchCommand {
     Remove {
         /// The watch.
         name: String,
+        /// Also when somebody has edited its units.
+        #[arg(long)]
+        force: bool,
     },
 }
 

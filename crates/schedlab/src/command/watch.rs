@@ -1,12 +1,13 @@
 //! `schedlab watch` and `schedlab history`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use experiment::plan::{self, ArenaKind};
+use host::systemd::Timer;
 use host::{Device, Root};
 use serde_json::json;
 
@@ -36,31 +37,78 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
             HostArena::require_root()?;
             round::test(root, &watch, *now)
         }
-        WatchCommand::Remove { name } => remove(root, name),
+        WatchCommand::Remove { name, force } => remove(root, name, *force),
     }
 }
 
 fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     let device = watched(root, args)?;
     let watch = described(root, args, &device)?;
-    let program = round::program()?;
-    let units = units::units(root, &watch, &program, &root.state(""));
+    let files = files(root, &watch);
     if args.print {
-        out::print(format_args!("# {}\n{}", watch::path(root, &watch.name).display(), watch.to_toml()))?;
-        for unit in &units {
-            out::print(format_args!("\n# {}\n{}", unit.path.display(), unit.text))?;
+        for (path, text) in &files {
+            out::print(format_args!("# {}\n{text}\n", path.display()))?;
         }
         return Ok(REACHED);
     }
     HostArena::require_root()?;
-    if watch::names(root).contains(&watch.name) {
+    let name = &watch.name;
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(usage(format!(
-            "{0} is watched already; remove it first (schedlab watch remove {0}), or give another --name",
-            watch.name
+            "{name} is watched already ({} is there); remove it first (schedlab watch remove {name}), or give another --name",
+            path.display()
         )));
     }
-    watch.save(root)?;
+    host::lasting::place(root, &key(name), &format!("the watch {name}"), &files)?;
+    let timer = format!("{}.timer", units::name(name));
+    let started = match host::systemd::enable(root, &timer) {
+        Ok(started) => started,
+        Err(error) => {
+            let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
+            host::lasting::take_away(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            return Err(error.into());
+        }
+    };
+    let when = format!("{}, {}", watch.every, watch.between);
+    out::line(format_args!("{} is watched as {name}: {when} (schedlab watch list)", device.path.display()))?;
+    cautions(&watch, &device, started);
     Ok(REACHED)
+}
+
+/// What the user should know who has just added a watch.
+fn cautions(watch: &Watch, device: &Device, started: Timer) {
+    let name = &watch.name;
+    match started {
+        Timer::Started => {}
+        Timer::AtBoot => out::note("note: systemd does not run here; the timer begins with the next boot"),
+        Timer::Never => out::note(format_args!(
+            "note: there is no systemd here; let cron start this when the window opens: {} watch run {name}",
+            watch.program.display()
+        )),
+    }
+    if device.identity.starts_with("name ") {
+        out::note(format_args!(
+            "note: {} has no world-wide name and no serial number: whatever has this name at the time is tested",
+            device.path.display()
+        ));
+    }
+    if !round::will_stay(&watch.program) {
+        out::note(format_args!(
+            "note: the service starts {}, which looks like a place that is cleaned up: install schedlab, and add the watch with that",
+            watch.program.display()
+        ));
+    }
+}
+
+/// The files of a watch with their texts.
+fn files(root: &Root, watch: &Watch) -> Vec<(PathBuf, String)> {
+    let units = units::units(root, watch).map(|unit| (unit.path, unit.text));
+    [(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect()
+}
+
+/// The name under which the files of a watch are locked and journaled.
+fn key(name: &str) -> String {
+    format!("watch-{name}")
 }
 
 /// The device, if it is one that will be there next week.
@@ -118,7 +166,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
     let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()))?, &design)?;
     plan.name = format!("{} again", plan.name);
-    let mut watch = Watch::new(&name, &device.identity, (between, every), plan)?;
+    let mut watch = Watch::new(&name, &device.identity, (between, every), round::program()?, plan)?;
     watch.max_load = args.max_load;
     watch.max_busy = max_busy;
     watch.apply = match args.apply {
@@ -174,13 +222,23 @@ fn list(root: &Root, json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-fn remove(root: &Root, name: &str) -> Result<u8> {
+fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
+    let watch = Watch::load(root, name)?;
     HostArena::require_root()?;
-    let path = watch::path(root, name);
-    if !watch::names(root).contains(&name.to_owned()) {
-        Watch::load(root, name)?;
+    let config = watch::path(root, name);
+    // Its own file is there to be edited; the units are not.
+    let files: Vec<_> = files(root, &watch)
+        .into_iter()
+        .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
+        .collect();
+    let timer = format!("{}.timer", units::name(name));
+    host::systemd::disable(root, &timer)?;
+    if let Err(error) = host::lasting::take_away(root, &key(name), &format!("the watch {name}"), &files, force) {
+        // Nothing was removed, so it goes on.
+        host::systemd::enable(root, &timer)?;
+        return Err(error.into());
     }
-    fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    host::systemd::reload(root)?;
     out::line(format_args!("{name} is no longer watched; its history stays: schedlab history"))?;
     Ok(REACHED)
 }

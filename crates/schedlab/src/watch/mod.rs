@@ -20,7 +20,6 @@ use host::Root;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;
-use crate::whole_file;
 use crate::words::nearest;
 use window::{Days, Window};
 
@@ -61,6 +60,8 @@ pub(crate) struct Watch {
     /// Whether workloads may destroy the data on this device.
     #[serde(default)]
     pub(crate) destroy_data: bool,
+    /// The program that its service starts.
+    pub(crate) program: PathBuf,
     /// How many tests' reports are kept.
     pub(crate) keep_reports: u32,
     /// What is measured. Its device is the one that was named; which disk is meant says the identity.
@@ -69,7 +70,13 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// A watch with this name for this device; the other fields are the caller's.
-    pub(crate) fn new(name: &str, identity: &str, hours: (Window, Days), plan: Plan) -> Result<Watch> {
+    pub(crate) fn new(
+        name: &str,
+        identity: &str,
+        hours: (Window, Days),
+        program: PathBuf,
+        plan: Plan,
+    ) -> Result<Watch> {
         check_name(name)?;
         Ok(Watch {
             schema: SCHEMA,
@@ -82,6 +89,7 @@ impl Watch {
             apply: Apply::Never,
             tell: None,
             destroy_data: false,
+            program,
             keep_reports: 52,
             plan,
         })
@@ -122,14 +130,6 @@ impl Watch {
     /// Every watch, or why it cannot be read.
     pub(crate) fn all(root: &Root) -> Vec<Result<Watch>> {
         names(root).iter().map(|name| Watch::load(root, name)).collect()
-    }
-
-    /// Writes it down.
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
-        let path = path(root, &self.name);
-        let dir = path.parent().expect("it is in the directory of watches");
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        whole_file::replace(&path, &self.to_toml())
     }
 
     /// As it is written down.
@@ -186,7 +186,12 @@ mod tests {
         let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
-        Watch::new("sdb", "wwid naa.5", hours, Plan::from_toml(plan).unwrap()).unwrap()
+        Watch::new("sdb", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap()).unwrap()
+    }
+
+    fn save(root: &Root) {
+        fs::create_dir_all(root.state("watch")).unwrap();
+        fs::write(path(root, "sdb"), watch().to_toml()).unwrap();
     }
 
     #[test]
@@ -194,7 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
         assert!(Watch::load(&root, "sdb").unwrap_err().to_string().contains("watch add"));
-        watch().save(&root).unwrap();
+        save(&root);
         assert_eq!(Watch::load(&root, "sdb").unwrap(), watch());
         assert!(Watch::load(&root, "sdc").unwrap_err().to_string().contains("did you mean \"sdb\""));
         assert_eq!(names(&root), ["sdb"]);
@@ -204,7 +209,7 @@ mod tests {
     fn a_watch_that_was_edited_into_nonsense_is_named_with_its_path() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
-        watch().save(&root).unwrap();
+        save(&root);
         for (from, to) in
             [("weekly", "now and then"), ("02:00-05:00", "night"), ("schema = 1", "schema = 2"), ("max_load", "load")]
         {
@@ -226,7 +231,7 @@ mod tests {
     fn one_test_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
-        watch().save(&root).unwrap();
+        save(&root);
         let first = watch().lock(&root).unwrap();
         assert!(first.is_some() && watch().lock(&root).unwrap().is_none());
         drop(first);

@@ -139,7 +139,14 @@ mod tests {
         let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
-        Watch::new("sdb", "wwid naa.5", hours, experiment::plan::Plan::from_toml(plan).unwrap()).unwrap()
+        Watch::new(
+            "sdb",
+            "wwid naa.5",
+            hours,
+            "/usr/bin/schedlab".into(),
+            experiment::plan::Plan::from_toml(plan).unwrap(),
+        )
+        .unwrap()
     }
 
     /// What comes of it when the machine is noisy so many times, with so many minutes left; a test needs five.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
 use experiment::study::Study;
-use host::{Device, Root};
+use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
 
 use super::history::{Entry, History, Measured, Outcome};
@@ -132,11 +132,14 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<&st
 }
 
 /// Sets what is recommended, where it is not what is in effect; what was set.
-fn apply(_root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
+fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
     let arm =
         watch.plan.arms.iter().find(|known| known.name == arm).context("the recommendation is an arm of the plan")?;
-    let _ = device;
-    Ok(Some(arm.scheduler.clone()))
+    let setting = Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
+    let done = Change::plan(root, device, &setting)?.carry_out()?;
+    let changed: Vec<String> =
+        done.changed.iter().map(|change| format!("{}={}", change.attribute, change.new)).collect();
+    Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
 }
 
 /// Starts the user's command with the text on its standard input. What goes wrong with it is told, and changes nothing.

@@ -25,7 +25,7 @@ pub(crate) fn name(watch: &str) -> String {
 }
 
 /// The service and the timer of a watch.
-pub(crate) fn units(root: &Root, watch: &Watch, program: &Path, state: &Path) -> [Unit; 2] {
+pub(crate) fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
     let at = |kind: &str| root.path(DIR).join(format!("{}.{kind}", name(&watch.name)));
     let head = format!(
         "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
@@ -38,8 +38,8 @@ pub(crate) fn units(root: &Root, watch: &Watch, program: &Path, state: &Path) ->
          # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
          TimeoutStartSec={timeout}\nKillMode=mixed\nPrivateTmp=true\nProtectHome=read-only\nNoNewPrivileges=true\n",
         device = specifiers(&watch.plan.device),
-        program = quoted(program),
-        state = quoted(state),
+        program = quoted(&watch.program),
+        state = quoted(&state_dir(root)),
         name = watch.name,
         timeout = patience.as_secs(),
     );
@@ -50,6 +50,12 @@ pub(crate) fn units(root: &Root, watch: &Watch, program: &Path, state: &Path) ->
         calendar = watch.every.calendar(&watch.between),
     );
     [Unit { path: at("service"), text: service }, Unit { path: at("timer"), text: timer }]
+}
+
+/// The state directory, from wherever the service is started.
+fn state_dir(root: &Root) -> PathBuf {
+    let dir = root.state("");
+    std::path::absolute(&dir).unwrap_or(dir).components().collect()
 }
 
 /// A path as one word of a unit's command line.
@@ -78,14 +84,15 @@ mod tests {
         let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
-        let watch = Watch::new("nightly", "wwid naa.5", hours, Plan::from_toml(plan).unwrap()).unwrap();
-        let [service, timer] =
-            units(&Root::at("/r"), &watch, Path::new("/usr/bin/schedlab"), Path::new("/var/lib/schedlab"));
+        let watch =
+            Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap())
+                .unwrap();
+        let [service, timer] = units(&Root::at("/r"), &watch);
         assert_eq!(service.path, Path::new("/r/etc/systemd/system/schedlab-watch-nightly.service"));
         assert!(
             service
                 .text
-                .contains("ExecStart=\"/usr/bin/schedlab\" --state-dir \"/var/lib/schedlab\" watch run nightly\n")
+                .contains("ExecStart=\"/usr/bin/schedlab\" --state-dir \"/r/var/lib/schedlab\" watch run nightly\n")
         );
         assert!(timer.text.contains("OnCalendar=*-*-* 23:00:00\n") && timer.text.contains("Persistent=false\n"));
     }
