@@ -10,6 +10,8 @@ mod kernel;
 mod kernel_arena;
 mod published;
 mod replay;
+mod settings;
 mod simulator;
 mod sweep;
 mod usage;
+mod watch;
