@@ -6,8 +6,6 @@
 //! exactly one tunable, these arms are points of response curves, one curve a tunable. Nothing is judged here: every
 //! ratio, interval and verdict is that of the arm's judgement, at Holm's levels over *all* arms of the sweep.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::judge::levels;
@@ -177,12 +175,14 @@ pub(crate) fn responses(
         let Some(first) = primary.first() else { continue };
         let of_metric: Vec<&Sample> =
             samples.iter().filter(|s| s.workload == workload.name && s.metric == first.metric).collect();
-        let means = levels(&of_metric, plan.baseline(), &primary.iter().map(|j| j.arm.as_str()).collect::<Vec<_>>());
-        let cases: BTreeMap<&str, (&Judgement, Option<(f64, f64)>)> =
-            primary.iter().zip(means).map(|(j, mean)| (j.arm.as_str(), (*j, mean))).collect();
+        let arms: Vec<&str> = primary.iter().map(|judgement| judgement.arm.as_str()).collect();
+        let means = levels(&of_metric, plan.baseline(), &arms);
         for turned in &sweep.tunables {
-            let points: Vec<Point> =
-                turned.points.iter().filter_map(|(arm, value)| Some(point(value, *cases.get(arm.as_str())?))).collect();
+            let of_arm = |(arm, value): &(String, String)| {
+                let at = arms.iter().position(|name| name == arm)?;
+                Some(point(value, primary[at], means[at]))
+            };
+            let points: Vec<Point> = turned.points.iter().filter_map(of_arm).collect();
             let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
             found.push(Response {
                 workload: workload.name.clone(),
@@ -199,7 +199,7 @@ pub(crate) fn responses(
     found
 }
 
-fn point(value: &str, (judgement, means): (&Judgement, Option<(f64, f64)>)) -> Point {
+fn point(value: &str, judgement: &Judgement, means: Option<(f64, f64)>) -> Point {
     let means = means.filter(|_| judgement.ratio.is_some());
     Point {
         arm: judgement.arm.clone(),

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::plan::parse_arms;
 use crate::record::{Header, Observation, Record, Trial};

@@ -7,8 +7,8 @@ use experiment::plan::Method;
 use experiment::study::{Judgement, Study, Verdict};
 use experiment::sweep::{Effect, Point, Response};
 
+use super::number;
 use super::view::{self, MetricView};
-use super::{number, reasons};
 
 /// One tried value, as text.
 #[derive(Debug, Clone)]
@@ -125,11 +125,6 @@ fn nothing(study: &Study, response: &Response) -> String {
         (n, all) if n == all => format!("no value makes a difference that matters (all {n} equivalent{within})"),
         _ => format!("no difference that matters was found{}", within.replace(" within", ": equivalent within")),
     }
-}
-
-/// The verdict with its sign.
-pub(crate) fn verdict(judgement: &Judgement) -> String {
-    format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict))
 }
 
 #[cfg(test)]

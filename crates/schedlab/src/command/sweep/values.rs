@@ -57,7 +57,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
                     offer.scheduler
                 )));
             }
-            found.extend(usual.into_iter().filter(|one| !words.iter().any(|other| *other == one.name)));
+            found.extend(usual.into_iter().filter(|one| !words.contains(&one.name)));
         } else if found.iter().any(|one| one.name == word) {
             return Err(usage(format!("--tunables {word}: named twice")));
         } else {

@@ -195,7 +195,7 @@ fn written(value: f64) -> String {
     }
     let whole = value as u64;
     for (size, letter) in [(1_000_000_000, "G"), (1_000_000, "M")] {
-        if whole >= size && whole % (size / 1000) == 0 {
+        if whole >= size && whole.is_multiple_of(size / 1000) {
             return format!("{} {letter}", super::axis::plain(value / size as f64));
         }
     }
