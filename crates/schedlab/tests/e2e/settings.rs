@@ -16,10 +16,12 @@ fn tuned(lab: &Lab) -> Option<Loop> {
     let device = Loop::new(lab, "disk", 4);
     let offered = fs::read_to_string(device.queue().join("scheduler")).unwrap();
     assert!(["mq-deadline", "kyber", "bfq"].iter().all(|name| offered.contains(name)), "{offered}");
+    // A loop device keeps what its last user set.
+    device.set("max_sectors_kb", &shows(&device, "max_hw_sectors_kb"));
     for (name, value) in [
         ("scheduler", "mq-deadline"),
         ("nr_requests", "64"),
-        ("iosched/async_depth", "48"),
+        ("iosched/async_depth", "40"),
         ("iosched/read_expire", "252"),
         ("read_ahead_kb", "512"),
     ] {
