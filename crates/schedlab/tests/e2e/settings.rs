@@ -38,6 +38,15 @@ fn journal(lab: &Lab) -> usize {
     fs::read_dir(lab.state().join("journal")).map_or(0, Iterator::count)
 }
 
+/// Ends what is set for a while, also when the test fails: the next test may get the same loop device.
+struct Ended<'a>(&'a Lab, &'a Loop);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.command(&format!("set {} --end", self.1.path)).output();
+    }
+}
+
 /// The process that holds a setting for a while, as `show` names it.
 fn keeper(lab: &Lab, device: &Loop) -> Option<u64> {
     lab.run(&format!("show {} --json", device.path)).expect_status(0).json()["held"]["pid"].as_u64()
@@ -224,6 +233,7 @@ fn a_state_directory_without_room_is_named_and_nothing_is_written() {
 fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belongs_to_no_terminal() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
+    let _ended = Ended(&lab, &device);
     let before = device.snapshot();
     let ran = lab.run(&format!("set {} scheduler=bfq slice_idle=0 --for 3s", device.path)).expect_status(0);
     assert!(ran.stdout.contains("until ") && ran.stdout.contains("--end"), "{}", ran.stdout);
@@ -259,6 +269,7 @@ fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belon
 fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_how_to_end_it() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
+    let _ended = Ended(&lab, &device);
     let before = device.snapshot();
     lab.run(&format!("set {} read_expire=100 --for 1h", device.path)).expect_status(0);
     let pid = keeper(&lab, &device).unwrap().to_string();
@@ -286,6 +297,7 @@ fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_
 fn when_the_keeper_is_killed_restore_or_the_next_start_or_ending_it_puts_everything_back() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
+    let _ended = Ended(&lab, &device);
     let before = device.snapshot();
     for next in ["restore", "set DEVICE --end", "set DEVICE scheduler=mq-deadline"] {
         lab.run(&format!("set {} scheduler=bfq slice_idle=0 --for 1h", device.path)).expect_status(0);
@@ -302,6 +314,7 @@ fn when_the_keeper_is_killed_restore_or_the_next_start_or_ending_it_puts_everyth
 fn a_keeper_whose_command_dies_before_it_has_told_its_user_takes_the_setting_back() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
+    let _ended = Ended(&lab, &device);
     let before = device.snapshot();
     let mut command = lab.command(&format!("setting-keeper {} 3600000 scheduler=bfq slice_idle=0", device.path));
     let mut keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
