@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::consent::Obstacle;
+use crate::lasting::Refusal;
 use crate::settings::{Lasting, Problem};
 
 /// Why an operation on the machine did not succeed.
@@ -265,6 +266,9 @@ pub enum Error {
         /// Bytes that are free.
         free_bytes: u64,
     },
+    /// A setting cannot be kept, or not be forgotten.
+    #[error(transparent)]
+    Lasting(#[from] Refusal),
     /// The caller asked to stop.
     #[error("interrupted while {doing}")]
     Interrupted {
@@ -310,7 +314,7 @@ fn size(bytes: u64) -> String {
     )
 }
 
-fn nearest(name: &Option<String>) -> String {
+pub(crate) fn nearest(name: &Option<String>) -> String {
     name.as_ref().map_or(String::new(), |name| format!(" (nearest: {name})"))
 }
 
@@ -318,7 +322,7 @@ fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
-fn list(names: &[String]) -> String {
+pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 

@@ -166,6 +166,18 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
     Ok(describe(root, &name, &identity))
 }
 
+/// The disk with this identity, whatever its name is now; `word` is what the user called it.
+///
+/// # Errors
+/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its name.
+pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
+    let last_name = kernel_name(root, word).unwrap_or_default();
+    match name_by_identity(root, identity, &last_name)? {
+        Some(name) => Ok(describe(root, &name, identity)),
+        None => Err(Error::DeviceGone { device: format!("{word} ({identity})") }),
+    }
+}
+
 /// The kernel's name of the disk that a user's word means.
 pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     let disks = disk_names(root)?;

@@ -11,7 +11,7 @@ const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"]
 
 /// Which directory an attribute is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// `queue/iosched`: tunables of the scheduler.
     Scheduler,
     /// `queue`: attributes of the queue.
@@ -20,7 +20,7 @@ pub(super) enum Place {
 
 impl Place {
     /// The path of an attribute of a disk.
-    pub(super) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
+    pub(crate) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
         let queue = queue_dir(root, device);
         match self {
             Place::Scheduler => queue.join("iosched").join(name),
@@ -30,7 +30,7 @@ impl Place {
 }
 
 /// Whether a queue attribute belongs to the scheduler, i.e. a change of scheduler sets it anew.
-pub(super) fn is_schedulers_own(name: &str) -> bool {
+pub(crate) fn is_schedulers_own(name: &str) -> bool {
     SCHEDULERS_OWN.contains(&name)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn is_limit(name: &str) -> bool {
 /// The order in which attributes are written: `read_ahead_kb` last, because the kernel computes it anew when a limit of the
 /// queue (`max_sectors_kb`, `rotational`) is written, whatever it was before; `async_depth`, which from Linux 7.0 on is beside
 /// `nr_requests`, after that, which resets it; bfq's `strict_guarantees` before `slice_idle`, which it may raise.
-pub(super) fn order(name: &str) -> (u8, &str) {
+pub(crate) fn order(name: &str) -> (u8, &str) {
     let rank = match name {
         "strict_guarantees" => 0,
         "async_depth" => 2,
@@ -57,14 +57,14 @@ pub(super) fn order(name: &str) -> (u8, &str) {
 }
 
 /// Whether what was read back is what was written: the same text or the same number.
-pub(super) fn same(wanted: &str, found: &str) -> bool {
+pub(crate) fn same(wanted: &str, found: &str) -> bool {
     wanted.trim() == found.trim() || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
 /// Whether what was read back is what was written as nearly as the kernel can keep it: times are kept in ticks of up to 10 ms
 /// (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A clamped value (`nr_requests` 1 reads 4) is not: the user
 /// asked for something else than what is measured.
-pub(super) fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
+pub(crate) fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if same(wanted, found) {
         return true;
     }

@@ -6,7 +6,7 @@
 //! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
 mod apply;
-mod attribute;
+pub(crate) mod attribute;
 mod change;
 mod guard;
 mod holder;
@@ -24,7 +24,7 @@ mod change_tests;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
-mod fake_kernel;
+pub(crate) mod fake_kernel;
 #[cfg(test)]
 mod tests;
 

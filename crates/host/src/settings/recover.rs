@@ -7,6 +7,7 @@ use super::{Lasting, Snapshot, holder};
 use crate::device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
+use crate::lasting;
 use crate::loopdev;
 use crate::root::Root;
 
@@ -43,6 +44,11 @@ pub enum Outcome {
     LoopRemoved {
         /// The file.
         file: PathBuf,
+    },
+    /// Files that make a setting last are as they were before a `keep` or `forget` that did not end.
+    FilesPutBack {
+        /// What they are about.
+        about: String,
     },
     /// It did not succeed; the entry is still there.
     Failed {
@@ -92,6 +98,9 @@ impl fmt::Display for Outcome {
                 }
             }
             Outcome::LoopRemoved { file } => write!(f, "the temporary file {} is removed", file.display()),
+            Outcome::FilesPutBack { about } => {
+                write!(f, "{about}: what is kept over restarts is as it was before the command that did not end")
+            }
             Outcome::Failed { error } => error.fmt(f),
         }
     }
@@ -122,6 +131,14 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         };
         match journal::read(root, &key) {
             Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
+            Ok(Some(Entry { undo: Undo::Files { about, files, directories }, .. })) => {
+                let undone = lasting::undo(root, &key, &files, &directories);
+                lock.retire();
+                outcomes.push(match undone {
+                    Ok(()) => Outcome::FilesPutBack { about },
+                    Err(error) => Outcome::Failed { error },
+                });
+            }
             Ok(Some(entry)) => outcomes.push(undo_settings(root, &key, entry)),
             // Its owner ended in good order between our look at the directory and now.
             Ok(None) => lock.retire(),
@@ -177,5 +194,6 @@ fn device_of(root: &Root, key: &str) -> Option<String> {
     match journal::read(root, key).ok()??.undo {
         Undo::Settings { device, .. } => Some(device),
         Undo::LoopFile { file } => Some(file.display().to_string()),
+        Undo::Files { about, .. } => Some(about),
     }
 }

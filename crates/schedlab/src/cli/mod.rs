@@ -83,10 +83,13 @@ pub(crate) enum Command {
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Make a setting last over restarts.
+    #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
     /// Remove exactly what `keep` wrote.
+    #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
     /// Test a device again and again in quiet hours, and tell when the verdict changes.
+    #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
     /// Show how the verdicts of a device went.
     History(HistoryArgs),
@@ -231,7 +234,7 @@ pub(crate) enum ArenaArg {
 }
 
 /// What is measured, where, and by which rules: shared by every command that plans an experiment.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Where trials take place.
     #[arg(long, default_value = "host")]

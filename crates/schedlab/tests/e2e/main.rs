@@ -13,3 +13,4 @@ mod replay;
 mod settings;
 mod simulator;
 mod usage;
+mod watch;
