@@ -17,9 +17,9 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::lasting::FileChange;
+use crate::kept::FileChange;
 use crate::root::Root;
-use crate::settings::Snapshot;
+use crate::settings::{Lasting, Snapshot};
 
 /// The version of the entries that this build writes and reads.
 const SCHEMA: u32 = 1;
@@ -38,6 +38,9 @@ pub(crate) struct Entry {
     pub(crate) boot_id: String,
     /// The process that wrote it; for people, the lock is what counts.
     pub(crate) pid: u32,
+    /// Until when its owner means to keep it, where that is known in advance; for people, the lock is what counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lasting: Option<Lasting>,
     /// What has to be undone.
     pub(crate) undo: Undo,
 }
@@ -74,7 +77,12 @@ pub(crate) enum Undo {
 impl Entry {
     /// An entry of this process and this boot.
     pub(crate) fn new(root: &Root, undo: Undo) -> Result<Entry, Error> {
-        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), undo })
+        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), lasting: None, undo })
+    }
+
+    /// The same, its owner meaning to keep it so long.
+    pub(crate) fn lasting(self, lasting: Option<Lasting>) -> Entry {
+        Entry { lasting, ..self }
     }
 }
 
@@ -132,7 +140,7 @@ pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
-pub(crate) fn key(identity: &str) -> String {
+pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
         match byte {

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Snapshot;
+use super::{Lasting, Snapshot, holder};
 use crate::device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
-use crate::lasting;
+use crate::kept;
 use crate::loopdev;
 use crate::root::Root;
 
@@ -37,6 +37,8 @@ pub enum Outcome {
         device: String,
         /// The owner, where it is known.
         pid: Option<u32>,
+        /// Until when, where it is a setting for a while.
+        lasting: Option<Lasting>,
     },
     /// A temporary loop device was detached and its file deleted.
     LoopRemoved {
@@ -65,7 +67,10 @@ impl Outcome {
     pub fn into_error(self) -> Option<Error> {
         match self {
             Outcome::Failed { error } => Some(error),
-            Outcome::Busy { device, pid } => Some(Error::Busy { device, pid_of_other: pid }),
+            Outcome::Busy { device, pid, lasting: Some(lasting) } => {
+                Some(Error::Held { device, pid_of_other: pid, lasting })
+            }
+            Outcome::Busy { device, pid, lasting: None } => Some(Error::Busy { device, pid_of_other: pid }),
             _ => None,
         }
     }
@@ -82,9 +87,15 @@ impl fmt::Display for Outcome {
                 write!(f, "{device}: the machine was restarted since, so the kernel has set everything anew")
             }
             Outcome::Gone { device } => write!(f, "{device} is gone, and its settings with it"),
-            Outcome::Busy { device, pid } => {
+            Outcome::Busy { device, pid, lasting } => {
                 let who = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
-                write!(f, "{device} belongs to a running experiment{who}")
+                match lasting {
+                    None => write!(f, "{device} belongs to a running experiment{who}"),
+                    Some(lasting) => write!(
+                        f,
+                        "{device} is set by schedlab{who} {lasting}; `schedlab set {device} --end` takes it back now"
+                    ),
+                }
             }
             Outcome::LoopRemoved { file } => write!(f, "the temporary file {} is removed", file.display()),
             Outcome::FilesPutBack { about } => {
@@ -108,7 +119,9 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         let lock = match Lock::take(root, &key, &key) {
             Ok(lock) => lock,
             Err(Error::Busy { device, pid_of_other }) => {
-                outcomes.push(Outcome::Busy { device: device_of(root, &key).unwrap_or(device), pid: pid_of_other });
+                let device = device_of(root, &key).unwrap_or(device);
+                let lasting = holder::lasting(root, &key);
+                outcomes.push(Outcome::Busy { device, pid: pid_of_other, lasting });
                 continue;
             }
             Err(error) => {
@@ -119,7 +132,7 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         match journal::read(root, &key) {
             Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
             Ok(Some(Entry { undo: Undo::Files { about, files, directories }, .. })) => {
-                let undone = lasting::undo(root, &key, &files, &directories);
+                let undone = kept::undo(root, &key, &files, &directories);
                 lock.retire();
                 outcomes.push(match undone {
                     Ok(()) => Outcome::FilesPutBack { about },

@@ -9,6 +9,7 @@ mod csv;
 #[cfg(test)]
 mod fixture;
 mod grid;
+pub(crate) mod history;
 mod html;
 pub(crate) mod json;
 mod markdown;

@@ -11,5 +11,7 @@ mod kernel;
 mod kernel_arena;
 mod published;
 mod replay;
+mod settings;
 mod simulator;
 mod usage;
+mod watch;
