@@ -63,7 +63,14 @@ impl Drop for Kept {
         let _ = fs::remove_file(self.rule());
         let _ = fs::remove_file(format!("{}.schedlab-new", self.rule().display()));
         if !self.had_run {
+            // No udevd runs here: what is there is what `udevadm test` made.
             let _ = fs::remove_dir_all("/run/udev");
+            for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
+                let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+                let ours = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.ends_with(&self.device.name));
+                entries.filter(ours).for_each(|link| drop(fs::remove_file(link)));
+                let _ = fs::remove_dir(dir);
+            }
         }
     }
 }
@@ -144,6 +151,21 @@ fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
     kept.run("keep DEV scheduler=kyber --by-name --insist").expect_status(0);
     assert_eq!(changed("change"), "kyber");
     kept.run("forget DEV").expect_status(0);
+}
+
+#[test]
+fn with_now_the_setting_is_in_effect_at_once_as_well() {
+    if !can_run(&["losetup", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = Kept::new();
+    kept.device.set("scheduler", "none");
+    let said = kept.run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json").expect_status(0).json();
+    assert_eq!(said["not_in_effect"], serde_json::json!([]));
+    assert_eq!(kept.device.scheduler(), "mq-deadline");
+    assert_eq!(fs::read_to_string(kept.device.queue().join("iosched/fifo_batch")).expect("readable").trim(), "4");
+    kept.run("forget DEV").expect_status(0);
+    assert_eq!(kept.device.scheduler(), "mq-deadline", "forgetting is for the next start");
 }
 
 #[test]

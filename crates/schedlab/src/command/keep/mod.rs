@@ -6,10 +6,10 @@ mod source;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use host::kept::{self, Address, By, Form, Kept, Note, Proposal, When, Wish};
 use host::rivals::{self, Question, Rival};
-use host::{Device, Root, device};
+use host::{Change, Device, Root, Setting, device};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -52,6 +52,9 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     refuse_a_second_rule(root, &device, &proposal)?;
     let mut told = source.remarks;
     told.extend(proposal.cautions.iter().map(|words| format!("CAUTION: {words}")));
+    let wanted = Setting { scheduler: proposal.kept.scheduler.clone(), tunables: proposal.kept.tunables.clone() };
+    // Planned beforehand: what cannot be set now is refused before it is kept.
+    let change = args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
     let kept = if args.dry_run {
         proposal.kept
     } else {
@@ -59,6 +62,9 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         told.extend(done.cautions);
         done.kept
     };
+    if let Some(change) = change {
+        change.carry_out().map_err(failed).context("it is kept from the next start on, and could not be set now")?;
+    }
     let answer = Answer {
         rivals: rivals_of(root, &device.name, &kept),
         missing: kept::not_in_effect(root, &device, &kept),
@@ -244,7 +250,7 @@ impl Answer {
             out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
         }
         if !self.missing.is_empty() {
-            out::line(format_args!("to have it now as well: schedlab set {device} {}", kept.words()))?;
+            out::line(format_args!("to have it now as well: schedlab set {device} {} (or keep --now)", kept.words()))?;
         }
         if self.done {
             out::line(format_args!("to take it back: schedlab forget {device}"))?;
