@@ -6,6 +6,7 @@ mod bench;
 mod common;
 mod compare;
 mod faults;
+mod keep;
 mod kernel;
 mod kernel_arena;
 mod published;
