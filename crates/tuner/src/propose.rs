@@ -77,12 +77,10 @@ impl Proposer {
         self.count += 1;
         let point = match self.proposals {
             Proposals::Random => None,
-            Proposals::Mixed => self.default(space).or_else(|| {
-                if self.count.is_multiple_of(2) {
-                    self.step(space, seen, incumbent, &mut rng).or_else(|| self.draw(space, seen, &mut rng))
-                } else {
-                    self.draw(space, seen, &mut rng)
-                }
+            Proposals::Mixed => self.default(space).or_else(|| match self.count % 4 {
+                1 | 3 => self.step(space, seen, incumbent, &mut rng).or_else(|| self.draw(space, seen, &mut rng)),
+                2 => self.draw(space, seen, &mut rng),
+                _ => None,
             }),
             Proposals::Estimator => self.default(space).or_else(|| self.draw(space, seen, &mut rng)),
             Proposals::Steps => self.default(space).or_else(|| self.step(space, seen, incumbent, &mut rng)),

@@ -136,7 +136,12 @@ impl Search {
         self.incumbent
     }
 
-    /// Trials that were told.
+    /// Trials that there are to spend.
+    pub fn trials(&self) -> u32 {
+        self.options.trials
+    }
+
+    /// Trials that were asked for.
     pub fn spent(&self) -> u32 {
         self.spent
     }

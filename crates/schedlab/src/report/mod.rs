@@ -14,7 +14,7 @@ pub(crate) mod json;
 mod markdown;
 mod method;
 mod number;
-mod plot;
+pub(crate) mod plot;
 mod reasons;
 mod remarks;
 mod side;

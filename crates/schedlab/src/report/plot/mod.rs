@@ -8,6 +8,7 @@ mod axis;
 pub(crate) mod distribution;
 pub(crate) mod forest;
 pub(crate) mod latency;
+pub(crate) mod search;
 pub(crate) mod timeline;
 
 use anyhow::Context;
