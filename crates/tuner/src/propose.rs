@@ -50,9 +50,9 @@ impl Proposer {
         Proposer { seed, proposals, tried: BTreeSet::new(), count: 0, failures: BTreeMap::new() }
     }
 
-    /// A point that needs no proposing.
-    pub(crate) fn know(&mut self, point: Point) {
-        self.tried.insert(point);
+    /// A point that is tried without being proposed; false when it was tried before.
+    pub(crate) fn know(&mut self, point: Point) -> bool {
+        self.tried.insert(point)
     }
 
     /// How often new points were asked for.

@@ -102,7 +102,9 @@ impl Search {
     /// A search of `space`; `baseline` is the default's point, if the space has it.
     pub fn new(space: Space, baseline: Option<Point>, options: Options) -> Search {
         let mut proposer = Proposer::new(options.seed, options.proposals);
-        baseline.iter().for_each(|point| proposer.know(point.clone()));
+        if let Some(point) = &baseline {
+            proposer.know(point.clone());
+        }
         let candidates = vec![Candidate { state: State::Incumbent, ..Candidate::new(baseline) }];
         Search {
             space,
@@ -184,24 +186,29 @@ impl Search {
     }
 
     /// The candidate to take to a comparison with the default, none when the default is the best that was seen: the one with the
-    /// largest effect less a standard error, so that one lucky trial does not win over six good ones.
+    /// largest effect less a standard error, so that one lucky trial does not win over six good ones; of those that are within half
+    /// of the margin of it, or that did exactly the same, the one that turns the least.
     pub fn chosen(&self) -> Option<usize> {
         let spread = self.spread();
         let careful = |c: &Candidate| c.utility() - spread / (c.blocks() as f64).sqrt();
         let baseline = &self.candidates[BASELINE];
-        let mut best: Option<(usize, f64)> = None;
-        for (number, candidate) in self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0) {
-            let worth = !baseline.feasible() && candidate.feasible() || candidate.feasible() && candidate.effect() > 0.0;
-            if worth && best.is_none_or(|(_, so_far)| careful(candidate) > so_far) {
-                best = Some((number, careful(candidate)));
-            }
-        }
-        best.map(|(number, _)| number)
+        let worth = |c: &Candidate| c.feasible() && (c.effect() > 0.0 || !baseline.feasible());
+        let measured = self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0 && worth(c));
+        let best = measured.clone().max_by(|(_, a), (_, b)| careful(a).total_cmp(&careful(b)))?.1;
+        let close = measured.filter(|(_, c)| careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best));
+        let turned = |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
+        let order = |a: &Candidate, b: &Candidate| turned(a).cmp(&turned(b)).then(careful(b).total_cmp(&careful(a)));
+        close.min_by(|(_, a), (_, b)| order(a, b)).map(|(number, _)| number)
     }
 
     /// The standard deviation of an effect from block to block, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())
+    }
+
+    /// Whether two candidates did exactly the same wherever both were seen. On a machine that would be chance.
+    fn same(&self, a: &Candidate, b: &Candidate) -> bool {
+        self.options.mode == Mode::Reused && alike(a, b)
     }
 
     fn wanted(&mut self) -> Vec<Request> {
@@ -215,7 +222,7 @@ impl Search {
             self.exhausted = true;
         }
         let polishing = self.exhausted || f64::from(self.spent) >= f64::from(self.options.trials) * (1.0 - POLISH);
-        let mut measured = if polishing { self.contenders() } else { self.racers() };
+        let mut measured = if polishing { self.simpler() } else { self.racers() };
         if measured.is_empty() {
             measured = self.contenders();
         }
@@ -224,10 +231,15 @@ impl Search {
             self.ended = Some(if patience { Ended::Patience } else { Ended::Exhausted });
             return Vec::new();
         }
-        match self.options.mode {
+        let wanted = match self.options.mode {
             Mode::Reused => self.of_seeds(&measured, left),
             Mode::Fresh => self.of_one_block(measured, left),
+        };
+        if wanted.is_empty() {
+            // What is left does not hold a trial together with the default's.
+            self.ended = Some(Ended::Budget);
         }
+        wanted
     }
 
     /// Each candidate in the next block that it lacks, and the default where it was not measured yet.
@@ -280,6 +292,26 @@ impl Search {
         challengers
     }
 
+    /// The incumbent with one of the things that it turns turned back: what does nothing has no place in a recommendation.
+    fn simpler(&mut self) -> Vec<usize> {
+        if self.racing.is_empty()
+            && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
+        {
+            for point in self.space.reverts(&incumbent) {
+                if self.racing.len() < self.options.width && self.proposer.know(point.clone()) {
+                    self.racing.push(self.candidates.len());
+                    self.candidates.push(Candidate::new(Some(point)));
+                }
+            }
+        }
+        let mut measured = self.racing.clone();
+        measured.truncate(self.options.width);
+        if self.options.mode == Mode::Fresh && !measured.is_empty() && self.incumbent != BASELINE {
+            measured.insert(0, self.incumbent);
+        }
+        measured
+    }
+
     /// Those that may be the best, most promising first: by their effect and what their noise leaves open.
     fn contenders(&self) -> Vec<usize> {
         let spread = self.spread();
@@ -294,8 +326,13 @@ impl Search {
             return Vec::new();
         }
         open.sort_by(|(_, a), (_, b)| hope(b).total_cmp(&hope(a)));
-        open.truncate(self.options.width.max(2));
-        open.into_iter().map(|(number, _)| number).collect()
+        let mut kept: Vec<(usize, &Candidate)> = Vec::new();
+        for (number, candidate) in open {
+            if kept.len() < self.options.width.max(2) && !kept.iter().any(|(_, other)| self.same(candidate, other)) {
+                kept.push((number, candidate));
+            }
+        }
+        kept.into_iter().map(|(number, _)| number).collect()
     }
 
     /// Drops and promotes by what all trials together say.
@@ -318,8 +355,12 @@ impl Search {
                 (BASELINE, Mode::Fresh) => 2,
                 _ => incumbent.blocks().min(ENOUGH),
             };
-            let same = self.options.mode == Mode::Reused && alike(challenger, incumbent);
-            if same || ahead + DOUBT * noise < self.options.margin {
+            let same = self.same(challenger, incumbent);
+            let turned = |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
+            if same && self.incumbent != BASELINE && turned(challenger) < turned(incumbent) {
+                self.leave(number, State::Incumbent);
+                self.incumbent = number;
+            } else if same || ahead + DOUBT * noise < self.options.margin {
                 self.leave(number, State::Dropped);
             } else if blocks >= needed && ahead > 0.0 {
                 self.leave(number, State::Incumbent);

@@ -169,6 +169,19 @@ impl Space {
         found
     }
 
+    /// The point with one of the things that it turns turned back.
+    pub fn reverts(&self, point: &Point) -> Vec<Point> {
+        let dimensions = self.branches[point.branch].dimensions.iter().enumerate();
+        let turned = dimensions.filter(|(i, d)| point.levels[*i] != d.default);
+        turned
+            .map(|(i, d)| {
+                let mut other = point.clone();
+                other.levels[i] = d.default;
+                other
+            })
+            .collect()
+    }
+
     /// Every point, branch by branch, the last dimension fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.branches.len()).flat_map(move |branch| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind};
-use experiment::plan::{ArenaKind, Arm};
+use experiment::plan::Arm;
 use tuner::{Branch, Dimension, Point, Space};
 
 use crate::arena::sim::Model;
@@ -156,10 +156,4 @@ pub(crate) fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribu
 pub(crate) fn ratios(name: &str, now: u64, step: u64, range: std::ops::RangeInclusive<u64>) -> Attribute {
     let levels = [now / (step * step), now / step, now * step].into_iter().filter(|value| range.contains(value));
     Attribute { name: name.to_owned(), default: Some(now), levels: levels.collect() }
-}
-
-/// The schedulers that there are to choose from when the user names none, in virtual time.
-pub(crate) fn usual_schedulers(arena: ArenaKind) -> Vec<String> {
-    debug_assert!(arena.is_virtual(), "a device says what it offers");
-    elevator::LINUX.iter().map(|row| row.name.to_owned()).collect()
 }

@@ -11,4 +11,5 @@ mod kernel_arena;
 mod published;
 mod replay;
 mod simulator;
+mod tune;
 mod usage;
