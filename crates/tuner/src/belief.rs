@@ -58,6 +58,21 @@ mod tests {
     }
 
     #[test]
+    fn the_interval_is_what_fresh_evidence_and_all_evidence_allow_each_at_its_own_level() {
+        let space = small();
+        let winner = Point { branch: 0, levels: vec![2, 0] };
+        let (seen, fresh) = ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
+        let all: Vec<f64> = seen.iter().chain(&fresh).copied().collect();
+        // One thing is turned; three points turn one: 1/(2·3·3); seven blocks: 1/(8·9).
+        let level = 0.2 * 0.05 / (6.0 * 3.0 * 72.0);
+        let joined = sequence::interval(&Moments::of(&all), level);
+        let alone = sequence::interval(&Moments::of(&fresh), 0.8 * 0.05);
+        let both = interval(&space, &winner, &seen, &fresh, 0.05);
+        assert!(joined.is_bounded() && alone.is_bounded());
+        assert_eq!((both.low, both.high), (alone.low.max(joined.low), alone.high.min(joined.high)));
+    }
+
+    #[test]
     fn evidence_of_the_search_narrows_the_interval_only_where_it_is_strong_enough_for_its_level() {
         let space = small();
         let winner = space.default_of(1);
