@@ -52,8 +52,7 @@ mod tests {
     #[test]
     fn the_weights_of_all_points_and_numbers_of_blocks_sum_to_at_most_one() {
         let space = small();
-        let sum: f64 =
-            space.points().map(|point| (0..10_000).map(|n| weight(&space, &point, n)).sum::<f64>()).sum();
+        let sum: f64 = space.points().map(|point| (0..10_000).map(|n| weight(&space, &point, n)).sum::<f64>()).sum();
         assert!(sum <= 1.0 && sum > 0.7, "{sum}");
     }
 

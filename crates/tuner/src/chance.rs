@@ -21,3 +21,25 @@ pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
 pub(crate) fn share(rng: &mut ChaCha12Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_decision_has_chance_of_its_own_that_a_resumed_search_finds_again() {
+        let drawn = |seed, purpose, count| generator(seed, purpose, count).next_u64();
+        assert_eq!(drawn(1, b"proposal", 5), drawn(1, b"proposal", 5));
+        let others =
+            [drawn(1, b"proposal", 5), drawn(1, b"proposal", 6), drawn(2, b"proposal", 5), drawn(1, b"anything", 5)];
+        assert!((1..4).all(|i| !others[..i].contains(&others[i])), "{others:?}");
+    }
+
+    #[test]
+    fn numbers_and_shares_stay_in_their_ranges() {
+        let mut rng = generator(3, b"proposal", 0);
+        for n in 1..200 {
+            assert!(below(&mut rng, n) < n && (0.0..1.0).contains(&share(&mut rng)));
+        }
+    }
+}

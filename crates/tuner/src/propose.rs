@@ -104,7 +104,11 @@ impl Proposer {
     ) -> Option<Point> {
         let mut bases: Vec<Point> = incumbent.into_iter().cloned().collect();
         let others = best_of_branches(space, seen).into_iter().filter(|point| Some(point) != incumbent);
-        if share(rng) < 0.3 { bases.splice(0..0, others) } else { bases.splice(bases.len().., others) };
+        if share(rng) < 0.3 {
+            bases.splice(0..0, others)
+        } else {
+            bases.splice(bases.len().., others)
+        };
         bases.iter().find_map(|base| {
             let new: Vec<(Point, f64)> = space
                 .neighbours(base)

@@ -195,7 +195,8 @@ impl Search {
         let worth = |c: &Candidate| c.feasible() && (c.effect() > 0.0 || !baseline.feasible());
         let measured = self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0 && worth(c));
         let best = measured.clone().max_by(|(_, a), (_, b)| careful(a).total_cmp(&careful(b)))?.1;
-        let close = measured.filter(|(_, c)| careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best));
+        let close =
+            measured.filter(|(_, c)| careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best));
         let turned = |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
         let order = |a: &Candidate, b: &Candidate| turned(a).cmp(&turned(b)).then(careful(b).total_cmp(&careful(a)));
         close.min_by(|(_, a), (_, b)| order(a, b)).map(|(number, _)| number)
@@ -379,5 +380,53 @@ impl Search {
         if let (Some(origin), Some(point)) = (self.origins.get(&number), &self.candidates[number].point) {
             self.proposer.heard(origin, point, won);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::tests::small;
+
+    fn with(effects: &[(&[usize], &[f64])]) -> Search {
+        let options = Options {
+            seed: 1,
+            mode: Mode::Fresh,
+            margin: 0.01,
+            trials: 10,
+            width: 2,
+            patience: None,
+            proposals: Proposals::Mixed,
+        };
+        let mut search = Search::new(small(), None, options);
+        for (levels, effects) in effects {
+            let mut candidate = Candidate::new(Some(Point { branch: 0, levels: levels.to_vec() }));
+            for (block, effect) in effects.iter().enumerate() {
+                candidate.take(block as u32, &Outcome { effect: Some(*effect), excess: None });
+            }
+            search.candidates.push(candidate);
+        }
+        search
+    }
+
+    #[test]
+    fn one_lucky_trial_does_not_win_over_six_good_ones() {
+        let search = with(&[(&[0, 1], &[0.125]), (&[2, 1], &[0.11, 0.12, 0.13, 0.11, 0.12, 0.13])]);
+        assert_eq!(search.chosen(), Some(2));
+    }
+
+    #[test]
+    fn of_settings_that_are_as_good_the_one_that_turns_the_least_is_chosen() {
+        let good = [0.12, 0.121, 0.119, 0.12];
+        let search = with(&[(&[0, 1], &good), (&[0, 0], &[0.118, 0.119, 0.117, 0.118])]);
+        assert_eq!(search.chosen(), Some(2));
+        let search = with(&[(&[0, 1], &good), (&[0, 0], &[0.10, 0.101, 0.099, 0.10])]);
+        assert_eq!(search.chosen(), Some(1), "two percent are more than half of the margin");
+    }
+
+    #[test]
+    fn nothing_is_chosen_that_did_not_look_better_than_the_default() {
+        assert_eq!(with(&[(&[0, 1], &[-0.01, -0.02])]).chosen(), None);
+        assert_eq!(with(&[]).chosen(), None);
     }
 }

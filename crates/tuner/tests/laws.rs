@@ -130,8 +130,12 @@ fn a_race_spends_little_on_bad_candidates_and_finds_the_best_nearly_always() {
             let truth = slope(search.space(), search.candidates()[chosen].point.as_ref().unwrap());
             found += u32::from(truth > 0.4 - 0.021 - 0.04);
             let bad = |c: &&tuner::Candidate| slope(search.space(), c.point.as_ref().unwrap()) < truth - 0.15;
-            let dropped: Vec<u32> =
-                search.candidates()[1..].iter().filter(|c| c.state == State::Dropped).filter(bad).map(|c| c.asked).collect();
+            let dropped: Vec<u32> = search.candidates()[1..]
+                .iter()
+                .filter(|c| c.state == State::Dropped)
+                .filter(bad)
+                .map(|c| c.asked)
+                .collect();
             let mean = f64::from(dropped.iter().sum::<u32>()) / dropped.len().max(1) as f64;
             assert!(mean < 1.6, "a bad candidate costs one trial, not {mean}");
             assert!(search.candidates()[chosen].blocks() >= 3, "what is chosen was seen more than once");
@@ -154,7 +158,9 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
             for request in wanted {
                 let point = search.candidates()[request.candidate].point.clone();
                 // In virtual time what does nothing changes no digit.
-                let effect = point.map_or(0.0, |p| truth(search.space(), &p) + 0.01 * noise(3, &p.levels[0].to_string(), request.block));
+                let effect = point.map_or(0.0, |p| {
+                    truth(search.space(), &p) + 0.01 * noise(3, &p.levels[0].to_string(), request.block)
+                });
                 search.tell(request, &Outcome { effect: Some(effect), excess: None });
             }
         };
@@ -181,7 +187,13 @@ fn a_small_space_is_searched_to_its_end_and_void_candidates_are_given_up() {
     }
     assert_eq!(search.ended(), Some(Ended::Exhausted));
     assert_eq!(search.candidates().len(), 6, "the default, and every point");
-    assert!(search.candidates().iter().filter(|c| c.point.as_ref().is_some_and(|p| p.branch == 1)).all(|c| c.state == State::Hopeless));
+    assert!(
+        search
+            .candidates()
+            .iter()
+            .filter(|c| c.point.as_ref().is_some_and(|p| p.branch == 1))
+            .all(|c| c.state == State::Hopeless)
+    );
     assert!(search.spent() < 60, "{}", search.spent());
 }
 
@@ -205,6 +217,12 @@ fn a_constraint_outweighs_any_effect_and_a_default_that_breaks_it_is_beaten_by_w
         }
         let chosen = search.chosen().expect("something holds it");
         assert_eq!(search.candidates()[chosen].point.as_ref().unwrap().levels[0], 1, "{mode:?}");
+        let beaten = &search.candidates()[search.incumbent()];
+        assert!(
+            beaten.feasible(),
+            "{mode:?}: what breaks it is never the one to beat: {}",
+            search.key(search.incumbent())
+        );
     }
 }
 

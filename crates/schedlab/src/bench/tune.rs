@@ -59,7 +59,16 @@ static SURFACES: &[Surface] = &[
         workload: "oltp:clients=32",
         baseline: "mq-deadline",
         schedulers: &["mq-deadline", "kyber", "bfq", "deadline"],
-        tunables: &["writes_starved", "fifo_batch", "read_expire", "read_lat_nsec", "slice_idle", "fifo_expire_sync", "low_latency", "nr_requests"],
+        tunables: &[
+            "writes_starved",
+            "fifo_batch",
+            "read_expire",
+            "read_lat_nsec",
+            "slice_idle",
+            "fifo_expire_sync",
+            "low_latency",
+            "nr_requests",
+        ],
         trial_ms: 10_000,
     },
     Surface {
@@ -68,7 +77,17 @@ static SURFACES: &[Surface] = &[
         workload: "dss:clients=6",
         baseline: "mq-deadline",
         schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
-        tunables: &["fifo_batch", "read_expire", "quantum", "slice_sync", "slice_idle", "max_budget", "timeout_sync", "antic_expire", "read_batch_expire"],
+        tunables: &[
+            "fifo_batch",
+            "read_expire",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+        ],
         trial_ms: 4_000,
     },
     Surface {
@@ -77,7 +96,18 @@ static SURFACES: &[Surface] = &[
         workload: "think-mix:clients=6:random_share=50:think_time=2ms",
         baseline: "mq-deadline",
         schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
-        tunables: &["fifo_batch", "quantum", "slice_sync", "slice_idle", "back_seek_max", "max_budget", "timeout_sync", "antic_expire", "read_batch_expire", "read_expire"],
+        tunables: &[
+            "fifo_batch",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "back_seek_max",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+            "read_expire",
+        ],
         trial_ms: 2_000,
     },
     Surface {
@@ -86,7 +116,17 @@ static SURFACES: &[Surface] = &[
         workload: "iozone:clients=20",
         baseline: "mq-deadline",
         schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
-        tunables: &["fifo_batch", "quantum", "slice_sync", "slice_idle", "max_budget", "timeout_sync", "antic_expire", "read_batch_expire", "read_expire"],
+        tunables: &[
+            "fifo_batch",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+            "read_expire",
+        ],
         trial_ms: 10_000,
     },
     Surface {
@@ -95,7 +135,15 @@ static SURFACES: &[Surface] = &[
         workload: "mixed:writers=1:iodepth=8",
         baseline: "mq-deadline",
         schedulers: &["none", "mq-deadline", "kyber", "bfq"],
-        tunables: &["writes_starved", "read_expire", "read_lat_nsec", "slice_idle", "timeout_sync", "low_latency", "nr_requests"],
+        tunables: &[
+            "writes_starved",
+            "read_expire",
+            "read_lat_nsec",
+            "slice_idle",
+            "timeout_sync",
+            "low_latency",
+            "nr_requests",
+        ],
         trial_ms: 4_000,
     },
     Surface {
@@ -104,7 +152,15 @@ static SURFACES: &[Surface] = &[
         workload: "oltp:clients=16:read_share=90",
         baseline: "mq-deadline",
         schedulers: &["none", "mq-deadline", "kyber", "bfq"],
-        tunables: &["writes_starved", "fifo_batch", "read_lat_nsec", "write_lat_nsec", "slice_idle", "low_latency", "nr_requests"],
+        tunables: &[
+            "writes_starved",
+            "fifo_batch",
+            "read_lat_nsec",
+            "write_lat_nsec",
+            "slice_idle",
+            "low_latency",
+            "nr_requests",
+        ],
         trial_ms: 20,
     },
 ];
@@ -203,11 +259,8 @@ impl<'a> Bench<'a> {
     fn open(surface: &Surface, stop: &'a Stop) -> Result<Bench<'a>> {
         let model = Model::read(surface.device)?;
         let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect();
-        let wish = Wish {
-            schedulers: owned(surface.schedulers),
-            tunables: owned(surface.tunables),
-            fixed: BTreeMap::new(),
-        };
+        let wish =
+            Wish { schedulers: owned(surface.schedulers), tunables: owned(surface.tunables), fixed: BTreeMap::new() };
         let field = Field::of(&wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler))?;
         let baseline = crate::command::plan::bare(surface.baseline);
         let mut plan: Plan = toml::from_str(&format!(
@@ -379,7 +432,11 @@ impl Regrets {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        writeln!(f, "Regret of what {} searches choose, each with a quarter of a sweep's trials (median, 90 %)\n", self.rounds)?;
+        writeln!(
+            f,
+            "Regret of what {} searches choose, each with a quarter of a sweep's trials (median, 90 %)\n",
+            self.rounds
+        )?;
         for row in &self.rows {
             writeln!(f, "{}", row.surface)?;
             writeln!(
@@ -391,16 +448,19 @@ impl fmt::Display for Report {
                 (row.advantage - 1.0) * 100.0
             )?;
             writeln!(f, "  sweeps need {} trials, a search got {}", row.sweep_trials, row.trials)?;
-            for (name, regrets) in
-                [("tune", &row.tune), ("random, raced", &row.random_raced), ("random", &row.random)]
+            for (name, regrets) in [("tune", &row.tune), ("random, raced", &row.random_raced), ("random", &row.random)]
             {
                 writeln!(f, "  {name:<14} {:>8} {:>8}", percent(regrets.median), percent(regrets.p90))?;
             }
             writeln!(f, "  {}\n", if row.met() { "kept" } else { "NOT KEPT" })?;
         }
-        writeln!(f, "Promised: a median within 2 %, and neither median nor 90 % worse than random's: {}", match self.broken() {
-            0 => "kept on every surface".to_owned(),
-            n => format!("not kept on {n} of {}", self.rows.len()),
-        })
+        writeln!(
+            f,
+            "Promised: a median within 2 %, and neither median nor 90 % worse than random's: {}",
+            match self.broken() {
+                0 => "kept on every surface".to_owned(),
+                n => format!("not kept on {n} of {}", self.rows.len()),
+            }
+        )
     }
 }

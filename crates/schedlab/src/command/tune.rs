@@ -176,7 +176,8 @@ fn each_s(plan: &Plan) -> f64 {
 
 fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let objective = Objective::parse(args.objective.as_deref())?;
-    let constraints: Vec<Constraint> = args.constraint.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
+    let constraints: Vec<Constraint> =
+        args.constraint.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
     let (design, time_s) = design_args(args)?;
     let schedulers = if args.schedulers.is_empty() { every_scheduler(root, &design)? } else { args.schedulers.clone() };
     let baseline = baseline(root, args, &schedulers)?;
@@ -203,7 +204,10 @@ fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
             Some(_) => (format!("--trials {trials}"), format!("--trials {least}")),
             None => {
                 let needed = (f64::from(least) * each_s(&plan) * 1.05).ceil();
-                (format!("the budget holds {trials} trials, which"), format!("--budget {needed:.0}s, or shorter trials (--trial-time)"))
+                (
+                    format!("the budget holds {trials} trials, which"),
+                    format!("--budget {needed:.0}s, or shorter trials (--trial-time)"),
+                )
             }
         };
         return Err(usage(format!(
@@ -269,7 +273,8 @@ fn conduct_args(args: &TuneArgs, dir: &Path) -> ConductArgs {
 fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |word: &String| {
         let pair = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-        let (name, value) = pair.ok_or_else(|| usage(format!("--fix {word}: write NAME=VALUE, e.g. nr_requests=128")))?;
+        let (name, value) =
+            pair.ok_or_else(|| usage(format!("--fix {word}: write NAME=VALUE, e.g. nr_requests=128")))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     words.iter().map(pair).collect()
@@ -296,11 +301,8 @@ fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
         return Field::of(wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
     }
     let temporary = Target::is_temporary(&args.device)?;
-    let found = if temporary {
-        None
-    } else {
-        Some(device::find(root, &args.device).map_err(|e| usage(e.to_string()))?)
-    };
+    let found =
+        if temporary { None } else { Some(device::find(root, &args.device).map_err(|e| usage(e.to_string()))?) };
     let present = present_scheduler(root, &args.device)?;
     let read = |name: &str| {
         let path = root.sys("block").join(&found.as_ref()?.name).join("queue").join(name);
@@ -427,7 +429,10 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
         out::line(serde_json::to_string_pretty(&tuned)?)?;
     } else {
         out::print(&tuned)?;
-        out::line(format!("written: {}", written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")))?;
+        out::line(format!(
+            "written: {}",
+            written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+        ))?;
     }
     let void = tuned.confirmation.as_ref().is_some_and(|c| c.verdict == Verdict::Void);
     Ok(if void { VOID } else { REACHED })
@@ -464,14 +469,16 @@ fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmation>, dir: 
         blocks: search.candidates()[*number].blocks(),
     });
     let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
-    let recommended = compared.as_ref().zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|((number, _, _), c)| {
-        let Arm { scheduler, tunables, .. } = arm_of(*number);
-        let verdict = format!("{} than {}: {} %", result::word(c.verdict), plan.arms[0].name, c.words());
-        let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
-        let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
-        Recommended { device, identity: identity.clone(), arena, scheduler, tunables, verdict, date }
-    });
-    let answer = answer(design, &arms, compared.as_ref().map(|(n, ..)| *n), confirmation.as_ref(), recommended.as_ref(), dir);
+    let recommended =
+        compared.as_ref().zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|((number, _, _), c)| {
+            let Arm { scheduler, tunables, .. } = arm_of(*number);
+            let verdict = format!("{} than {}: {} %", result::word(c.verdict), plan.arms[0].name, c.words());
+            let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+            let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
+            Recommended { device, identity: identity.clone(), arena, scheduler, tunables, verdict, date }
+        });
+    let answer =
+        answer(design, &arms, compared.as_ref().map(|(n, ..)| *n), confirmation.as_ref(), recommended.as_ref(), dir);
     Tuned {
         schema: 1,
         schedlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -494,13 +501,18 @@ fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmation>, dir: 
 }
 
 fn objective_words(design: &Design) -> String {
-    let mut metrics: Vec<&str> = design.plan.workloads.iter().filter_map(|workload| workload.primary.as_deref()).collect();
+    let mut metrics: Vec<&str> =
+        design.plan.workloads.iter().filter_map(|workload| workload.primary.as_deref()).collect();
     metrics.dedup();
     let words = match design.objective {
         Objective::Own => metrics.join(", "),
         _ => design.objective.words(),
     };
-    if design.plan.workloads.len() > 1 { format!("{words}, the geometric mean of the workloads' ratios") } else { words }
+    if design.plan.workloads.len() > 1 {
+        format!("{words}, the geometric mean of the workloads' ratios")
+    } else {
+        words
+    }
 }
 
 /// What to do, in a sentence or two.
@@ -514,7 +526,9 @@ fn answer(
 ) -> String {
     let default = &design.plan.arms[0].name;
     let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
-        return format!("nothing that was tried looked better than {default}: no improvement is confirmed, keep the default");
+        return format!(
+            "nothing that was tried looked better than {default}: no improvement is confirmed, keep the default"
+        );
     };
     let arm = &arms[winner];
     if let Some(recommended) = recommended {
@@ -559,7 +573,10 @@ mod tests {
             for trials in (workloads * 20)..600 {
                 let kept = confirmation_trials(trials, workloads);
                 assert!(kept >= 2 * workloads * CONFIRM_BLOCKS.0, "{trials}");
-                assert!(trials - kept >= workloads * LEAST_SEARCH, "{trials} trials, {workloads} workloads: {kept} kept");
+                assert!(
+                    trials - kept >= workloads * LEAST_SEARCH,
+                    "{trials} trials, {workloads} workloads: {kept} kept"
+                );
             }
         }
     }

@@ -115,9 +115,12 @@ impl Log {
         log.file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
         // What a crash has cut off is one line without its end.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        log.file.set_len(whole as u64).with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        log.file
+            .set_len(whole as u64)
+            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
         let mut lines = text[..whole].lines().enumerate().map(|(i, line)| {
-            serde_json::from_str::<Line>(line).with_context(|| format!("{}, line {}, cannot be read", path.display(), i + 1))
+            serde_json::from_str::<Line>(line)
+                .with_context(|| format!("{}, line {}, cannot be read", path.display(), i + 1))
         });
         match lines.next().transpose()? {
             Some(Line::Search(old)) if *old == *header => {}

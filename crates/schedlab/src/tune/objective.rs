@@ -120,7 +120,8 @@ impl Objective {
             values.extend(observation.metrics.get(metric).map(|value| (alias.to_owned(), *value)));
         }
         let used = compiled.undeclared_variables(false);
-        let full = |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.to_owned(), |a| a.1.to_owned());
+        let full =
+            |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.to_owned(), |a| a.1.to_owned());
         for reason in observation.voids.clone() {
             if let VoidReason::TooFewIos { metric, count, needed } = reason
                 && used.iter().any(|name| full(name) == metric)
@@ -153,7 +154,9 @@ impl Constraint {
     /// Wrong usage: the form, the metric, the unit.
     pub(crate) fn parse(word: &str) -> Result<Constraint> {
         let refuse = |problem: &str| {
-            usage(format!("--constraint {word}: {problem}; write METRIC<VALUE or METRIC>VALUE, e.g. 'p99<20ms' or 'iops>500'"))
+            usage(format!(
+                "--constraint {word}: {problem}; write METRIC<VALUE or METRIC>VALUE, e.g. 'p99<20ms' or 'iops>500'"
+            ))
         };
         let at = word.find(['<', '>']).ok_or_else(|| refuse("it has neither < nor >"))?;
         let (name, rest) = (word[..at].trim(), &word[at..]);
@@ -213,9 +216,8 @@ fn find(name: &str, flag: &str) -> Result<&'static Metric> {
     let full = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, metric)| metric);
     let own = |row: &&Metric| !row.name.starts_with("objective");
     metric::METRICS.iter().filter(own).find(|row| row.name == full).ok_or_else(|| {
-        let known = || {
-            ALIASES.iter().map(|(alias, _)| *alias).chain(metric::METRICS.iter().filter(own).map(|row| row.name))
-        };
+        let known =
+            || ALIASES.iter().map(|(alias, _)| *alias).chain(metric::METRICS.iter().filter(own).map(|row| row.name));
         usage(format!(
             "{flag}: no metric is called {name:?}{} There are: {}",
             nearest(name, known()),

@@ -19,8 +19,7 @@ pub(crate) fn render(tuned: &Tuned) -> Result<String> {
         .iter()
         .filter_map(|c| Some((f64::from(c.after_trials), c.effect?, c.holds != Some(false))))
         .collect();
-    let line: Vec<(f64, f64)> =
-        tuned.search.curve.iter().map(|step| (f64::from(step.trials), step.effect)).collect();
+    let line: Vec<(f64, f64)> = tuned.search.curve.iter().map(|step| (f64::from(step.trials), step.effect)).collect();
     let plot = search::plot("best so far over the trials of the search", &dots, &line, f64::from(tuned.search.trials))?;
     let mut best: Vec<_> = candidates.iter().filter(|c| c.effect.is_some()).collect();
     best.sort_by(|a, b| b.effect.unwrap_or_default().total_cmp(&a.effect.unwrap_or_default()));
@@ -43,6 +42,8 @@ pub(crate) fn render(tuned: &Tuned) -> Result<String> {
         confirmed => tuned.confirmation.is_some(),
     };
     let mut environment = Environment::new();
-    environment.add_template("tune.html", include_str!("../report/templates/tune.html")).context("the page of a search")?;
+    environment
+        .add_template("tune.html", include_str!("../report/templates/tune.html"))
+        .context("the page of a search")?;
     environment.get_template("tune.html").and_then(|t| t.render(page)).context("cannot write the page of a search")
 }

@@ -206,7 +206,11 @@ pub(crate) fn confirmed(
         low: end(interval.low),
         high: end(interval.high),
         confidence: 1.0 - alpha,
-        verdict: if void || fresh.is_empty() { Verdict::Void } else { verdict(&interval, plan.criteria.margin.ln_1p()) },
+        verdict: if void || fresh.is_empty() {
+            Verdict::Void
+        } else {
+            verdict(&interval, plan.criteria.margin.ln_1p())
+        },
         constraints: constraints.iter().map(|c| (c.text.clone(), shown(c))).collect(),
     }
 }

@@ -183,7 +183,11 @@ impl Session<'_> {
                 .flat_map(|request| self.plan.workloads.iter().map(move |workload| (request, workload)))
                 .filter(|(request, workload)| {
                     let block = request.block + way.torn;
-                    self.seen.trials.contains_key(&(self.arm(search, request.candidate).name, workload.name.clone(), block))
+                    self.seen.trials.contains_key(&(
+                        self.arm(search, request.candidate).name,
+                        workload.name.clone(),
+                        block,
+                    ))
                 })
                 .count();
             let all = wanted.len() * self.plan.workloads.len();
@@ -209,14 +213,16 @@ impl Session<'_> {
                 let kept = block + way.torn;
                 let arms: Vec<Arm> = candidates.iter().map(|candidate| self.arm(search, *candidate)).collect();
                 let key = |arm: &str| (arm.to_owned(), workload.name.clone(), kept);
-                let missing: Vec<&Arm> = arms.iter().filter(|a| !self.seen.trials.contains_key(&key(&a.name))).collect();
+                let missing: Vec<&Arm> =
+                    arms.iter().filter(|a| !self.seen.trials.contains_key(&key(&a.name))).collect();
                 let (duration, warmup) = trial_length(plan);
                 if !way.fresh && !missing.is_empty() {
                     let seeds = vec![schedule::trial_seed(plan.seed, &workload.name, kept, 0)];
                     self.arena.announce(&Upcoming { workload, arms: missing, seeds, duration, warmup })?;
                 }
                 let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-                for (position, name) in schedule::order(plan.seed, &workload.name, kept, &names).into_iter().enumerate() {
+                for (position, name) in schedule::order(plan.seed, &workload.name, kept, &names).into_iter().enumerate()
+                {
                     let candidate = candidates[names.iter().position(|n| *n == name).expect("it is one of them")];
                     if let Some(trial) = self.seen.trials.get(&key(name)) {
                         way.trials.entry((candidate, block)).or_default().push(trial.clone());
@@ -236,7 +242,9 @@ impl Session<'_> {
                     if self.stop.signal().is_some() {
                         return Ok(false);
                     }
-                    if let Some(gone) = observation.voids.iter().find(|v| matches!(v, VoidReason::DeviceVanished { .. })) {
+                    if let Some(gone) =
+                        observation.voids.iter().find(|v| matches!(v, VoidReason::DeviceVanished { .. }))
+                    {
                         bail!("{gone}; what was measured before is kept");
                     }
                     let (sequence, block_number) = (way.sequence, kept);

@@ -90,7 +90,8 @@ impl Field {
     pub(crate) fn arm(&self, point: &Point) -> Arm {
         let scheduler = &self.space.branches()[point.branch].name;
         let mut tunables = self.fixed[scheduler].clone();
-        tunables.extend(self.space.settings(point).into_iter().map(|(name, level)| (name.to_owned(), level.to_owned())));
+        tunables
+            .extend(self.space.settings(point).into_iter().map(|(name, level)| (name.to_owned(), level.to_owned())));
         let mut words = vec![scheduler.clone()];
         words.extend(tunables.iter().map(|(name, value)| format!("{name}={value}")));
         Arm { name: words.join(":"), scheduler: scheduler.clone(), tunables }

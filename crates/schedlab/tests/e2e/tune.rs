@@ -13,7 +13,8 @@ fn tuned(dir: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(dir.join("tune.json")).unwrap()).unwrap()
 }
 
-const SMALL: &str = "--arena sim --device hp97560 --workload dss --schedulers mq-deadline,bfq --tunables slice_idle,fifo_batch";
+const SMALL: &str =
+    "--arena sim --device hp97560 --workload dss --schedulers mq-deadline,bfq --tunables slice_idle,fifo_batch";
 
 #[test]
 fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_verdict() {
@@ -134,13 +135,17 @@ fn an_expression_and_a_constraint_decide_and_a_constraint_that_nothing_holds_rec
     let lab = Lab::new();
     let words = format!("tune {SMALL} --trials 100 --quiet --json");
     let found = lab
-        .run(&format!("{words} --objective throughput/latency --constraint latency<100s --out {}", lab.path("a").display()))
+        .run(&format!(
+            "{words} --objective throughput/latency --constraint latency<100s --out {}",
+            lab.path("a").display()
+        ))
         .expect_status(0)
         .json();
     assert_eq!(found["confirmation"]["constraints"][0], serde_json::json!(["latency<100s", true]));
     assert_eq!(found["default_holds"], true);
     assert!(found["recommended"].is_object(), "{}", found["answer"]);
-    let found = lab.run(&format!("{words} --constraint p99<1us --out {}", lab.path("b").display())).expect_status(0).json();
+    let found =
+        lab.run(&format!("{words} --constraint p99<1us --out {}", lab.path("b").display())).expect_status(0).json();
     assert!(found["recommended"].is_null() && found["default_holds"] == false, "{}", found["answer"]);
 }
 

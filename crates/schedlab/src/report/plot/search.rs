@@ -21,7 +21,8 @@ pub(crate) fn plot(
     line: &[(f64, f64)],
     trials: f64,
 ) -> anyhow::Result<Option<String>> {
-    let finite: Vec<f64> = dots.iter().map(|dot| dot.1).chain(line.iter().map(|at| at.1)).filter(|e| e.is_finite()).collect();
+    let finite: Vec<f64> =
+        dots.iter().map(|dot| dot.1).chain(line.iter().map(|at| at.1)).filter(|e| e.is_finite()).collect();
     if finite.is_empty() {
         return Ok(None);
     }
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_search_is_dots_and_steps_and_nothing_without_a_value() {
-        let svg = plot("a search", &[(0.0, 0.0, true), (2.0, 0.3, true), (3.0, -9.0, false)], &[(1.0, 0.0), (2.0, 0.3)], 9.0);
+        let svg =
+            plot("a search", &[(0.0, 0.0, true), (2.0, 0.3, true), (3.0, -9.0, false)], &[(1.0, 0.0), (2.0, 0.3)], 9.0);
         let svg = svg.unwrap().unwrap();
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("trials") && !svg.contains("NaN"));
