@@ -90,6 +90,8 @@ pub static METRICS: &[Metric] = &[
     row("failure_wait_total_ms", "ms", Descriptive, "all waiting of the failed ones"),
     row("false_idle_ms", "ms", Descriptive, "failed waiting per anticipation, successful or not"),
     row("false_idle_per_success_ms", "ms", Descriptive, "failed waiting per successful anticipation"),
+    row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
+    row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];
 
 /// The row of a metric, if it is one of schedlab's own.

@@ -16,6 +16,7 @@ mod report;
 mod signals;
 mod store;
 mod trace_file;
+mod tune;
 mod watch;
 mod whole_file;
 mod words;

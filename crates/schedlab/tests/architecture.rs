@@ -5,21 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A crate, and the crates of the workspace that it may use. Arrows go one way: each may use only what stands above it.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("elevator", &[]),
     ("workload", &["elevator"]),
     ("sim", &["elevator", "workload"]),
     // The C disk of the kernel arena, for its tests only: nothing that ships depends on it.
     ("disk-core", &["elevator", "sim"]),
     ("experiment", &[]),
+    ("tuner", &["experiment"]),
     ("host", &["elevator", "workload"]),
     ("kernel-core", &["elevator"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
     ("guest", &["elevator", "workload", "sim"]),
-    ("schedlab", &["elevator", "workload", "sim", "experiment", "host", "guest"]),
+    ("schedlab", &["elevator", "workload", "sim", "experiment", "tuner", "host", "guest"]),
 ];
 
-const PURE: [&str; 4] = ["elevator", "workload", "sim", "experiment"];
+const PURE: [&str; 5] = ["elevator", "workload", "sim", "experiment", "tuner"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

@@ -5,3 +5,4 @@ pub(crate) mod engine;
 mod fio;
 pub(crate) mod kernel;
 pub(crate) mod study;
+pub(crate) mod tune;

@@ -25,6 +25,9 @@ pub(crate) enum Bench {
     },
     /// The same trials in the simulator and in the kernel arena, figure by figure; every request's service time to the nanosecond.
     Conformance(BenchConformanceArgs),
+    /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known; prints the regrets and whether they
+    /// are what was promised.
+    Tune(BenchTuneArgs),
     /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.
@@ -85,6 +88,19 @@ pub(crate) struct BenchEngineArgs {
     /// Length of one measurement.
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     pub(crate) time: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchTuneArgs {
+    /// Searches of each kind on each surface.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Only surfaces whose name holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

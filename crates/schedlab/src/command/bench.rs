@@ -5,8 +5,8 @@ use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::arena;
-use crate::bench::{conformance, engine, kernel, study};
-use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs};
+use crate::bench::{conformance, engine, kernel, study, tune};
+use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs, BenchTuneArgs};
 use crate::failure::{REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             Ok(REACHED)
         }
         Bench::Conformance(args) => conform(args),
+        Bench::Tune(args) => search(args),
         Bench::Calibration { experiments } => calibration((*experiments).into()),
     }
 }
@@ -65,6 +66,20 @@ fn conform(args: &BenchConformanceArgs) -> Result<u8> {
     let broken = report.broken().len();
     if broken > 0 {
         bail!("{broken} differences are beyond their bounds: see above");
+    }
+    Ok(REACHED)
+}
+
+fn search(args: &BenchTuneArgs) -> Result<u8> {
+    let options = tune::Options { rounds: args.rounds, only: args.only.clone() };
+    let report = tune::run(&options, &Stop::install()?, &Progress::new(args.json))?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    if report.broken() > 0 {
+        bail!("{} promises are broken: the surfaces that say so above", report.broken());
     }
     Ok(REACHED)
 }

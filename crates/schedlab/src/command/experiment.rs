@@ -99,7 +99,7 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
 }
 
 /// A new record, or the one to go on with.
-fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<(Store, Record)> {
+pub(super) fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<(Store, Record)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
     if !args.resume {

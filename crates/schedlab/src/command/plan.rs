@@ -105,7 +105,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
 }
 
 /// A scheduler as the kernel sets it up.
-pub(super) fn bare(scheduler: &str) -> Arm {
+pub(crate) fn bare(scheduler: &str) -> Arm {
     Arm { name: scheduler.to_owned(), scheduler: scheduler.to_owned(), tunables: BTreeMap::new() }
 }
 
@@ -197,7 +197,7 @@ pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
 }
 
 /// Checks a plan against what there is, and fills in what it leaves open.
-pub(super) fn checked(mut plan: Plan) -> Result<Plan> {
+pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
     for arm in &mut plan.arms {
         match plan.arena {
             ArenaKind::Host => current_name(arm)?,

@@ -15,7 +15,7 @@ pub(crate) mod json;
 mod markdown;
 mod method;
 pub(crate) mod number;
-mod plot;
+pub(crate) mod plot;
 mod reasons;
 mod remarks;
 mod side;

@@ -14,5 +14,6 @@ mod replay;
 mod settings;
 mod simulator;
 mod sweep;
+mod tune;
 mod usage;
 mod watch;

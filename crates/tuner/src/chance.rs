@@ -1,0 +1,45 @@
+//! Chance from a seed: the same on every machine and in every year.
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+
+/// The generator of one decision: a function of the search's seed, what is decided, and how often that was decided before.
+pub(crate) fn generator(seed: u64, purpose: &[u8; 8], count: u64) -> ChaCha12Rng {
+    let mut key = [0_u8; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(purpose);
+    key[16..24].copy_from_slice(&count.to_le_bytes());
+    ChaCha12Rng::from_seed(key)
+}
+
+/// A number below `n`, which is above 0. The remainder favours small numbers by less than n / 2^64, which no search can notice.
+pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
+    (rng.next_u64() % n as u64) as usize
+}
+
+/// A share, 0 to 1.
+pub(crate) fn share(rng: &mut ChaCha12Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_decision_has_chance_of_its_own_that_a_resumed_search_finds_again() {
+        let drawn = |seed, purpose, count| generator(seed, purpose, count).next_u64();
+        assert_eq!(drawn(1, b"proposal", 5), drawn(1, b"proposal", 5));
+        let others =
+            [drawn(1, b"proposal", 5), drawn(1, b"proposal", 6), drawn(2, b"proposal", 5), drawn(1, b"anything", 5)];
+        assert!((1..4).all(|i| !others[..i].contains(&others[i])), "{others:?}");
+    }
+
+    #[test]
+    fn numbers_and_shares_stay_in_their_ranges() {
+        let mut rng = generator(3, b"proposal", 0);
+        for n in 1..200 {
+            assert!(below(&mut rng, n) < n && (0.0..1.0).contains(&share(&mut rng)));
+        }
+    }
+}
