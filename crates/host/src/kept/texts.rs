@@ -126,7 +126,7 @@ pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
         line("ENV{SCHEDLAB_KEPT}=\"1\"".into());
     }
     for (path, value) in placed.writes() {
-        let exists = path.contains("/iosched/").then(|| format!("TEST==\"{path}\", ")).unwrap_or_default();
+        let exists = if path.contains("/iosched/") { format!("TEST==\"{path}\", ") } else { String::new() };
         line(format!("{exists}ATTR{{{path}}}=\"{value}\""));
     }
     line(format!("LABEL=\"{END}\""));

@@ -29,7 +29,7 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WatchCommand {
     /// Begin to watch a device.
-    Add(WatchAddArgs),
+    Add(Box<WatchAddArgs>),
     /// What is watched, when it is tested next, and the last verdict.
     List {
         /// Print JSON.

@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;
 
+/// A scheduler, and what can be turned under it: names with their levels.
+pub(crate) type Branch = (String, Vec<(String, Vec<String>)>);
+
 /// The name of the file in a search's directory.
 pub(crate) const SEARCH: &str = "search.jsonl";
 
@@ -30,7 +33,7 @@ pub(crate) struct Header {
     /// What must hold.
     pub(crate) constraints: Vec<String>,
     /// Every branch with its dimensions and levels.
-    pub(crate) space: Vec<(String, Vec<(String, Vec<String>)>)>,
+    pub(crate) space: Vec<Branch>,
     /// What is set beside, on every candidate.
     pub(crate) fixed: BTreeMap<String, String>,
     /// Trials of search and confirmation together.
