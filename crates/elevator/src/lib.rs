@@ -3,7 +3,7 @@
 //! This is the bottom of the workspace: every arena speaks these words, so the crate has no dependencies, no clock and
 //! nothing that can fail. A user's word for a scheduler (`deadline`, `noop`, `cfq`) is understood here and nowhere else.
 //!
-//! Two tables: [`LINUX`] is what a current kernel can run; [`ELEVATORS`] is what the laboratory runs itself, on modelled
+//! Three tables: [`LINUX`] is what a current kernel can run, [`QUEUE_ATTRIBUTES`] what can be set on the queue around it; [`ELEVATORS`] is what the laboratory runs itself, on modelled
 //! disks: every scheduler that Linux ever shipped, and those of the literature. To add one, write one file in `algorithm/`
 //! and one row in `table.rs`.
 #![forbid(unsafe_code)]
@@ -21,6 +21,8 @@ mod knob;
 mod linux;
 mod ordered;
 mod queue;
+mod queue_attribute;
+mod queue_attributes;
 mod request;
 mod scheduler;
 mod sorted;
@@ -36,8 +38,10 @@ pub use clock::Clock;
 pub use geometry::{Geometry, SeekCurve};
 pub use kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 pub use knob::Knob;
-pub use linux::{Family, LINUX, LinuxScheduler, Named, resolve};
+pub use linux::{Family, LINUX, LinuxScheduler, Named, resolve, schedulers_with};
 pub use queue::{Counters, Entry, Limits, Piece, Queue};
+pub use queue_attribute::{Ceiling, Initial, QueueAttribute, QueueFacts, Values};
+pub use queue_attributes::{QUEUE_ATTRIBUTES, queue_attribute};
 pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};
 pub use scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search};
 pub use table::{ELEVATORS, find};

@@ -4,6 +4,10 @@
 //! translated with a word to the user, or refused with the nearest choice named. Versions: blk-mq became the only path, and
 //! cfq, deadline and anticipatory's last relatives left, in Linux 5.0; anticipatory itself was removed in 2.6.33.
 
+use crate::kind::{Build, Tunable};
+use crate::knob::Knob;
+use crate::table::find;
+
 /// What a scheduler is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -82,6 +86,25 @@ pub static LINUX: &[LinuxScheduler] = &[
     },
 ];
 
+/// Rows of [`crate::ELEVATORS`] that the kernel does not have: switches of the laboratory.
+const OURS: [(&str, &str); 2] = [("bfq", "burst"), ("mq-deadline", "linux")];
+
+impl LinuxScheduler {
+    /// Its tunables as the kernel names them, with their defaults for a queue that was made so; what only the laboratory has is left out.
+    /// From Linux 7.0 on, mq-deadline's `async_depth` is an attribute of the queue.
+    pub fn tunables(&self, build: &Build) -> Vec<Knob> {
+        let ours = |row: &Tunable| OURS.contains(&(self.name, row.name));
+        let all = find(self.name).map(|kind| kind.knobs(build)).unwrap_or_default();
+        all.into_iter().filter(|knob| !ours(&knob.row)).collect()
+    }
+}
+
+/// The schedulers of Linux that have a tunable of this name.
+pub fn schedulers_with(tunable: &str) -> Vec<&'static LinuxScheduler> {
+    let has = |row: &&LinuxScheduler| row.tunables(&Build::default()).iter().any(|knob| knob.row.name == tunable);
+    LINUX.iter().filter(has).collect()
+}
+
 /// What a user's word for a scheduler means today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
@@ -140,6 +163,23 @@ mod tests {
             assert!(!row.help.is_empty() && !row.since.is_empty(), "{} needs help and a version", row.name);
             assert_eq!(row.config.is_empty(), row.name == "none", "{}: only none needs no option", row.name);
         }
+    }
+
+    #[test]
+    fn the_kernels_tunables_are_without_the_laboratorys_own() {
+        let names = |word| -> Vec<&str> {
+            let Named::Current(row) = resolve(word) else { panic!("{word} is a row") };
+            row.tunables(&Build::default()).iter().map(|knob| knob.row.name).collect()
+        };
+        assert!(
+            names("none").is_empty() && !names("bfq").contains(&"burst") && !names("mq-deadline").contains(&"linux")
+        );
+        assert!(names("bfq").contains(&"slice_idle") && names("mq-deadline").contains(&"fifo_batch"));
+        for (scheduler, tunable) in OURS {
+            assert!(find(scheduler).is_some_and(|kind| kind.tunable(tunable).is_some()), "{scheduler} {tunable}");
+        }
+        let with: Vec<&str> = schedulers_with("slice_idle").iter().map(|row| row.name).collect();
+        assert_eq!(with, ["bfq"]);
     }
 
     #[test]

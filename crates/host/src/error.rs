@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::consent::Obstacle;
-use crate::settings::Problem;
+use crate::lasting::Refusal;
+use crate::settings::{Lasting, Problem};
 
 /// Why an operation on the machine did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,96 @@ pub enum Error {
         device: String,
         /// The other process, where it is known.
         pid_of_other: Option<u32>,
+    },
+    /// Another schedlab has set this device for a while.
+    #[error(
+        "{device} is set by schedlab{} {lasting}; `schedlab set {device} --end` takes it back now",
+        pid(pid_of_other)
+    )]
+    Held {
+        /// The device.
+        device: String,
+        /// The process that will put it back, where it is known.
+        pid_of_other: Option<u32>,
+        /// Until when.
+        lasting: Lasting,
+    },
+    /// A scheduler that neither the device offers nor the kernel has as a module.
+    #[error("{device} has no scheduler {word:?}{}; there are: {}", nearest(nearest_name), list(known))]
+    UnknownScheduler {
+        /// The device.
+        device: String,
+        /// What the user wrote.
+        word: String,
+        /// The most alike name, if any is alike.
+        nearest_name: Option<String>,
+        /// Every scheduler that the device can have.
+        known: Vec<String>,
+    },
+    /// A tunable of another scheduler than the one that is asked about.
+    #[error(
+        "{name} is a tunable of {}, and {device} would have {scheduler}: say scheduler={} as well, or leave {name} out",
+        others.join(" and "), others.first().map_or("", String::as_str)
+    )]
+    TunableOfOther {
+        /// The device.
+        device: String,
+        /// The scheduler that the device would have.
+        scheduler: String,
+        /// What the user wrote.
+        name: String,
+        /// The schedulers that have it.
+        others: Vec<String>,
+    },
+    /// An attribute that Linux has, but not for this device or in this version.
+    #[error("{device} has no {name} ({help}): this kernel does not show it, or not for such a device")]
+    NotShown {
+        /// The device.
+        device: String,
+        /// The attribute.
+        name: String,
+        /// What it means.
+        help: String,
+    },
+    /// An attribute that can only be read.
+    #[error("{name} of {device} is read-only: it says what the hardware or the driver is like")]
+    ReadOnlyAttribute {
+        /// The device.
+        device: String,
+        /// The attribute.
+        name: String,
+    },
+    /// A value that the attribute does not take.
+    #[error("{name} = {value} is out of range: {device} takes {range}")]
+    OutOfRange {
+        /// The device.
+        device: String,
+        /// The tunable or attribute.
+        name: String,
+        /// What the user wrote.
+        value: String,
+        /// What is possible, with the unit.
+        range: String,
+    },
+    /// A value that could not be put back once it is changed.
+    #[error("{name} of {device} is left alone, since it could not be put back: {why}")]
+    NoWayBack {
+        /// The device.
+        device: String,
+        /// The attribute.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// A change that failed or had no effect, and was taken back.
+    #[error("{device} was not set: {}; {}", problems(found), taken_back(left))]
+    NotSet {
+        /// The device.
+        device: String,
+        /// What failed.
+        found: Vec<Problem>,
+        /// What could not be taken back.
+        left: Option<Box<Error>>,
     },
     /// The device is no longer there.
     #[error("{device} is gone: it was there when the experiment began; check cables and `dmesg`")]
@@ -175,6 +266,9 @@ pub enum Error {
         /// Bytes that are free.
         free_bytes: u64,
     },
+    /// A setting cannot be kept, or not be forgotten.
+    #[error(transparent)]
+    Lasting(#[from] Refusal),
     /// The caller asked to stop.
     #[error("interrupted while {doing}")]
     Interrupted {
@@ -220,7 +314,7 @@ fn size(bytes: u64) -> String {
     )
 }
 
-fn nearest(name: &Option<String>) -> String {
+pub(crate) fn nearest(name: &Option<String>) -> String {
     name.as_ref().map_or(String::new(), |name| format!(" (nearest: {name})"))
 }
 
@@ -228,12 +322,19 @@ fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
-fn list(names: &[String]) -> String {
+pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 
 fn problems(found: &[Problem]) -> String {
     found.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn taken_back(left: &Option<Box<Error>>) -> String {
+    match left {
+        None => "everything is as it was before".to_string(),
+        Some(error) => format!("and it could not be taken back: {error}"),
+    }
 }
 
 fn obstacles(found: &[Obstacle]) -> String {

@@ -5,24 +5,30 @@
 //! entry lies a lock file that the owner keeps locked (`flock`): the kernel lets go of it when the owner dies, however it dies,
 //! so "is the owner still alive?" needs no guess about process ids. The lock files of devices are never deleted, since deleting one
 //! that another process is about to lock would give two owners. Those of temporary loop devices go with their entry: the key is used
-//! once, and whoever locks the name later finds no entry to own.
+//! once, and whoever locks the name later finds no entry to own. Those of kept settings go as well, since `forget` leaves nothing
+//! behind: whoever has locked a file that is no longer the one of that name takes the lock anew.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::lasting::FileChange;
 use crate::root::Root;
-use crate::settings::Snapshot;
+use crate::settings::{Lasting, Snapshot};
 
 /// The version of the entries that this build writes and reads.
 const SCHEMA: u32 = 1;
 
 /// What the keys of temporary loop devices begin with; each is made by one process and used once.
 pub(crate) const TEMPORARY: &str = "schedlab-loop-";
+
+/// What the keys of kept settings begin with.
+pub(crate) const KEPT: &str = "schedlab-kept-";
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +38,9 @@ pub(crate) struct Entry {
     pub(crate) boot_id: String,
     /// The process that wrote it; for people, the lock is what counts.
     pub(crate) pid: u32,
+    /// Until when its owner means to keep it, where that is known in advance; for people, the lock is what counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lasting: Option<Lasting>,
     /// What has to be undone.
     pub(crate) undo: Undo,
 }
@@ -54,12 +63,26 @@ pub(crate) enum Undo {
         /// The file; nobody else's, since it is only ever created where no file was.
         file: PathBuf,
     },
+    /// Files that make a setting last. They outlive a restart, and so does the need to undo this.
+    Files {
+        /// What they are about, for the user.
+        about: String,
+        /// The files, each as it was and as it is to become.
+        files: Vec<FileChange>,
+        /// Directories that are made for them, the outermost first.
+        directories: Vec<PathBuf>,
+    },
 }
 
 impl Entry {
     /// An entry of this process and this boot.
     pub(crate) fn new(root: &Root, undo: Undo) -> Result<Entry, Error> {
-        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), undo })
+        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), lasting: None, undo })
+    }
+
+    /// The same, its owner meaning to keep it so long.
+    pub(crate) fn lasting(self, lasting: Option<Lasting>) -> Entry {
+        Entry { lasting, ..self }
     }
 }
 
@@ -77,21 +100,29 @@ impl Lock {
         let dir = root.state("lock");
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let path = dir.join(format!("{key}.lock"));
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = open.map_err(Error::io("open", &path))?;
-        if !try_flock(&file, &path)? {
-            let mut text = String::new();
-            let _ = file.read_to_string(&mut text);
-            return Err(Error::Busy { device: what.to_string(), pid_of_other: text.trim().parse().ok() });
-        }
+        let mut file = loop {
+            let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+            let mut file = open.map_err(Error::io("open", &path))?;
+            if !try_flock(&file, &path)? {
+                let mut text = String::new();
+                let _ = file.read_to_string(&mut text);
+                return Err(Error::Busy { device: what.to_string(), pid_of_other: text.trim().parse().ok() });
+            }
+            // Its last owner may have deleted it between our opening and our locking.
+            let ours = file.metadata().map_err(Error::io("look at", &path))?.ino();
+            if fs::metadata(&path).is_ok_and(|named| named.ino() == ours) {
+                break file;
+            }
+        };
         // For the message of the next one who comes; not worth failing for.
         let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
         let _ = write!(file, "{}", std::process::id());
-        Ok(Lock { _file: file, path, temporary: key.starts_with(TEMPORARY) })
+        let temporary = key.starts_with(TEMPORARY) || key.starts_with(KEPT);
+        Ok(Lock { _file: file, path, temporary })
     }
 
-    /// Deletes the lock file of a key that is never used again; for the end of its entry, under the lock. An empty file that stays
-    /// does no harm, so nothing fails for it.
+    /// Deletes the lock file of a temporary loop device or of a kept setting; for the end of its entry, under the lock. An empty
+    /// file that stays does no harm, so nothing fails for it.
     pub(crate) fn retire(&self) {
         if self.temporary {
             let _ = fs::remove_file(&self.path);
@@ -109,7 +140,7 @@ pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
-pub(crate) fn key(identity: &str) -> String {
+pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
         match byte {
@@ -149,6 +180,13 @@ pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> 
 pub(crate) fn remove(root: &Root, key: &str) -> Result<(), Error> {
     let path = path(root, key);
     root.files().remove(&path).map_err(Error::io("remove", &path))
+}
+
+/// Removes an entry so that no loss of power brings it back: for what outlives a restart.
+pub(crate) fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
+    remove(root, key)?;
+    let dir = root.state("journal");
+    root.files().sync_dir(&dir).map_err(Error::io("sync", &dir))
 }
 
 /// The entry of `key`, if there is one.

@@ -178,6 +178,18 @@ pub(crate) trait Files: Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Sets who may read and write a file, as the low bits of its mode.
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    }
+    /// Makes a directory, not yet durable.
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+    /// Removes an empty directory, not yet durable.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
 }
 
 /// The operations as the kernel does them.

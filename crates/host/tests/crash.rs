@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use std::{env, fs};
 
-use common::Bench;
-use host::{Guard, LoopDevice, Outcome, Root, Setting, restore_all};
+use common::{Bench, BlankLoop};
+use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, restore_all};
 
 /// Kills at least this many, where the experiment makes as many calls.
 const POINTS: usize = 120;
@@ -23,8 +24,10 @@ const POINTS: usize = 120;
 const EFFECTS: [&str; 10] =
     ["write", "fsync", "rename", "renameat2", "unlink", "unlinkat", "flock", "ftruncate", "mkdir", "fallocate"];
 
-const TESTS: [(&str, fn()); 2] = [
+const TESTS: [(&str, fn()); 4] = [
     ("killed_at_each_of_the_settings_calls_the_device_is_as_before", settings_survive),
+    ("killed_at_each_call_of_a_change_the_device_is_as_before_or_set_and_nothing_between", changes_survive),
+    ("killed_at_each_call_of_a_change_for_a_while_the_device_is_as_before", changes_for_a_while_survive),
     ("killed_while_a_loop_device_is_made_or_removed_nothing_is_left_of_it", loop_devices_survive),
 ];
 
@@ -64,11 +67,23 @@ fn be_killed(victim: &str) {
             }
             guard.restore().expect("everything can be put back");
         }
+        "change" => change(&root, words[2]).carry_out().map(drop).expect("nothing is wrong with it"),
+        "change-for-a-while" => {
+            let held = change(&root, words[2]).hold(Duration::from_secs(3600)).expect("nothing is wrong with it");
+            held.end().expect("everything can be put back");
+        }
         _ => {
             let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| ControlFlow::Continue(()));
             made.expect("there is room for 1 MiB").remove().expect("nobody uses it");
         }
     }
+}
+
+/// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties to others.
+fn change(root: &Root, device: &str) -> Change {
+    let device = host::device::find(root, device).expect("the loop device is there");
+    let setting = Setting::of("bfq").with("slice_idle", "0").with("nr_requests", "96").with("max_sectors_kb", "64");
+    Change::plan(root, &device, &setting).expect("nothing is wrong with it")
 }
 
 /// A victim and how to start it.
@@ -163,6 +178,68 @@ fn settings_survive() {
         points.len()
     );
     assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
+}
+
+/// Gives the loop device an administrator's tuning.
+fn tune(blank: &BlankLoop) {
+    blank.set("scheduler", "mq-deadline");
+    blank.set("max_sectors_kb", &blank.shows("max_hw_sectors_kb"));
+    blank.set("iosched/read_expire", "252");
+    blank.set("nr_requests", "64");
+    blank.set("read_ahead_kb", "512");
+}
+
+fn changes_survive() {
+    let Some(bench) = Bench::set_up(&["strace"]) else { return };
+    let blank = bench.blank_loop(16);
+    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
+        return;
+    }
+    tune(&blank);
+    let before = blank.whole_queue();
+    let state = bench.dir.path().join("state");
+    let victim = format!("change\n{}\n{}", state.display(), blank.word());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let points = experiment.points(&state);
+    let set = blank.whole_queue();
+    assert_ne!(set, before);
+    let (mut undone, mut stayed) = (0, 0);
+    for call in &points {
+        tune(&blank);
+        assert_eq!(blank.whole_queue(), before, "the tuning is whole again");
+        let ended_well = experiment.run(Some(call));
+        undone += usize::from(blank.whole_queue() != before);
+        recover(&bench.root, call);
+        let now = blank.whole_queue();
+        stayed += usize::from(now == set);
+        assert!(now == before || now == set, "killed at {call:?}: {now:?}");
+        assert!(now == set || !ended_well, "a command that ended well has set the device: {call:?}");
+    }
+    println!("killed at {} points; changed at {undone} of them, set for good at {stayed}", points.len());
+    assert!(points.len() >= 60 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
+}
+
+fn changes_for_a_while_survive() {
+    let Some(bench) = Bench::set_up(&["strace"]) else { return };
+    let blank = bench.blank_loop(16);
+    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
+        return;
+    }
+    tune(&blank);
+    let before = blank.whole_queue();
+    let state = bench.dir.path().join("state");
+    let victim = format!("change-for-a-while\n{}\n{}", state.display(), blank.word());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let points = experiment.points(&state);
+    let mut undone = 0;
+    for call in &points {
+        experiment.run(Some(call));
+        undone += usize::from(blank.whole_queue() != before);
+        recover(&bench.root, call);
+        assert_eq!(blank.whole_queue(), before, "killed at {call:?}");
+    }
+    println!("killed at {} points; the device was changed at {undone} of them, and as before after each", points.len());
+    assert!(points.len() >= 100 && undone > 20, "the kills have to hit: {undone}");
 }
 
 fn loop_devices_survive() {

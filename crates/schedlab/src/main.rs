@@ -17,6 +17,7 @@ mod signals;
 mod store;
 mod trace_file;
 mod tune;
+mod watch;
 mod whole_file;
 mod words;
 mod work;
@@ -61,6 +62,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Restore(args) => command::restore::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
         Command::Bench(args) => command::bench::run(args),
+        Command::SettingKeeper(args) => command::settings::keeper::run(root, args),
         Command::GuestWarden(args) => Ok(guest::warden::watch_over(args.parent, &args.workdir, &args.command)),
         Command::GuestInit(args) => arena::kernel::inside::run(&args.workdir),
         Command::GuestExec(args) => arena::kernel::exec::inside(&args.workdir),

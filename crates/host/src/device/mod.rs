@@ -166,6 +166,18 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
     Ok(describe(root, &name, &identity))
 }
 
+/// The disk with this identity, whatever its name is now; `word` is what the user called it.
+///
+/// # Errors
+/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its name.
+pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
+    let last_name = kernel_name(root, word).unwrap_or_default();
+    match name_by_identity(root, identity, &last_name)? {
+        Some(name) => Ok(describe(root, &name, identity)),
+        None => Err(Error::DeviceGone { device: format!("{word} ({identity})") }),
+    }
+}
+
 /// The kernel's name of the disk that a user's word means.
 pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     let disks = disk_names(root)?;
@@ -196,6 +208,20 @@ pub(crate) fn node_path(name: &str) -> PathBuf {
 /// The directory of a disk's queue.
 pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
     root.sys("block").join(name).join("queue")
+}
+
+/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all take as many. None where the driver
+/// is bio-based.
+pub fn tags(root: &Root, name: &str) -> Option<u64> {
+    root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
+}
+
+/// Why a disk has no scheduler, with the disks below it, which may have one.
+pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
+    let why = queue::no_scheduler(root, name).map_or_else(String::new, |why| why.to_string());
+    let below: Vec<String> =
+        usage::below(root, name).iter().map(|disk| node_path(disk).display().to_string()).collect();
+    if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
 /// Whether there is something to measure: the kernel keeps loop devices without a file behind them in stock.

@@ -50,6 +50,24 @@ pub(super) fn now(root: &Root, name: &str) -> Usage {
     }
 }
 
+/// The disks at the bottom of a stacked device (device-mapper, md), whatever is between; empty where it is stacked on nothing.
+pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
+    let disks = root.names(root.sys("block"));
+    let whole = |part: String| {
+        let disk = disks.iter().find(|disk| root.sys("block").join(disk).join(&part).join("partition").exists());
+        disk.cloned().unwrap_or(part)
+    };
+    let mut found = BTreeSet::new();
+    for disk in root.names(root.sys("block").join(name).join("slaves")).into_iter().map(whole) {
+        let mut deeper = below(root, &disk);
+        if deeper.is_empty() {
+            deeper.insert(disk);
+        }
+        found.append(&mut deeper);
+    }
+    found
+}
+
 /// The disk's partitions: directories of it that have a `partition` file.
 pub(super) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = root.sys("block").join(name);

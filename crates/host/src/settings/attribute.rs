@@ -11,7 +11,7 @@ const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"]
 
 /// Which directory an attribute is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// `queue/iosched`: tunables of the scheduler.
     Scheduler,
     /// `queue`: attributes of the queue.
@@ -20,7 +20,7 @@ pub(super) enum Place {
 
 impl Place {
     /// The path of an attribute of a disk.
-    pub(super) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
+    pub(crate) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
         let queue = queue_dir(root, device);
         match self {
             Place::Scheduler => queue.join("iosched").join(name),
@@ -30,31 +30,49 @@ impl Place {
 }
 
 /// Whether a queue attribute belongs to the scheduler, i.e. a change of scheduler sets it anew.
-pub(super) fn is_schedulers_own(name: &str) -> bool {
+pub(crate) fn is_schedulers_own(name: &str) -> bool {
     SCHEDULERS_OWN.contains(&name)
 }
 
-/// The order in which queue attributes are written: `read_ahead_kb` last, because the kernel computes it anew when a limit of the
-/// queue (`max_sectors_kb`, `rotational`) is written, whatever it was before.
-pub(super) fn order(name: &str) -> (bool, &str) {
-    (name == "read_ahead_kb", name)
+/// Attributes that the kernel keeps apart from the limits of the queue: writing them moves no read-ahead.
+const NO_LIMITS: [&str; 8] =
+    ["async_depth", "io_poll", "io_poll_delay", "io_timeout", "nomerges", "nr_requests", "rq_affinity", "wbt_lat_usec"];
+
+/// Whether the kernel computes read-ahead anew when this attribute of the queue is written.
+pub(super) fn is_limit(name: &str) -> bool {
+    name != "read_ahead_kb" && !NO_LIMITS.contains(&name)
+}
+
+/// The order in which attributes are written: `read_ahead_kb` last, because the kernel computes it anew when a limit of the
+/// queue (`max_sectors_kb`, `rotational`) is written, whatever it was before; `async_depth`, which from Linux 7.0 on is beside
+/// `nr_requests`, after that, which resets it; bfq's `strict_guarantees` before `slice_idle`, which it may raise.
+pub(crate) fn order(name: &str) -> (u8, &str) {
+    let rank = match name {
+        "strict_guarantees" => 0,
+        "async_depth" => 2,
+        "read_ahead_kb" => 3,
+        _ => 1,
+    };
+    (rank, name)
 }
 
 /// Whether what was read back is what was written: the same text or the same number.
-pub(super) fn same(wanted: &str, found: &str) -> bool {
+pub(crate) fn same(wanted: &str, found: &str) -> bool {
     wanted.trim() == found.trim() || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
 /// Whether what was read back is what was written as nearly as the kernel can keep it: times are kept in ticks of up to 10 ms
 /// (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A clamped value (`nr_requests` 1 reads 4) is not: the user
 /// asked for something else than what is measured.
-pub(super) fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
+pub(crate) fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if same(wanted, found) {
         return true;
     }
     let (Some(wanted), Some(found)) = (number(wanted), number(found)) else { return false };
     let off = (found - wanted).unsigned_abs();
     match name {
+        // Asked for was the kernel's own choice.
+        "wbt_lat_usec" if wanted == -1 => true,
         "read_ahead_kb" => found <= wanted && off < rustix::param::page_size().div_ceil(1024) as u128,
         "timeout_sync" => off < 10,
         _ if name.contains("_expire") => off < 10,
@@ -93,9 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_is_written_last() {
-        let mut names = ["read_ahead_kb", "rotational", "add_random"];
+    fn what_moves_others_is_written_before_them() {
+        let mut names =
+            ["read_ahead_kb", "async_depth", "slice_idle", "nr_requests", "rotational", "strict_guarantees"];
         names.sort_by_key(|name| order(name));
-        assert_eq!(names[2], "read_ahead_kb");
+        assert_eq!(
+            names,
+            ["strict_guarantees", "nr_requests", "rotational", "slice_idle", "async_depth", "read_ahead_kb"]
+        );
+        assert!(is_limit("max_sectors_kb") && is_limit("rotational"));
+        assert!(!is_limit("nr_requests") && !is_limit("read_ahead_kb"));
+    }
+
+    #[test]
+    fn the_default_that_was_asked_for_by_its_own_number_is_in_effect_whatever_it_is() {
+        assert!(same_as_kernel_keeps("wbt_lat_usec", "-1", "75000"));
+        assert!(!same_as_kernel_keeps("wbt_lat_usec", "5", "75000"));
     }
 }

@@ -21,14 +21,14 @@ const DEFAULTS: [(&str, &[(&str, &str)]); 3] = [
 ];
 
 /// A fake machine with one disk, `sda`, in a temporary tree.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     dir: tempfile::TempDir,
-    pub(super) kernel: Arc<FakeKernel>,
+    pub(crate) kernel: Arc<FakeKernel>,
 }
 
 impl Machine {
     /// A freshly booted machine.
-    pub(super) fn booted() -> Machine {
+    pub(crate) fn booted() -> Machine {
         // In memory where that is possible: some tests make hundreds of machines.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
         let kernel = Arc::new(FakeKernel::default());
@@ -38,7 +38,7 @@ impl Machine {
     }
 
     /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to be restored.
-    pub(super) fn tuned() -> Machine {
+    pub(crate) fn tuned() -> Machine {
         let machine = Machine::booted();
         for (attribute, value) in [
             ("nr_requests", "64"),
@@ -52,7 +52,7 @@ impl Machine {
     }
 
     /// Sets everything that does not survive a restart.
-    pub(super) fn boot(&self, boot_id: &str) {
+    pub(crate) fn boot(&self, boot_id: &str) {
         let root = self.root();
         let _ = fs::remove_dir_all(root.sys(""));
         let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
@@ -91,27 +91,27 @@ impl Machine {
     }
 
     /// The machine as the code under test sees it.
-    pub(super) fn root(&self) -> Root {
+    pub(crate) fn root(&self) -> Root {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }
 
     /// The disk.
-    pub(super) fn disk(&self) -> Device {
+    pub(crate) fn disk(&self) -> Device {
         device::find(&self.root(), "sda").expect("the fake disk")
     }
 
     /// A path in the disk's queue.
-    pub(super) fn queue(&self, attribute: &str) -> PathBuf {
+    pub(crate) fn queue(&self, attribute: &str) -> PathBuf {
         self.dir.path().join("sys/block/sda/queue").join(attribute)
     }
 
     /// The text of an attribute.
-    pub(super) fn shows(&self, attribute: &str) -> String {
+    pub(crate) fn shows(&self, attribute: &str) -> String {
         fs::read_to_string(self.queue(attribute)).unwrap_or_default()
     }
 
     /// Every file of the queue with its text.
-    pub(super) fn whole_queue(&self) -> Vec<(String, String)> {
+    pub(crate) fn whole_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for dir in ["", "iosched"] {
             let of = |(name, (text, _)): (String, (String, bool))| (format!("{dir}/{name}"), text);
@@ -121,14 +121,14 @@ impl Machine {
     }
 
     /// Every file in the journal's directory.
-    pub(super) fn journal(&self) -> Vec<String> {
+    pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
     }
 }
 
 /// The operations of the fake kernel.
 #[derive(Debug, Default)]
-pub(super) struct FakeKernel {
+pub(crate) struct FakeKernel {
     state: Mutex<State>,
 }
 
@@ -144,33 +144,46 @@ struct State {
 #[derive(Debug)]
 enum Volatile {
     Content(PathBuf),
-    Rename { from: PathBuf, to: PathBuf },
+    Rename { from: PathBuf, to: PathBuf, replaced: Option<Vec<u8>> },
     Removal { path: PathBuf, content: Vec<u8> },
+    MadeDir(PathBuf),
+    RemovedDir(PathBuf),
 }
 
 impl FakeKernel {
     /// Lets `steps` operations happen and refuses all later ones: the process is dead.
-    pub(super) fn die_after(&self, steps: usize) {
+    pub(crate) fn die_after(&self, steps: usize) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = Some(steps);
     }
 
     /// Back to immortality; gives the number of operations so far.
-    pub(super) fn live(&self) -> usize {
+    pub(crate) fn live(&self) -> usize {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = None;
         state.done
     }
 
+    /// Time goes by, and everything is durable.
+    pub(crate) fn settle(&self) {
+        self.state.lock().expect("no test panics while it holds this").volatile.clear();
+    }
+
     /// The power goes: what is not durable is lost, either every name and content (`names_survive` false) or the contents only.
-    pub(super) fn lose_power(&self, names_survive: bool) {
+    pub(crate) fn lose_power(&self, names_survive: bool) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
             match volatile {
                 Volatile::Content(path) => drop(fs::write(path, "").ok()),
-                Volatile::Rename { from, to } if !names_survive => drop(fs::rename(to, from)),
+                Volatile::Rename { from, to, replaced } if !names_survive => {
+                    let _ = fs::rename(&to, from);
+                    let _ = replaced.map(|content| fs::write(to, content));
+                }
                 Volatile::Removal { path, content } if !names_survive => drop(fs::write(path, content)),
-                Volatile::Rename { .. } | Volatile::Removal { .. } => {}
+                Volatile::MadeDir(path) if !names_survive => drop(fs::remove_dir_all(path)),
+                Volatile::RemovedDir(path) if !names_survive => drop(fs::create_dir(path)),
+                Volatile::Rename { .. } | Volatile::Removal { .. } | Volatile::MadeDir(_) | Volatile::RemovedDir(_) => {
+                }
             }
         }
     }
@@ -234,7 +247,8 @@ impl Files for FakeKernel {
                 *volatile = Volatile::Content(to.to_path_buf());
             }
         }
-        state.volatile.push(Volatile::Rename { from: from.into(), to: to.into() });
+        let replaced = fs::read(to).ok();
+        state.volatile.push(Volatile::Rename { from: from.into(), to: to.into(), replaced });
         RealFiles.rename(from, to)
     }
 
@@ -248,9 +262,27 @@ impl Files for FakeKernel {
         let mut state = self.step()?;
         state.volatile.retain(|volatile| match volatile {
             Volatile::Content(_) => true,
-            Volatile::Rename { to: path, .. } | Volatile::Removal { path, .. } => path.parent() != Some(dir),
+            Volatile::Rename { to: path, .. }
+            | Volatile::Removal { path, .. }
+            | Volatile::MadeDir(path)
+            | Volatile::RemovedDir(path) => path.parent() != Some(dir),
         });
         Ok(())
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let _state = self.step()?;
+        RealFiles.set_mode(path, mode)
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?.volatile.push(Volatile::MadeDir(path.into()));
+        RealFiles.make_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?.volatile.push(Volatile::RemovedDir(path.into()));
+        RealFiles.remove_dir(path)
     }
 }
 

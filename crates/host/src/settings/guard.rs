@@ -23,7 +23,7 @@ use std::fs::File;
 
 use super::apply::{self, Write, activation, in_order};
 use super::attribute::{Place, is_schedulers_own, same};
-use super::{Problem, Setting, Snapshot, Watch, recover};
+use super::{Lasting, Problem, Setting, Snapshot, Watch, holder, recover};
 use crate::device::{self, Device, current_scheduler, offered_schedulers, queue_dir};
 use crate::error::{Error, nearest_of};
 use crate::journal::{self, Entry, Lock, Undo};
@@ -72,12 +72,17 @@ impl Guard {
     /// Nothing on the device is changed.
     ///
     /// # Errors
-    /// [`Error::Busy`] when another schedlab has the device; [`Error::Io`] when the journal cannot be written; the errors of
+    /// [`Error::Busy`] and [`Error::Held`] when another schedlab has the device; [`Error::Io`] when the journal cannot be written; the errors of
     /// restoring a dead owner's settings.
     pub fn begin(root: &Root, device: &Device) -> Result<Guard, Error> {
+        Guard::begin_lasting(root, device, None)
+    }
+
+    /// The same, and whoever wants the device meanwhile is told until when it is taken.
+    pub(super) fn begin_lasting(root: &Root, device: &Device, lasting: Option<Lasting>) -> Result<Guard, Error> {
         let key = journal::key(&device.identity);
         let path = device.path.display().to_string();
-        let lock = Lock::take(root, &key, &path)?;
+        let lock = Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = lock_queue(root, &device.name, &path)?;
         // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
         if let Some(entry) = journal::read(root, &key)? {
@@ -92,7 +97,7 @@ impl Guard {
             device: device.name.clone(),
             original: original.clone(),
         };
-        journal::write(root, &key, &Entry::new(root, undo)?)?;
+        journal::write(root, &key, &Entry::new(root, undo)?.lasting(lasting))?;
         Ok(Guard {
             root: root.clone(),
             device: device.name.clone(),
@@ -165,6 +170,16 @@ impl Guard {
     pub fn restore(mut self) -> Result<Restored, Error> {
         self.finished = true;
         self.put_back()
+    }
+
+    /// Lets go of the device as it is now: what has been set stays.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the journal entry cannot be removed; everything is put back then, as far as possible.
+    pub(super) fn keep(mut self) -> Result<(), Error> {
+        journal::remove(&self.root, &self.key)?;
+        self.finished = true;
+        Ok(())
     }
 
     fn put_back(&self) -> Result<Restored, Error> {
@@ -255,7 +270,7 @@ impl Guard {
     }
 
     /// Writes what differs from the state that the arm starts from, among the attributes that `concerns` picks.
-    fn settle(&self, target: &Snapshot, concerns: impl Fn(Place, &str) -> bool) -> Vec<Problem> {
+    pub(super) fn settle(&self, target: &Snapshot, concerns: impl Fn(Place, &str) -> bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         for write in target.writes().filter(|write| concerns(write.place, &write.name)) {
             let path = write.place.path(&self.root, &self.device, &write.name);

@@ -6,16 +6,25 @@
 //! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
 mod apply;
-mod attribute;
+pub(crate) mod attribute;
+mod change;
 mod guard;
+mod holder;
+mod lasting;
+mod legal;
 mod recover;
 mod snapshot;
+mod undo;
 mod watch;
 
 #[cfg(test)]
+mod change_crash_tests;
+#[cfg(test)]
+mod change_tests;
+#[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
-mod fake_kernel;
+pub(crate) mod fake_kernel;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +33,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use change::{Change, Changed, Done, Held, PlannedWrite};
 pub use guard::{Guard, Restored};
+pub use holder::{Holder, end, holder};
+pub use lasting::Lasting;
 pub use recover::{Outcome, restore_all};
 pub use snapshot::Snapshot;
 pub use watch::Watch;
+
+/// Whether an attribute that reads `found` holds what was asked for, as nearly as the kernel can keep it (ticks, pages).
+pub fn is_in_effect(name: &str, wanted: &str, found: &str) -> bool {
+    attribute::same_as_kernel_keeps(name, wanted, found)
+}
 
 /// What an arm asks of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Snapshot;
+use super::{Lasting, Snapshot, holder};
 use crate::device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
+use crate::lasting;
 use crate::loopdev;
 use crate::root::Root;
 
@@ -36,11 +37,18 @@ pub enum Outcome {
         device: String,
         /// The owner, where it is known.
         pid: Option<u32>,
+        /// Until when, where it is a setting for a while.
+        lasting: Option<Lasting>,
     },
     /// A temporary loop device was detached and its file deleted.
     LoopRemoved {
         /// The file.
         file: PathBuf,
+    },
+    /// Files that make a setting last are as they were before a `keep` or `forget` that did not end.
+    FilesPutBack {
+        /// What they are about.
+        about: String,
     },
     /// It did not succeed; the entry is still there.
     Failed {
@@ -59,7 +67,10 @@ impl Outcome {
     pub fn into_error(self) -> Option<Error> {
         match self {
             Outcome::Failed { error } => Some(error),
-            Outcome::Busy { device, pid } => Some(Error::Busy { device, pid_of_other: pid }),
+            Outcome::Busy { device, pid, lasting: Some(lasting) } => {
+                Some(Error::Held { device, pid_of_other: pid, lasting })
+            }
+            Outcome::Busy { device, pid, lasting: None } => Some(Error::Busy { device, pid_of_other: pid }),
             _ => None,
         }
     }
@@ -76,11 +87,20 @@ impl fmt::Display for Outcome {
                 write!(f, "{device}: the machine was restarted since, so the kernel has set everything anew")
             }
             Outcome::Gone { device } => write!(f, "{device} is gone, and its settings with it"),
-            Outcome::Busy { device, pid } => {
+            Outcome::Busy { device, pid, lasting } => {
                 let who = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
-                write!(f, "{device} belongs to a running experiment{who}")
+                match lasting {
+                    None => write!(f, "{device} belongs to a running experiment{who}"),
+                    Some(lasting) => write!(
+                        f,
+                        "{device} is set by schedlab{who} {lasting}; `schedlab set {device} --end` takes it back now"
+                    ),
+                }
             }
             Outcome::LoopRemoved { file } => write!(f, "the temporary file {} is removed", file.display()),
+            Outcome::FilesPutBack { about } => {
+                write!(f, "{about}: what is kept over restarts is as it was before the command that did not end")
+            }
             Outcome::Failed { error } => error.fmt(f),
         }
     }
@@ -99,7 +119,9 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         let lock = match Lock::take(root, &key, &key) {
             Ok(lock) => lock,
             Err(Error::Busy { device, pid_of_other }) => {
-                outcomes.push(Outcome::Busy { device: device_of(root, &key).unwrap_or(device), pid: pid_of_other });
+                let device = device_of(root, &key).unwrap_or(device);
+                let lasting = holder::lasting(root, &key);
+                outcomes.push(Outcome::Busy { device, pid: pid_of_other, lasting });
                 continue;
             }
             Err(error) => {
@@ -109,6 +131,14 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         };
         match journal::read(root, &key) {
             Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
+            Ok(Some(Entry { undo: Undo::Files { about, files, directories }, .. })) => {
+                let undone = lasting::undo(root, &key, &files, &directories);
+                lock.retire();
+                outcomes.push(match undone {
+                    Ok(()) => Outcome::FilesPutBack { about },
+                    Err(error) => Outcome::Failed { error },
+                });
+            }
             Ok(Some(entry)) => outcomes.push(undo_settings(root, &key, entry)),
             // Its owner ended in good order between our look at the directory and now.
             Ok(None) => lock.retire(),
@@ -164,5 +194,6 @@ fn device_of(root: &Root, key: &str) -> Option<String> {
     match journal::read(root, key).ok()??.undo {
         Undo::Settings { device, .. } => Some(device),
         Undo::LoopFile { file } => Some(file.display().to_string()),
+        Undo::Files { about, .. } => Some(about),
     }
 }

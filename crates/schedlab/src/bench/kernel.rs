@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use experiment::plan::Plan;
 use experiment::stats::describe;
 use guest::{Boot, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
@@ -26,7 +26,7 @@ use crate::arena::kernel::{KernelArena, order};
 use crate::arena::{Arena, TrialOrder};
 use crate::progress::{OfBuild, Progress};
 use crate::signals::Stop;
-use inside::{Answer, Case, Readers};
+use inside::{Case, Outcome, Readers};
 
 pub(crate) use inside::run as run_inside;
 
@@ -204,11 +204,9 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &Progres
         patience: guest::PATIENCE,
     };
     let ended = boot.run(dir.path(), &stop.flag())?;
-    let answer: Answer = order::read(dir.path(), order::REPORT)?;
     let side = &mut ready.side;
-    if let Some(error) = answer.error {
-        bail!("{} with {}: {error}", side.kernel, side.clients);
-    }
+    let answer = order::answered::<Outcome>(dir.path())?.result;
+    let answer = answer.map_err(|error| anyhow!("{} with {}: {error}", side.kernel, side.clients))?;
     let elapsed_ns: u64 = answer.elapsed_ns.iter().sum();
     check(&answer, options.reads)?;
     side.ios = answer.reads;
@@ -221,7 +219,7 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &Progres
 }
 
 /// Whether the whole case was done: each read there, and none faster than the disk.
-fn check(answer: &Answer, of_each: u32) -> Result<()> {
+fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     let per_scheduler = u64::from(CLIENTS) * u64::from(of_each);
     let reads = per_scheduler * SCHEDULERS.len() as u64;
     ensure!(answer.reads == reads, "{} reads were done instead of {reads}", answer.reads);
@@ -386,9 +384,9 @@ mod tests {
     #[test]
     fn a_case_that_was_not_done_whole_or_faster_than_its_disk_is_no_case() {
         let ns = u64::from(CLIENTS) * 5 * SERVICE_NS;
-        let answer = Answer { elapsed_ns: vec![ns; 4], reads: 800, ..Answer::default() };
+        let answer = Outcome { elapsed_ns: vec![ns; 4], reads: 800, ..Outcome::default() };
         check(&answer, 5).unwrap();
         assert!(check(&answer, 4).is_err());
-        assert!(check(&Answer { elapsed_ns: vec![ns, ns, ns - 1, ns], ..answer }, 5).is_err());
+        assert!(check(&Outcome { elapsed_ns: vec![ns, ns, ns - 1, ns], ..answer }, 5).is_err());
     }
 }

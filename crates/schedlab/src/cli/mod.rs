@@ -77,14 +77,19 @@ pub(crate) enum Command {
     /// Search for the best scheduler and settings, and confirm them against the default.
     Tune(TuneArgs),
     /// Show everything that can be set on a device: value, default, range, meaning.
+    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Set a device's scheduler, its tunables and the queue's attributes, until the next restart or for a while.
+    #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Make a setting last over restarts.
+    #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
     /// Remove exactly what `keep` wrote.
+    #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
     /// Test a device again and again in quiet hours, and tell when the verdict changes.
+    #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
     /// Show how the verdicts of a device went.
     History(HistoryArgs),
@@ -107,6 +112,9 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
     Bench(BenchArgs),
+    /// Holds a setting for a while and takes it back: started by `schedlab set --for`.
+    #[command(hide = true)]
+    SettingKeeper(SettingKeeperArgs),
     /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
     #[command(hide = true)]
     GuestWarden(GuestWardenArgs),
@@ -226,7 +234,7 @@ pub(crate) enum ArenaArg {
 }
 
 /// What is measured, where, and by which rules: shared by every command that plans an experiment.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Where trials take place.
     #[arg(long, default_value = "host")]

@@ -23,23 +23,30 @@ use crate::store::Store;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    as_designed(root, plan_of(root, args)?, &args.design, &args.conduct)
+    let plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
+    as_designed(root, plan, &args.design, &args.conduct)
 }
 
 /// Checks and carries out a plan that was made of flags, or prints it.
 pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, conduct: &ConductArgs) -> Result<u8> {
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
-    let mut plan = checked(plan)?;
-    if design.budget.is_none() && plan.budget.blocks.is_some() {
-        // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * conduct::expected_s(&plan));
-    }
+    let plan = settled(plan, design)?;
     if design.plan_only {
         out::print(plan.to_toml())?;
         return Ok(REACHED);
     }
     carry_out(root, plan, &asked, conduct)
+}
+
+/// The checked plan of a design: with a number of blocks and no budget, it is as long as these blocks take.
+pub(super) fn settled(plan: Plan, design: &DesignArgs) -> Result<Plan> {
+    let mut plan = checked(plan)?;
+    if design.budget.is_none() && plan.budget.blocks.is_some() {
+        // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * conduct::expected_s(&plan));
+    }
+    Ok(plan)
 }
 
 /// Runs a plan file.
@@ -49,8 +56,13 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
         std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     locate_patches(&mut plan, args.plan.parent())?;
+    planned(root, plan, &args.conduct)
+}
+
+/// Checks and carries out a plan that was read from a file.
+pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs) -> Result<u8> {
     let asked = plan.trial.clone();
-    carry_out(root, checked(plan)?, &asked, &args.conduct)
+    carry_out(root, checked(plan)?, &asked, conduct)
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
@@ -203,7 +215,7 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
 }
 
 /// The command that repeats the experiment, quoted so that a shell reads it back; without the place of this one's results.
-fn repeat_command() -> String {
+pub(super) fn repeat_command() -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.next();
     let mut kept = vec!["schedlab".to_owned()];

@@ -17,7 +17,7 @@ use host::device;
 use crate::arena::host::Target;
 use crate::arena::kernel;
 use crate::arena::sim::{Model, Setting};
-use crate::cli::{ArenaArg, CompareArgs, DesignArgs, MethodArg};
+use crate::cli::{ArenaArg, DesignArgs, MethodArg};
 use crate::conduct;
 use crate::failure::usage;
 use crate::out;
@@ -33,18 +33,22 @@ impl From<MethodArg> for Method {
     }
 }
 
-/// The plan that the flags of `compare` describe, not yet checked.
-pub(super) fn plan_of(root: &Root, args: &CompareArgs) -> Result<Plan> {
-    let design = &args.design;
-    let arms = if args.schedulers.is_empty() {
+/// The plan that compares schedulers, all that there are if none is named, not yet checked. Unless a baseline is named, it is what
+/// the device has now.
+pub(super) fn plan_of(
+    root: &Root,
+    design: &DesignArgs,
+    (schedulers, baseline): (&[String], Option<&str>),
+) -> Result<Plan> {
+    let arms = if schedulers.is_empty() {
         every_scheduler(root, design)?.into_iter().map(|name| bare(&name)).collect()
     } else {
-        plan::parse_arms(&args.schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
+        plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
     let mut plan = designed(design, arms)?;
     let now = if plan.arena == ArenaKind::Host { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
-    plan.baseline = args.baseline.clone().or(present);
+    plan.baseline = baseline.map(str::to_owned).or(present);
     Ok(plan)
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use elevator::{Initial, QueueFacts};
 use experiment::plan::{self, ArenaKind, Arm, Budget, Plan};
 use experiment::record::{End, Environment};
 use experiment::study::Verdict;
@@ -25,11 +26,13 @@ use crate::out;
 use crate::report::{self, Evidence};
 use crate::tune::log::{Header, Log, SEARCH, Seen};
 use crate::tune::objective::{Constraint, Objective};
-use crate::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Winner, confirmed, default_holds, searched};
+use crate::tune::page;
+use crate::tune::result::{
+    BranchOut, Confirmation, Recommended, Tuned, Why, Winner, confirmed, default_holds, searched,
+};
 use crate::tune::scored::Scored;
 use crate::tune::session::{Course, Session, mode};
 use crate::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
-use crate::tune::{page, result};
 use crate::whole_file;
 
 /// How many trials the default length of one aims at on a machine.
@@ -309,35 +312,43 @@ fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
         std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
     };
     let build = elevator::Build { rotational: read("rotational") == Some(1), ..elevator::Build::default() };
+    let shown = |name: &str| read(name).map(|value| value.to_string());
     Field::of(wish, &build, |scheduler| {
-        // How many requests there may be belongs to the scheduler: what it is now says nothing of another one.
-        let own = |name: &str| read(name).filter(|_| present.as_deref() == Some(scheduler));
-        let attribute = |name: &str, default: Option<u64>, levels: &[u64]| Attribute {
-            name: name.to_owned(),
-            default,
-            levels: levels.to_vec(),
-        };
-        let mut all = vec![attribute("nomerges", read("nomerges").or(Some(0)), &[0, 1, 2])];
-        all.push(attribute("rq_affinity", read("rq_affinity").or(Some(1)), &[0, 1, 2]));
-        // Without a scheduler there are as many requests as the hardware has tags.
-        if scheduler != "none" {
-            all.push(attribute("nr_requests", own("nr_requests"), &[16, 64, 256, 1024]));
-        }
-        all
+        let tags = read("nr_requests").filter(|_| present.as_deref() == Some("none"));
+        let facts = QueueFacts { scheduler, tags, shown: &shown };
+        let rows = elevator::QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty() && is_turned(row.name, wish));
+        let attributes = rows.filter_map(|row| {
+            // What belongs to the scheduler says nothing of another one.
+            let own = !matches!(row.initial, Initial::Scheduler(_)) || present.as_deref() == Some(scheduler);
+            let usual = || row.default(&facts).and_then(|value| value.parse().ok());
+            let default = read(row.name).filter(|_| own).or_else(usual);
+            let mut levels = row.levels(&facts);
+            if row.name == "nr_requests" && scheduler == "none" {
+                // Without a scheduler there are as many requests as the hardware has tags, and no more.
+                levels.retain(|level| default.is_some_and(|tags| *level <= tags));
+            }
+            // What a device does not have cannot be set.
+            let there = found.is_none() || read(row.name).is_some();
+            there.then(|| Attribute { name: row.name.to_owned(), default, levels })
+        });
+        attributes.collect()
     })
 }
 
+/// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when the user names it.
+fn is_turned(name: &str, wish: &Wish) -> bool {
+    const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
+    let named = wish.tunables.iter().any(|own| own == name) || wish.fixed.contains_key(name);
+    !OF_THE_CACHE.contains(&name) || named
+}
+
 fn header(design: &Design) -> Header {
-    let branches = design.field.space.branches().iter();
-    let dimensions = |branch: &tuner::Branch| {
-        branch.dimensions.iter().map(|d| (d.name.clone(), d.levels.clone())).collect::<Vec<_>>()
-    };
     Header {
         schema: 1,
         plan: design.plan.clone(),
         objective: design.objective.words(),
         constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
-        space: branches.map(|branch| (branch.name.clone(), dimensions(branch))).collect(),
+        space: branches(&design.field),
         fixed: design.fixed.clone(),
         trials: design.trials,
         patience: Some(design.patience),
@@ -472,10 +483,16 @@ fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmation>, dir: 
     let recommended =
         compared.as_ref().zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|((number, _, _), c)| {
             let Arm { scheduler, tunables, .. } = arm_of(*number);
-            let verdict = format!("{} than {}: {} %", result::word(c.verdict), plan.arms[0].name, c.words());
+            let verdict = Why {
+                verdict: c.verdict,
+                default: plan.arms[0].name.clone(),
+                change: c.words(),
+                confidence: c.confidence,
+            };
             let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
             let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
-            Recommended { device, identity: identity.clone(), arena, scheduler, tunables, verdict, date }
+            let identity = identity.clone().unwrap_or_default();
+            Recommended { device, identity, arena, scheduler, tunables, verdict, date }
         });
     let answer =
         answer(design, &arms, compared.as_ref().map(|(n, ..)| *n), confirmation.as_ref(), recommended.as_ref(), dir);

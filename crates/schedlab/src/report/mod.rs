@@ -9,11 +9,12 @@ mod csv;
 #[cfg(test)]
 mod fixture;
 mod grid;
+pub(crate) mod history;
 mod html;
 pub(crate) mod json;
 mod markdown;
 mod method;
-mod number;
+pub(crate) mod number;
 pub(crate) mod plot;
 mod reasons;
 mod remarks;

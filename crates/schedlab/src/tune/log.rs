@@ -13,6 +13,7 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
 use serde::{Deserialize, Serialize};
 
+use super::result::BranchOut;
 use crate::failure::usage;
 
 /// The name of the file in a search's directory.
@@ -30,7 +31,7 @@ pub(crate) struct Header {
     /// What must hold.
     pub(crate) constraints: Vec<String>,
     /// Every branch with its dimensions and levels.
-    pub(crate) space: Vec<(String, Vec<(String, Vec<String>)>)>,
+    pub(crate) space: Vec<BranchOut>,
     /// What is set beside, on every candidate.
     pub(crate) fixed: BTreeMap<String, String>,
     /// Trials of search and confirmation together.

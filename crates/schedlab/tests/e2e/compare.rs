@@ -16,7 +16,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     let out = lab.path("out");
     let (out_str, dir) = (out.to_str().unwrap(), lab.path(""));
     let ran = lab
-        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --budget 5s --out {} --json", dir.display(), out_str))
+        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --blocks 3 --trial-time 150ms --out {} --json", dir.display(), out_str))
         .expect_measured();
 
     let study = ran.json();

@@ -10,6 +10,8 @@ mod kernel;
 mod kernel_arena;
 mod published;
 mod replay;
+mod settings;
 mod simulator;
 mod tune;
 mod usage;
+mod watch;

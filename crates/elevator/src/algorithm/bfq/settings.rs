@@ -14,11 +14,11 @@ pub(super) const TUNABLES: &[Tunable] = &[
     tunable(
         "fifo_expire_sync",
         "ms",
-        0,
+        1,
         INT_MAX,
         "a synchronous request that waited this long goes first in its queue",
     ),
-    tunable("fifo_expire_async", "ms", 0, INT_MAX, "the same for asynchronous requests"),
+    tunable("fifo_expire_async", "ms", 1, INT_MAX, "the same for asynchronous requests"),
     tunable("back_seek_max", "KiB", 0, INT_MAX, "how far behind the head a request is still considered"),
     tunable("back_seek_penalty", "factor", 1, INT_MAX, "a distance backwards counts as this many forwards"),
     tunable("slice_idle", "ms", 0, INT_MAX, "how long to wait for the next request of a queue; 0: never"),

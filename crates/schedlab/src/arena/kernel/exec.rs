@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::Modelled;
 use super::files::{FileSystem, Files};
-use super::order::{self, Disk};
+use super::order::{self, Answer, Disk};
 use super::{Built, Setting};
 use crate::arena::sim::Model;
 use crate::progress::Progress;
@@ -82,15 +82,6 @@ struct Order {
     files: Option<FileSystem>,
 }
 
-/// What it answers.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Report {
-    error: Option<String>,
-    status: u8,
-    release: String,
-    virtual_ns: u64,
-}
-
 /// Boots a guest for one program, and hands on what that prints.
 pub(crate) fn execute(cache: &Cache, wish: &Wish<'_>, stop: &Stop, progress: &Progress) -> Result<Done> {
     let model = wish.device.map(Model::read).transpose()?;
@@ -127,11 +118,8 @@ pub(crate) fn execute(cache: &Cache, wish: &Wish<'_>, stop: &Stop, progress: &Pr
     // Both are looked at, whichever has something.
     let mut look = || streams.iter_mut().fold(false, |seen, stream| stream.pass_on() | seen);
     let ended = boot.run_watched(dir, &stop.flag(), &mut look)?;
-    let report: Report = order::read(dir, order::REPORT)?;
-    if let Some(error) = report.error {
-        return Err(anyhow!("{error}"));
-    }
-    Ok(Done { status: report.status, release: report.release, virtual_ns: report.virtual_ns, real: ended.real })
+    let Answer { result, release, virtual_ns } = order::answered(dir)?;
+    Ok(Done { status: result.map_err(|error| anyhow!("{error}"))?, release, virtual_ns, real: ended.real })
 }
 
 /// One of the program's streams, on its way to our own of the same name.
@@ -161,27 +149,19 @@ impl Stream {
 
 /// The first process of the guest; comes back only if this is none.
 pub(crate) fn inside(workdir: &Path) -> Result<u8> {
-    let inside = Inside::begin_for_programs(workdir)?;
-    let report =
-        command(&inside).unwrap_or_else(|error| Report { error: Some(format!("{error:#}")), ..Report::default() });
-    let report = Report {
-        release: rustix::system::uname().release().to_string_lossy().into_owned(),
-        virtual_ns: guest::inside::now_ns(),
-        ..report
-    };
-    order::write(inside.workdir(), order::REPORT, &report)?;
-    Err(guest::inside::power_off().into())
+    order::answer(&Inside::begin_for_programs(workdir)?, command)
 }
 
-fn command(inside: &Inside) -> Result<Report> {
+/// Runs the program, and gives its exit status.
+fn command(inside: &Inside) -> Result<u8> {
     let order: Order = order::read(inside.workdir(), order::ORDER)?;
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }
     let (program, arguments) = order.command.split_first().context("no program is named")?;
-    let missing = |status, error: &dyn std::fmt::Display| -> Result<Report> {
+    let missing = |status, error: &dyn std::fmt::Display| -> Result<u8> {
         say(&inside.workdir().join(STREAMS[1]), format!("cannot run {program} in the guest: {error}\n").as_bytes())?;
-        Ok(Report { status, ..Report::default() })
+        Ok(status)
     };
     let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"there is no such program") };
     let mut command = Command::new(file);
@@ -221,7 +201,7 @@ fn command(inside: &Inside) -> Result<Report> {
         relay.join().map_err(|_| anyhow!("a thread of the guest broke off"))?.context("cannot hand on the output")?;
     }
     let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
-    Ok(Report { status: code.unwrap_or(u8::MAX), ..Report::default() })
+    Ok(code.unwrap_or(u8::MAX))
 }
 
 /// The file of a program. Looked for here, since the standard library's search needs a socket, and the guest has none.

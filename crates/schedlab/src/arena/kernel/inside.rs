@@ -16,7 +16,7 @@ use workload::Measured;
 use super::disk::Modelled;
 use super::figures::{self, Shown};
 use super::files::{self, FileSystem};
-use super::order::{self, Order, Report};
+use super::order::{self, Order};
 use super::setting::Clients;
 
 /// A device that has not answered for so long, in virtual time, hangs.
@@ -36,19 +36,10 @@ const TICK_NS: u64 = 10_000_000;
 
 /// Runs the order in `workdir`; comes back only if this is no guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
-    let inside = Inside::begin(workdir)?;
-    let report =
-        trial(&inside).unwrap_or_else(|error| Report { error: Some(format!("{error:#}")), ..Report::default() });
-    let report = Report {
-        release: rustix::system::uname().release().to_string_lossy().into_owned(),
-        virtual_ns: guest::inside::now_ns(),
-        ..report
-    };
-    order::write(inside.workdir(), order::REPORT, &report)?;
-    Err(guest::inside::power_off().into())
+    order::answer(&Inside::begin(workdir)?, trial)
 }
 
-fn trial(inside: &Inside) -> Result<Report> {
+fn trial(inside: &Inside) -> Result<Observation> {
     let order: Order = order::read(inside.workdir(), order::ORDER)?;
     std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
     for (module, parameters) in &order.modules {
@@ -57,14 +48,14 @@ fn trial(inside: &Inside) -> Result<Report> {
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
     // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
     let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
-    let applied = disk.apply(&order.scheduler, &order.attributes)?;
+    disk.apply(&order.scheduler, &order.attributes)?;
     let merged = disk.merges()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
     }
-    Ok(Report { observation, applied, ..Report::default() })
+    Ok(observation)
 }
 
 /// Makes the file system and the clients' files, and forgets what of them is in memory.

@@ -35,7 +35,7 @@ use crate::progress::{OfBuild, Progress};
 use crate::signals::Stop;
 use crate::work::{Work, Works};
 use files::Files;
-use order::{Disk, Order, Report};
+use order::{Answer, Disk, Order};
 
 /// Memory of a guest whose clients are all there is.
 const MEMORY_MIB: u32 = 256;
@@ -189,19 +189,17 @@ impl<'a> KernelArena<'a> {
             Err(BootError::Interrupted) => return interrupted(),
             Err(error) => return Err(error).with_context(named),
         }
-        let report: Report = order::read(dir.path(), order::REPORT).with_context(named)?;
-        if let Some(error) = report.error {
-            return Err(anyhow!("{}: {error}", named()));
-        }
+        let Answer { result, virtual_ns, .. } = order::answered::<Observation>(dir.path()).with_context(named)?;
+        let observation = result.map_err(|error| anyhow!("{}: {error}", named()))?;
         self.boots.fetch_add(1, Ordering::Relaxed);
-        self.virtual_ns.fetch_add(report.virtual_ns, Ordering::Relaxed);
-        let transfers = report.observation.counters.get("device_transfers").copied().unwrap_or(0.0);
+        self.virtual_ns.fetch_add(virtual_ns, Ordering::Relaxed);
+        let transfers = observation.counters.get("device_transfers").copied().unwrap_or(0.0);
         self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
         let log = match wanted.log {
             0 => Vec::new(),
             _ => std::fs::read(dir.path().join(order::LOG)).with_context(named)?,
         };
-        Ok(Booted { observation: report.observation, log })
+        Ok(Booted { observation, log })
     }
 
     fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {

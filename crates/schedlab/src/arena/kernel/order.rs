@@ -1,12 +1,11 @@
 //! What a guest is told to do, and what it answers: two files in its working directory.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::plan::WorkloadSpec;
-use experiment::record::Observation;
+use guest::inside::Inside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -57,24 +56,36 @@ pub(super) struct Disk {
     pub(super) memory_backed: bool,
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Report {
-    /// Why there is no observation.
-    pub(super) error: Option<String>,
-    /// What was measured.
-    pub(super) observation: Observation,
-    /// Scheduler, tunables and attributes as the kernel showed them.
-    pub(super) applied: BTreeMap<String, String>,
-    /// What `uname -r` says.
-    pub(super) release: String,
-    /// The guest's clock at the end.
-    pub(super) virtual_ns: u64,
+/// What a guest answers at its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Answer<T> {
+    /// What came of its order, or why nothing did.
+    pub(crate) result: std::result::Result<T, String>,
+    /// What `uname -r` says in it.
+    pub(crate) release: String,
+    /// Its clock at the end.
+    pub(crate) virtual_ns: u64,
+}
+
+/// Carries out a guest's order, writes down what came of it, and switches the guest off; comes back only if this is no guest.
+pub(crate) fn answer<T: Serialize>(inside: &Inside, carry_out: impl FnOnce(&Inside) -> Result<T>) -> Result<u8> {
+    let answer = Answer {
+        result: carry_out(inside).map_err(|error| format!("{error:#}")),
+        release: rustix::system::uname().release().to_string_lossy().into_owned(),
+        virtual_ns: guest::inside::now_ns(),
+    };
+    write(inside.workdir(), REPORT, &answer)?;
+    Err(guest::inside::power_off().into())
+}
+
+/// What a guest has answered.
+pub(crate) fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
+    read(dir, REPORT)
 }
 
 /// The files' names.
 pub(crate) const ORDER: &str = "order.json";
-pub(crate) const REPORT: &str = "report.json";
+const REPORT: &str = "report.json";
 /// The tables of the disk's model.
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.

@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use guest::inside::{Inside, now_ns};
+use guest::inside::Inside;
 use guest::load::{self, Load};
 use guest::readers;
 use rustix::fs::OFlags;
@@ -42,31 +42,24 @@ pub(super) struct Case {
 
 /// What came of it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Answer {
-    pub(super) error: Option<String>,
+pub(super) struct Outcome {
     /// Virtual nanoseconds under each scheduler.
     pub(super) elapsed_ns: Vec<u64>,
     /// Reads in all.
     pub(super) reads: u64,
-    /// The guest's clock at the end.
-    pub(super) virtual_ns: u64,
 }
 
 /// Runs the case in `workdir`; comes back only if this is no guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
-    let inside = Inside::begin_alone(workdir)?;
-    let answer =
-        case(&inside).unwrap_or_else(|error| Answer { error: Some(format!("{error:#}")), ..Answer::default() });
-    order::write(inside.workdir(), order::REPORT, &Answer { virtual_ns: now_ns(), ..answer })?;
-    Err(guest::inside::power_off().into())
+    order::answer(&Inside::begin_alone(workdir)?, case)
 }
 
-fn case(inside: &Inside) -> Result<Answer> {
+fn case(inside: &Inside) -> Result<Outcome> {
     let case: Case = order::read(inside.workdir(), order::ORDER)?;
     // Two requests to choose from, one in the device, 8 ms each: a timer completes it.
     inside.load(&case.null_blk, &format!("nr_devices=1 irqmode=2 completion_nsec={SERVICE_NS} hw_queue_depth=1"))?;
     inside.load(&case.modelload, "")?;
-    let mut answer = Answer::default();
+    let mut answer = Outcome::default();
     // Somebody has looked for partitions.
     let before = reads()?;
     for scheduler in &case.schedulers {

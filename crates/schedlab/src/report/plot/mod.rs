@@ -7,6 +7,7 @@
 mod axis;
 pub(crate) mod distribution;
 pub(crate) mod forest;
+pub(crate) mod history;
 pub(crate) mod latency;
 pub(crate) mod search;
 pub(crate) mod timeline;

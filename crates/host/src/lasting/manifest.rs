@@ -1,0 +1,148 @@
+//! What is kept: one file a device in the state directory, written and removed in the same transaction as the files that it lists.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Refusal;
+use super::transaction::{Content, look};
+use super::udev::Address;
+use crate::error::Error;
+use crate::root::Root;
+
+/// The version that this build writes and reads.
+pub(super) const SCHEMA: u32 = 1;
+
+/// A setting that lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub(super) schema: u32,
+    /// The name of this entry: what `forget` takes.
+    pub key: String,
+    /// How the rule finds the device.
+    pub address: Address,
+    /// The device's identity, as `schedlab devices` shows it.
+    pub identity: String,
+    /// The device's node when the setting was kept.
+    pub device: String,
+    /// Model and serial number.
+    pub model: String,
+    /// The scheduler, where one is kept.
+    pub scheduler: Option<String>,
+    /// Tunables and attributes of the queue.
+    pub tunables: BTreeMap<String, String>,
+    /// Why.
+    pub because: Option<String>,
+    /// By what command.
+    pub command: String,
+    /// When.
+    pub date: String,
+    /// The kernel's release then.
+    pub kernel: String,
+    /// The files, as they were written.
+    pub files: Vec<KeptFile>,
+    /// Directories that were made for them, the outermost first.
+    pub directories: Vec<PathBuf>,
+}
+
+/// A file that makes a setting last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What was written.
+    pub content: Content,
+    /// What stood there before and was not schedlab's; `forget` puts it back.
+    pub replaced: Option<Content>,
+}
+
+impl KeptFile {
+    /// Whether the file is as it was written.
+    ///
+    /// # Errors
+    /// [`Refusal::CannotWrite`] when it cannot be read, [`Refusal::NoPlainFile`].
+    pub fn is_intact(&self) -> Result<bool, Error> {
+        Ok(look(&self.path)?.is_some_and(|found| found.bytes() == self.content.bytes()))
+    }
+}
+
+impl Kept {
+    /// `scheduler=bfq slice_idle=0`.
+    pub fn words(&self) -> String {
+        let scheduler = self.scheduler.iter().map(|name| format!("scheduler={name}"));
+        scheduler
+            .chain(self.tunables.iter().map(|(name, value)| format!("{name}={value}")))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Where the manifest of `key` is.
+pub(super) fn path(root: &Root, key: &str) -> PathBuf {
+    root.state("kept").join(format!("{key}.json"))
+}
+
+/// The manifest as a file's content.
+pub(super) fn content(kept: &Kept) -> Content {
+    let mut text =
+        serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
+    text.push('\n');
+    Content::text(text)
+}
+
+/// The manifest of `key`, if there is one.
+pub(super) fn read(root: &Root, key: &str) -> Result<Option<Kept>, Error> {
+    let path = path(root, key);
+    let Some(content) = look(&path)? else { return Ok(None) };
+    let bad = |why: String| -> Error { Refusal::Manifest { path: path.clone(), why }.into() };
+    let kept: Kept = serde_json::from_slice(content.bytes()).map_err(|error| bad(error.to_string()))?;
+    if kept.schema != SCHEMA {
+        return Err(bad(format!("it has version {}, and this schedlab reads version {SCHEMA}", kept.schema)));
+    }
+    Ok(Some(kept))
+}
+
+/// Everything that is kept, sorted by key.
+///
+/// # Errors
+/// [`Refusal::Manifest`], [`Refusal::CannotWrite`] when the list cannot be read.
+pub fn list(root: &Root) -> Result<Vec<Kept>, Error> {
+    let keys = keys(root)?;
+    keys.iter().filter_map(|key| read(root, key).transpose()).collect()
+}
+
+pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
+    let dir = root.state("kept");
+    if !dir.exists() {
+        return Ok(Vec::new());
+    }
+    fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
+    Ok(root.names(&dir).iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+}
+
+/// The lines in which a file differs from what was written: at most six of each, `-` for what is missing, `+` for what is new.
+pub(super) fn difference(written: &str, found: Option<&str>) -> String {
+    const MOST: usize = 6;
+    let Some(found) = found else { return "  it is gone".to_string() };
+    let only = |of: &str, other: &str, mark: char| -> Vec<String> {
+        let lines = of.lines().filter(|line| !other.lines().any(|o| o == *line));
+        let lines: Vec<String> = lines.map(|line| format!("  {mark} {line}")).collect();
+        let more = lines.len().saturating_sub(MOST);
+        let rest = (more > 0).then(|| format!("  {mark} … and {more} lines more"));
+        lines.into_iter().take(MOST).chain(rest).collect()
+    };
+    let mut all = only(written, found, '-');
+    all.extend(only(found, written, '+'));
+    if all.is_empty() {
+        all.push("  the same lines in another order, number or with other ends".to_string());
+    }
+    all.join("\n")
+}
+
+/// A file's difference from what was written.
+pub(super) fn difference_of(path: &Path, written: &Content) -> Result<String, Error> {
+    let found = look(path)?.map(|content| content.shown());
+    Ok(difference(&written.shown(), found.as_deref()))
+}

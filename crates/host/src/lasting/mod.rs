@@ -1,0 +1,348 @@
+//! Settings that last: `schedlab keep` and `schedlab forget`.
+//!
+//! The kernel forgets every setting at a restart. What brings it back is a udev rule that finds the device by its identity; the
+//! alternatives are worse for a single setting (a service of our own that runs at boot is one more thing to break, and comes after the
+//! device is in use) or belong to programs that may not be there (tuned). What is written is listed in a manifest with its full text, so
+//! that `forget` removes exactly that and nothing that somebody has edited since.
+//!
+//! - `udev`: who the device is to udev, and what udev says of a rule;
+//! - `placed`: the setting, checked and in order;
+//! - `texts`: the files as texts;
+//! - `transaction`: several files changed as one, through the journal;
+//! - `manifest`: what is kept;
+//! - `placing`: other files, with the same promises.
+//!
+//! `docs/decisions/0008-keep.md` has the promises and the reasons.
+
+mod manifest;
+mod placed;
+mod placing;
+mod refusal;
+mod texts;
+mod transaction;
+mod udev;
+
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+pub use manifest::{Kept, KeptFile, list};
+pub use placed::current;
+pub use placing::{place, take_away};
+pub use refusal::Refusal;
+pub use texts::Note;
+pub use transaction::{Bytes, Content};
+pub(crate) use transaction::{FileChange, undo};
+pub use udev::{Address, By, When, address};
+
+use placed::Placed;
+use texts::Subject;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::journal::{self, Entry, Lock, Undo};
+use crate::root::Root;
+use crate::settings::{Setting, Snapshot, attribute};
+
+/// In what form a setting is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A udev rule, and the scheduler's module in modules-load.d where it is one.
+    Udev,
+    /// A profile of tuned.
+    Tuned,
+}
+
+/// What is to be kept.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// The setting.
+    pub setting: &'a Setting,
+    /// How the device is found after a restart; see [`address`].
+    pub address: Address,
+    /// What else is said in the files.
+    pub note: Note,
+}
+
+/// What would be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The files in full, with the manifest's facts.
+    pub kept: Kept,
+    /// What the user must be told.
+    pub cautions: Vec<String>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// What is kept, or was.
+    pub kept: Kept,
+    /// What the user must be told, e.g. that udevd does not run here.
+    pub cautions: Vec<String>,
+}
+
+/// Checks a wish and says what would be written; nothing is changed.
+///
+/// # Errors
+/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting that the device cannot have.
+pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Error> {
+    let placed = placed::place(root, wish.device, wish.setting)?;
+    let key = match form {
+        Form::Udev => wish.address.key.clone(),
+        Form::Tuned => format!("{}.tuned", wish.address.key),
+    };
+    let paths = paths(root, &wish.address.key, form, &placed);
+    let subject = subject(root, wish, key.clone(), &paths);
+    let texts: Vec<String> = match form {
+        Form::Udev => [Some(texts::rule(&subject, &placed)), texts::module_list(&subject, &placed)]
+            .into_iter()
+            .flatten()
+            .collect(),
+        Form::Tuned => {
+            let active = root.read_optional(root.path("/etc/tuned/active_profile"));
+            let active = active.filter(|name| !name.contains("schedlab-"));
+            vec![texts::tuned(&subject, &placed, active.as_deref())]
+        }
+    };
+    let file = |(path, text): (&PathBuf, String)| KeptFile {
+        path: path.clone(),
+        content: Content::text(text),
+        replaced: None,
+    };
+    let kept = Kept {
+        schema: manifest::SCHEMA,
+        key,
+        identity: wish.device.identity.clone(),
+        device: wish.device.path.display().to_string(),
+        model: subject.what.clone(),
+        scheduler: placed.scheduler.clone(),
+        tunables: placed.queue.iter().chain(&placed.tunables).cloned().collect(),
+        because: wish.note.because.clone(),
+        command: wish.note.command.clone(),
+        date: wish.note.date.clone(),
+        kernel: root.kernel_release(),
+        files: paths.iter().zip(texts).map(file).collect(),
+        directories: Vec::new(),
+        address: wish.address.clone(),
+    };
+    let cautions = texts::caution(&wish.address).map(str::to_string).into_iter().collect();
+    Ok(Proposal { kept, cautions })
+}
+
+/// The same setting as an entry of udev's hardware database, to be pasted.
+///
+/// # Errors
+/// As [`propose`].
+pub fn as_hwdb(root: &Root, wish: &Wish<'_>) -> Result<String, Error> {
+    let placed = placed::place(root, wish.device, wish.setting)?;
+    Ok(texts::hwdb(&subject(root, wish, String::new(), &[]), &placed))
+}
+
+/// The same setting as a parameter of the kernel; inside, why there is none.
+///
+/// # Errors
+/// As [`propose`].
+pub fn as_boot_parameter(root: &Root, device: &Device, setting: &Setting) -> Result<Result<String, String>, Error> {
+    let placed = placed::place(root, device, setting)?;
+    Ok(texts::boot(&root.kernel_release(), &placed))
+}
+
+/// Writes what was proposed, all or nothing. An earlier setting of the same device is replaced.
+///
+/// # Errors
+/// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] when udev does not understand it; [`Error::Busy`];
+/// [`Refusal::CannotWrite`]. After any of them, everything is as it was before.
+pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
+    let mut kept = proposal.kept.clone();
+    let claim = Claim::take(root, &kept.key, &kept.device)?;
+    let former = manifest::read(root, &kept.key)?;
+    let mut changes = Vec::new();
+    for file in &mut kept.files {
+        let before = transaction::look(&file.path)?;
+        let ours = former.iter().flat_map(|former| &former.files).find(|former| former.path == file.path);
+        match ours {
+            Some(former) => {
+                check_intact(former, force)?;
+                file.replaced.clone_from(&former.replaced);
+            }
+            None => {
+                if let Some(found) = before.as_ref().filter(|found| found.bytes() != file.content.bytes() && !force) {
+                    let difference = manifest::difference(&file.content.shown(), Some(&found.shown()));
+                    return Err(Refusal::NotOurs { path: file.path.clone(), difference }.into());
+                }
+                file.replaced.clone_from(&before);
+            }
+        }
+        changes.push(FileChange { path: file.path.clone(), before, after: Some(file.content.clone()) });
+    }
+    let dropped =
+        former.iter().flat_map(|former| &former.files).filter(|f| !kept.files.iter().any(|k| k.path == f.path));
+    for file in dropped {
+        check_intact(file, force)?;
+        changes.push(FileChange {
+            path: file.path.clone(),
+            before: transaction::look(&file.path)?,
+            after: file.replaced.clone(),
+        });
+    }
+    let manifest = manifest::path(root, &kept.key);
+    kept.directories = former.map(|former| former.directories).unwrap_or_default();
+    let new = transaction::missing_directories(kept.files.iter().map(|file| &file.path).chain([&manifest]));
+    kept.directories.extend(new);
+    let before = transaction::look(&manifest)?;
+    changes.push(FileChange { path: manifest, before, after: Some(manifest::content(&kept)) });
+    let rules: Vec<&Path> =
+        kept.files.iter().map(|f| f.path.as_path()).filter(|p| p.extension().is_some_and(|e| e == "rules")).collect();
+    let check = || {
+        rules.iter().try_for_each(|rule| {
+            let complaints = udev::complaints(root, rule)?;
+            if complaints.is_empty() {
+                Ok(())
+            } else {
+                Err(Refusal::BadRule { path: rule.to_path_buf(), complaints }.into())
+            }
+        })
+    };
+    let result = transaction::commit(root, &claim.key, &kept.device, changes, &[], check);
+    // Also after a failure: udevd may have read what is no longer there.
+    let told = if rules.is_empty() { None } else { udev::reload(root) };
+    result?;
+    Ok(Done { kept, cautions: told.into_iter().collect() })
+}
+
+/// Removes everything of one entry and puts back what its files had replaced.
+///
+/// # Errors
+/// [`Refusal::NothingKept`]; [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`]. After any of them,
+/// everything is as it was before.
+pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
+    let claim = Claim::take(root, key, key)?;
+    let Some(kept) = manifest::read(root, key)? else {
+        return Err(Refusal::NothingKept { word: key.into(), known: manifest::keys(root)? }.into());
+    };
+    let mut changes = Vec::new();
+    for file in &kept.files {
+        check_intact(file, force)?;
+        let (before, after) = (transaction::look(&file.path)?, file.replaced.clone());
+        changes.push(FileChange { path: file.path.clone(), before, after });
+    }
+    let manifest = manifest::path(root, key);
+    let before = transaction::look(&manifest)?;
+    changes.push(FileChange { path: manifest, before, after: None });
+    let emptied: Vec<PathBuf> = kept.directories.iter().rev().cloned().collect();
+    let result = transaction::commit(root, &claim.key, &kept.device, changes, &emptied, || Ok(()));
+    let told = udev::reload(root);
+    result?;
+    Ok(Done { kept, cautions: told.into_iter().collect() })
+}
+
+/// The keys of what is kept for a device: by its identity, or by what a rule would find it by now.
+///
+/// # Errors
+/// Those of [`list`].
+pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
+    let properties = udev::properties(root, &device.name).unwrap_or_default();
+    let by_name_only = |kept: &Kept| kept.address.by == By::Name;
+    let is_meant = |kept: &Kept| {
+        kept.address.means(&device.name, &properties)
+            || (kept.address.by == By::Identity && !by_name_only(kept) && kept.identity == device.identity)
+    };
+    Ok(list(root)?.into_iter().filter(is_meant).map(|kept| kept.key).collect())
+}
+
+/// The kept values that the device does not have now, as `name=value`.
+pub fn not_in_effect(root: &Root, device: &Device, kept: &Kept) -> Vec<String> {
+    let now = Snapshot::take(root, &device.name);
+    let scheduler = kept.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
+    let found = |name: &String| now.tunables.get(name).or_else(|| now.queue.get(name));
+    let differs = |(name, value): &(&String, &String)| {
+        !found(name).is_some_and(|found| attribute::same_as_kernel_keeps(name, value, found))
+    };
+    let others = kept.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
+    scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
+}
+
+/// Every key there is.
+///
+/// # Errors
+/// [`Error::Io`] when the state directory cannot be read.
+pub fn keys(root: &Root) -> Result<Vec<String>, Error> {
+    manifest::keys(root)
+}
+
+/// Ownership of one entry, and what a dead owner left of it undone.
+#[derive(Debug)]
+struct Claim {
+    key: String,
+    lock: Lock,
+}
+
+impl Claim {
+    fn take(root: &Root, key: &str, what: &str) -> Result<Claim, Error> {
+        let key = format!("{}{key}", journal::KEPT);
+        let lock = Lock::take(root, &key, what)?;
+        let claim = Claim { key, lock };
+        if let Some(Entry { undo: Undo::Files { files, directories, .. }, .. }) = journal::read(root, &claim.key)? {
+            undo(root, &claim.key, &files, &directories)?;
+        }
+        Ok(claim)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.lock.retire();
+    }
+}
+
+fn check_intact(file: &KeptFile, force: bool) -> Result<(), Error> {
+    if force || file.is_intact()? {
+        return Ok(());
+    }
+    let difference = manifest::difference_of(&file.path, &file.content)?;
+    Err(Refusal::Edited { path: file.path.clone(), difference }.into())
+}
+
+fn paths(root: &Root, key: &str, form: Form, placed: &Placed) -> Vec<PathBuf> {
+    match form {
+        Form::Udev => {
+            let rule = root.path(format!("/etc/udev/rules.d/{}", rule_name(key)));
+            let modules = root.path(format!("/etc/modules-load.d/schedlab-{key}.conf"));
+            [Some(rule), placed.module.is_some().then_some(modules)].into_iter().flatten().collect()
+        }
+        Form::Tuned => {
+            // Since 2.23 profiles have a directory of their own.
+            let dirs = ["/etc/tuned/profiles", "/etc/tuned"];
+            let dir = dirs.into_iter().find(|dir| root.path(dir).is_dir()).unwrap_or("/etc/tuned");
+            vec![root.path(format!("{dir}/schedlab-{key}/tuned.conf"))]
+        }
+    }
+}
+
+/// The name of the rule's file, which decides its place among the others.
+pub fn rule_name(key: &str) -> String {
+    format!("{}-schedlab-{key}.rules", texts::ORDER)
+}
+
+fn subject<'a>(root: &Root, wish: &'a Wish<'_>, key: String, paths: &[PathBuf]) -> Subject<'a> {
+    let device = wish.device;
+    let serial = device.serial.as_ref().map(|serial| format!("serial {serial}"));
+    let what: Vec<String> = [device.model.clone(), serial].into_iter().flatten().collect();
+    Subject {
+        address: &wish.address,
+        key,
+        name: &device.name,
+        what: if what.is_empty() { format!("a {} device", device.kind.name()) } else { what.join(", ") },
+        kernel: root.kernel_release(),
+        note: &wish.note,
+        files: paths.iter().map(|path| path.display().to_string()).collect(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Files of the machine's administration other than rules, placed and taken away as one: the units of a watch.
+//!
+//! The same transaction as that of kept settings, so the same promises: all files or none, whatever happens meanwhile, and
+//! `schedlab restore` undoes what a crash has cut.
+
+use std::path::PathBuf;
+
+use super::transaction::{self, Content, FileChange, look};
+use super::{Claim, Refusal, manifest};
+use crate::error::Error;
+use crate::root::Root;
+
+/// Writes new files, all or none. `key` is one of the caller's own, `about` what the user calls it.
+///
+/// # Errors
+/// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`]; [`Refusal::CannotWrite`].
+pub fn place(root: &Root, key: &str, about: &str, files: &[(PathBuf, String)]) -> Result<(), Error> {
+    let claim = Claim::take(root, key, about)?;
+    let mut changes = Vec::new();
+    for (path, text) in files {
+        let (path, before, after) = (path.clone(), look(path)?, Content::text(text));
+        if let Some(found) = before.as_ref().filter(|found| found.bytes() != after.bytes()) {
+            let difference = manifest::difference(text, Some(&found.shown()));
+            return Err(Refusal::NotOurs { path, difference }.into());
+        }
+        changes.push(FileChange { path, before, after: Some(after) });
+    }
+    transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
+}
+
+/// Removes files, all or none; those that are gone already are left so. A file with a text must still have it, unless `force`.
+///
+/// # Errors
+/// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].
+pub fn take_away(
+    root: &Root,
+    key: &str,
+    about: &str,
+    files: &[(PathBuf, Option<String>)],
+    force: bool,
+) -> Result<(), Error> {
+    let claim = Claim::take(root, key, about)?;
+    let mut changes = Vec::new();
+    for (path, text) in files {
+        let before = look(path)?;
+        let (Some(found), path) = (&before, path.clone()) else { continue };
+        if let Some(text) = text.as_ref().filter(|text| !force && found.bytes() != text.as_bytes()) {
+            let difference = manifest::difference(text, Some(&found.shown()));
+            return Err(Refusal::Edited { path, difference }.into());
+        }
+        changes.push(FileChange { path, before, after: None });
+    }
+    transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn machine() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
+        (dir, root)
+    }
+
+    #[test]
+    fn files_come_and_go_together_and_an_edited_one_stays() {
+        let (_dir, root) = machine();
+        let files: Vec<_> =
+            ["a", "b"].map(|name| (root.path(format!("/etc/{name}")), format!("text of {name}\n"))).into();
+        place(&root, "watch-x", "x", &files).expect("nothing is in the way");
+        place(&root, "watch-x", "x", &files).expect("the same once more changes nothing");
+        let known: Vec<_> = files.iter().map(|(path, text)| (path.clone(), Some(text.clone()))).collect();
+        fs::write(&files[1].0, "mine\n").expect("writable");
+        for refused in [place(&root, "watch-x", "x", &files), take_away(&root, "watch-x", "x", &known, false)] {
+            assert!(refused.unwrap_err().to_string().contains("mine"));
+            assert!(files.iter().all(|(path, _)| path.exists()), "nothing was done");
+        }
+        take_away(&root, "watch-x", "x", &known, true).expect("it is wanted");
+        take_away(&root, "watch-x", "x", &known, false).expect("there is nothing left to do");
+        assert!(files.iter().all(|(path, _)| !path.exists()));
+        assert!(fs::read_dir(root.state("journal")).expect("a directory").next().is_none());
+    }
+}

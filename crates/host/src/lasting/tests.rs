@@ -1,0 +1,406 @@
+//! What is kept and how, on the fake machine.
+
+use std::fs;
+
+use super::bench::{Bench, note};
+use super::udev::pattern;
+use super::{
+    Address, By, Form, Refusal, When, Wish, address, as_boot_parameter, as_hwdb, current, forget, keep, keys_of, list,
+    propose, rule_name,
+};
+use crate::device;
+use crate::error::Error;
+use crate::journal::{self, Lock};
+use crate::settings::Setting;
+
+fn bfq() -> Setting {
+    Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64").with("nr_requests", "96")
+}
+
+/// The lines of a rule that are no comments.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
+}
+
+fn refusal(error: Error) -> Refusal {
+    match error {
+        Error::Lasting(refusal) => refusal,
+        other => panic!("not a refusal: {other}"),
+    }
+}
+
+#[test]
+fn the_rule_finds_the_device_by_its_identity_and_writes_in_the_order_that_the_kernel_needs() {
+    let bench = Bench::new();
+    let kept = bench.propose(&bfq()).kept;
+    let rule = kept.files[0].content.shown();
+    assert_eq!(
+        lines(&rule),
+        [
+            "SUBSYSTEM!=\"block\", GOTO=\"schedlab_end\"",
+            "ENV{DEVTYPE}!=\"disk\", GOTO=\"schedlab_end\"",
+            "ACTION!=\"add\", GOTO=\"schedlab_end\"",
+            "ENV{ID_WWN}!=\"0x5000c500a1b2c3d4\", GOTO=\"schedlab_end\"",
+            "ATTR{queue/scheduler}=\"bfq\"",
+            "ATTR{queue/nr_requests}=\"96\"",
+            "ATTR{queue/read_ahead_kb}=\"64\"",
+            "TEST==\"queue/iosched/slice_idle\", ATTR{queue/iosched/slice_idle}=\"0\"",
+            "LABEL=\"schedlab_end\"",
+        ]
+    );
+    for word in
+        ["because  better", "2026-11-22", "6.18.0-fake", "schedlab forget wwn-0x5000c500a1b2c3d4", "by hand  rm "]
+    {
+        assert!(rule.contains(word), "{word} is missing in:\n{rule}");
+    }
+    assert!(kept.files[0].path.ends_with("etc/udev/rules.d/90-schedlab-wwn-0x5000c500a1b2c3d4.rules"));
+    assert_eq!(lines(&kept.files[1].content.shown()), ["bfq"]);
+    assert!(kept.files[1].path.ends_with("etc/modules-load.d/schedlab-wwn-0x5000c500a1b2c3d4.conf"));
+}
+
+#[test]
+fn a_scheduler_that_is_built_in_needs_no_list_of_modules() {
+    let bench = Bench::new();
+    assert_eq!(bench.propose(&Setting::of("kyber")).kept.files.len(), 1);
+}
+
+#[test]
+fn a_tunable_without_a_scheduler_keeps_the_one_in_effect_and_an_attribute_of_the_queue_does_not() {
+    let bench = Bench::new();
+    let none = Setting::default();
+    assert_eq!(bench.propose(&none.clone().with("fifo_batch", "8")).kept.scheduler.as_deref(), Some("mq-deadline"));
+    assert_eq!(bench.propose(&none.with("nomerges", "1")).kept.scheduler, None);
+}
+
+#[test]
+fn what_the_device_cannot_have_is_refused_before_anything_is_written() {
+    let bench = Bench::new();
+    let before = bench.tree();
+    let fails = |setting: Setting| bench.try_propose(&setting).unwrap_err();
+    assert!(
+        matches!(refusal(fails(Setting::of("bfk"))), Refusal::NoSuchScheduler { nearest_name: Some(name), .. } if name == "bfq")
+    );
+    let range = fails(Setting::of("mq-deadline").with("fifo_batch", "-1"));
+    assert!(range.to_string().contains("from 0 to 2147483647"), "{range}");
+    let unknown = fails(Setting::of("bfq").with("fifo_batch", "1"));
+    assert!(matches!(unknown, Error::UnknownTunable { .. }), "{unknown}");
+    assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::UnknownTunable { .. }));
+    for value in ["1\"", "$x", "1\n2", "", "%k", "1\\"] {
+        let odd = refusal(fails(Setting::default().with("nomerges", value)));
+        assert!(matches!(odd, Refusal::OddValue { .. }), "{value:?}: {odd}");
+    }
+    assert!(matches!(refusal(fails(Setting::default())), Refusal::Nothing { .. }));
+    assert_eq!(bench.tree(), before);
+}
+
+#[test]
+fn identities_are_preferred_from_the_most_stable_on() {
+    let bench = Bench::new();
+    let words = || bench.address().words();
+    let all = [
+        ("ID_WWN_WITH_EXTENSION", "0x6001"),
+        ("ID_WWN", "0x6"),
+        ("ID_SERIAL", "M_S"),
+        ("ID_SERIAL_SHORT", "S"),
+        ("ID_MODEL", "M"),
+    ];
+    let expected = ["ID_WWN_WITH_EXTENSION=0x6001", "ID_WWN=0x6", "ID_SERIAL=M_S", "ID_SERIAL_SHORT=S ID_MODEL=M"];
+    for (first, expected) in expected.into_iter().enumerate() {
+        bench.has("sda", &all[first..]);
+        assert_eq!(words(), expected);
+    }
+    bench.has("sda", &all[4..]);
+    let error = address(&bench.root, &bench.disk(), By::Identity).unwrap_err();
+    assert!(matches!(refusal(error), Refusal::NoIdentity { .. }));
+}
+
+#[test]
+fn two_disks_with_one_serial_are_refused_and_a_second_property_may_tell_them_apart() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.root.sys("block/sdb/queue")).expect("own tree");
+    bench.has("sdb", &[("ID_WWN", "0x5000c500a1b2c3d4"), ("ID_SERIAL", "MODEL_ZA2")]);
+    assert_eq!(bench.address().words(), "ID_SERIAL=MODEL_ZA1");
+    bench.has("sdb", &[("ID_WWN", "0x5000c500a1b2c3d4"), ("ID_SERIAL", "MODEL_ZA1")]);
+    let error = refusal(address(&bench.root, &bench.disk(), By::Identity).unwrap_err());
+    assert!(matches!(&error, Refusal::Twins { other, .. } if other == "/dev/sdb"), "{error}");
+    fs::write(bench.root.sys("block/sdb/hidden"), "1").expect("own tree");
+    assert_eq!(bench.address().words(), "ID_WWN=0x5000c500a1b2c3d4", "a hidden path of a multipath device is no twin");
+}
+
+#[test]
+fn a_loop_device_has_a_name_only_and_that_must_be_asked_for() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.root.sys("block/loop3/queue")).expect("own tree");
+    bench.has("loop3", &[("ID_SERIAL", "x"), ("USEC_INITIALIZED", "1")]);
+    let device = device::find(&bench.root, "loop3").expect("a fake loop device");
+    let error = address(&bench.root, &device, By::Identity).unwrap_err().to_string();
+    assert!(error.contains("--by-name"), "{error}");
+    let by_name = address(&bench.root, &device, By::Name).expect("it has a name");
+    assert_eq!((by_name.words().as_str(), by_name.key.as_str()), ("KERNEL=loop3", "name-loop3"));
+    assert!(matches!(refusal(address(&bench.root, &device, By::Path).unwrap_err()), Refusal::NoIdentity { .. }));
+}
+
+#[test]
+fn a_device_that_udev_has_not_looked_at_says_so() {
+    let bench = Bench::new();
+    bench.has("sda", &[("DEVNAME", "/dev/sda")]);
+    let error = address(&bench.root, &bench.disk(), By::Identity).unwrap_err().to_string();
+    assert!(error.contains("systemd-udevd"), "{error}");
+}
+
+#[test]
+fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
+    let bench = Bench::new();
+    for (name, property, when, line) in [
+        ("dm-0", "DM_UUID", When::Activated, "ENV{DM_ACTIVATION}!=\"1\", GOTO=\"schedlab_end\""),
+        ("md0", "MD_UUID", When::Assembled, "ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_KEPT\""),
+    ] {
+        let queue = bench.root.sys("block").join(name).join("queue");
+        fs::create_dir_all(&queue).expect("own tree");
+        fs::write(queue.join("read_ahead_kb"), "128").expect("own tree");
+        bench.has(name, &[(property, "LVM-abc"), ("ID_SERIAL", "of-the-disk-below")]);
+        let device = device::find(&bench.root, name).expect("a fake device");
+        let address = address(&bench.root, &device, By::Identity).expect("it has a UUID");
+        assert_eq!((address.words(), address.when), (format!("{property}=LVM-abc"), when));
+        let setting = Setting::default().with("read_ahead_kb", "64");
+        let wish = Wish { device: &device, setting: &setting, address, note: note() };
+        let rule =
+            propose(&bench.root, &wish, Form::Udev).expect("read-ahead can be kept").kept.files[0].content.shown();
+        assert!(
+            lines(&rule).contains(&line) && lines(&rule).contains(&"ACTION!=\"add|change\", GOTO=\"schedlab_end\""),
+            "{rule}"
+        );
+        let error = propose(&bench.root, &Wish { setting: &Setting::of("bfq"), ..wish }, Form::Udev).unwrap_err();
+        assert!(matches!(error, Error::NoScheduler { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_serial_number_with_wildcards_means_itself() {
+    assert_eq!(pattern("plain\\x20"), "plain\\x20");
+    assert_eq!(pattern("a*b?c[d\\"), "a\\*b\\?c\\[d\\\\");
+    assert_eq!(pattern("a|b\"c"), "a?b?c");
+}
+
+#[test]
+fn long_identities_that_begin_alike_have_different_keys_of_bounded_length() {
+    let bench = Bench::new();
+    let key = |end: &str| {
+        bench.has("sda", &[("ID_WWN", &format!("nvme.{}{end}", "4142".repeat(80)))]);
+        bench.address().key
+    };
+    let (one, two) = (key("a"), key("b"));
+    assert!(one != two && one.len() <= 160, "{one}");
+}
+
+#[test]
+fn what_keep_writes_forget_removes_to_the_last_byte() {
+    let bench = Bench::new();
+    bench.write("etc/hostname", "x");
+    let before = bench.tree();
+    bench.keep(&bfq()).expect("nothing is in the way");
+    let kept = list(&bench.root).expect("readable");
+    assert_eq!(
+        (kept.len(), kept[0].words().as_str()),
+        (1, "scheduler=bfq nr_requests=96 read_ahead_kb=64 slice_idle=0")
+    );
+    assert_eq!(keys_of(&bench.root, &bench.disk()).expect("readable"), [kept[0].key.clone()]);
+    forget(&bench.root, &kept[0].key, false).expect("nothing was edited");
+    assert_eq!(bench.tree(), before);
+}
+
+#[test]
+fn directories_that_others_use_by_then_stay() {
+    let bench = Bench::new();
+    let done = bench.keep(&bfq()).expect("nothing is in the way");
+    let other = bench.write("etc/udev/rules.d/50-other.rules", "");
+    forget(&bench.root, &done.kept.key, false).expect("nothing was edited");
+    assert!(other.exists() && !bench.root.path("/etc/modules-load.d").exists());
+}
+
+#[test]
+fn a_rule_that_was_edited_is_neither_overwritten_nor_deleted_and_the_difference_is_shown() {
+    let bench = Bench::new();
+    let before = bench.tree();
+    let done = bench.keep(&bfq()).expect("nothing is in the way");
+    let rule = &done.kept.files[0].path;
+    let text = fs::read_to_string(rule).expect("it was written").replace("\"96\"", "\"32\"");
+    fs::write(rule, text).expect("own tree");
+    let edited = bench.tree();
+    let answers =
+        [bench.keep(&Setting::of("none")).unwrap_err(), forget(&bench.root, &done.kept.key, false).unwrap_err()];
+    for error in answers {
+        let words = error.to_string();
+        assert!(
+            words.contains("- ATTR{queue/nr_requests}=\"96\"") && words.contains("+ ATTR{queue/nr_requests}=\"32\""),
+            "{words}"
+        );
+        assert!(matches!(refusal(error), Refusal::Edited { .. }));
+    }
+    assert_eq!(bench.tree(), edited);
+    fs::remove_file(rule).expect("own tree");
+    assert!(forget(&bench.root, &done.kept.key, false).unwrap_err().to_string().contains("it is gone"));
+    forget(&bench.root, &done.kept.key, true).expect("forced");
+    assert_eq!(bench.tree().len(), before.len());
+}
+
+#[test]
+fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_forget() {
+    let bench = Bench::new();
+    let proposal = bench.propose(&bfq());
+    let path = bench.write(&format!("etc/udev/rules.d/{}", rule_name(&bench.address().key)), "# mine\n");
+    let before = bench.tree();
+    let error = refusal(keep(&bench.root, &proposal, false).unwrap_err());
+    assert!(matches!(&error, Refusal::NotOurs { difference, .. } if difference.contains("+ # mine")), "{error}");
+    assert_eq!(bench.tree(), before);
+    keep(&bench.root, &proposal, true).expect("forced");
+    // Kept again, it is still known whose file it was.
+    keep(&bench.root, &bench.propose(&Setting::of("none")), false).expect("ours now");
+    assert_ne!(fs::read_to_string(&path).expect("written"), "# mine\n");
+    forget(&bench.root, &proposal.kept.key, false).expect("nothing was edited");
+    assert_eq!(bench.tree(), before);
+}
+
+#[test]
+fn a_symbolic_link_is_never_written_through_and_a_linked_directory_is() {
+    let bench = Bench::new();
+    let proposal = bench.propose(&bfq());
+    let rule = proposal.kept.files[0].path.clone();
+    let real = bench.write("usr/rules/other", "").parent().expect("a directory").to_path_buf();
+    fs::create_dir_all(rule.parent().and_then(|dir| dir.parent()).expect("etc/udev")).expect("own tree");
+    std::os::unix::fs::symlink(&real, rule.parent().expect("rules.d")).expect("own tree");
+    std::os::unix::fs::symlink("/dev/null", &rule).expect("own tree");
+    let error = refusal(keep(&bench.root, &proposal, true).unwrap_err());
+    assert!(matches!(&error, Refusal::NoPlainFile { what, .. } if what.contains("/dev/null")), "{error}");
+    fs::remove_file(&rule).expect("own tree");
+    keep(&bench.root, &proposal, false).expect("the directory is a link, the file is ours");
+    assert!(real.join(rule_name(&bench.address().key)).is_file());
+    forget(&bench.root, &proposal.kept.key, false).expect("nothing was edited");
+    assert_eq!(fs::read_dir(&real).expect("it stays").count(), 1);
+}
+
+#[test]
+fn a_rule_that_udev_does_not_understand_is_not_kept() {
+    let bench = Bench::new();
+    let before = bench.tree();
+    let rule = bench.propose(&bfq()).kept.files[0].path.clone();
+    let said =
+        format!("Reading rules file: {0}\n{0}:7 Invalid key 'BOGUS'\n/other.rules:1 Invalid key\n", rule.display());
+    bench.write("complaints", &said);
+    let error = refusal(bench.keep(&bfq()).unwrap_err());
+    assert!(matches!(&error, Refusal::BadRule { complaints, .. } if complaints.len() == 1), "{error}");
+    assert_eq!(bench.tree(), before);
+}
+
+#[test]
+fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
+    let bench = Bench::new();
+    let proposal = bench.propose(&bfq());
+    let lock = Lock::take(&bench.root, &format!("{}{}", journal::KEPT, proposal.kept.key), "x").expect("free");
+    assert!(matches!(keep(&bench.root, &proposal, false).unwrap_err(), Error::Busy { .. }));
+    assert!(matches!(forget(&bench.root, &proposal.kept.key, false).unwrap_err(), Error::Busy { .. }));
+    drop(lock);
+    keep(&bench.root, &proposal, false).expect("free again");
+    assert!(bench.root.names(bench.root.state("lock")).is_empty());
+}
+
+#[test]
+fn who_waits_for_a_lock_file_that_is_deleted_meanwhile_locks_the_new_one() {
+    let bench = Bench::new();
+    let key = format!("{}x", journal::KEPT);
+    let first = Lock::take(&bench.root, &key, "x").expect("free");
+    let path = bench.root.state("lock").join(format!("{key}.lock"));
+    first.retire();
+    // The file of the first owner is gone while it still holds it: the second one must not own that.
+    let second = Lock::take(&bench.root, &key, "x").expect("another file");
+    assert!(path.exists());
+    assert!(Lock::take(&bench.root, &key, "x").is_err(), "the second one owns the name");
+    drop((first, second));
+}
+
+#[test]
+fn what_is_found_by_name_is_not_mistaken_for_another_device() {
+    let bench = Bench::new();
+    let done = bench.keep(&bfq()).expect("nothing is in the way");
+    // Another disk is called sda now.
+    fs::write(bench.root.sys("block/sda/device/wwid"), "naa.other").expect("own tree");
+    bench.has("sda", &[("ID_WWN", "0x5000000000000001")]);
+    assert!(keys_of(&bench.root, &bench.disk()).expect("readable").is_empty());
+    let error = refusal(forget(&bench.root, "wwn-0x5000000000000001", false).unwrap_err());
+    assert!(matches!(&error, Refusal::NothingKept { known, .. } if *known == [done.kept.key.clone()]), "{error}");
+}
+
+#[test]
+fn the_current_setting_is_the_scheduler_and_what_differs_from_its_defaults() {
+    let bench = Bench::new();
+    assert_eq!(current(&bench.root, &bench.disk()), (Setting::of("mq-deadline"), Vec::new()));
+    fs::write(bench.machine.queue("iosched/read_expire"), "250").expect("own tree");
+    fs::write(bench.machine.queue("iosched/secret"), "1").expect("own tree");
+    fs::write(bench.machine.queue("read_ahead_kb"), "4096").expect("own tree");
+    let (setting, left_out) = current(&bench.root, &bench.disk());
+    assert_eq!(setting, Setting::of("mq-deadline").with("read_expire", "250"));
+    assert_eq!(left_out, ["secret"]);
+}
+
+#[test]
+fn a_setting_can_be_kept_by_slot_and_the_caution_is_in_the_file() {
+    let bench = Bench::new();
+    bench.has("sda", &[("ID_PATH", "pci-0000:00:1f.2-ata-1")]);
+    let device = bench.disk();
+    let address = address(&bench.root, &device, By::Path).expect("it has a slot");
+    assert_eq!(address.key, "path-pci-0000%3A00%3A1f.2-ata-1");
+    let wish = Wish { device: &device, setting: &Setting::of("none"), address, note: note() };
+    let proposal = propose(&bench.root, &wish, Form::Udev).expect("possible");
+    assert!(proposal.cautions[0].contains("whatever device is plugged in"));
+    assert!(proposal.kept.files[0].content.shown().contains("# CAUTION  found by its slot"));
+}
+
+#[test]
+fn the_forms_for_other_programs_say_what_they_can_do() {
+    let bench = Bench::new();
+    bench.write("etc/tuned/active_profile", "throughput-performance\n");
+    let (device, setting) = (bench.disk(), bfq());
+    let wish = Wish { device: &device, setting: &setting, address: bench.address(), note: note() };
+    let kept = propose(&bench.root, &wish, Form::Tuned).expect("possible").kept;
+    let text = kept.files[0].content.shown();
+    assert!(kept.files[0].path.ends_with("etc/tuned/schedlab-wwn-0x5000c500a1b2c3d4/tuned.conf"));
+    for line in [
+        "include=throughput-performance",
+        "devices_udev_regex=(?m)^ID_WWN=0x5000c500a1b2c3d4$",
+        "elevator=bfq",
+        "readahead=64",
+        "/sys/block/sda/queue/nr_requests=96",
+        "/sys/block/sda/queue/iosched/slice_idle=0",
+    ] {
+        assert!(lines(&text).contains(&line), "{line} is missing in:\n{text}");
+    }
+    let hwdb = as_hwdb(&bench.root, &wish).expect("possible");
+    assert!(
+        hwdb.contains("schedlab:0x5000c500a1b2c3d4\n SCHEDLAB_0=bfq\n") && hwdb.contains("it sets nothing"),
+        "{hwdb}"
+    );
+}
+
+#[test]
+fn the_kernel_parameter_is_for_kernels_before_5_0_only() {
+    let bench = Bench::new();
+    let device = bench.disk();
+    let why = as_boot_parameter(&bench.root, &device, &Setting::of("bfq")).expect("possible").unwrap_err();
+    assert!(why.contains("6.18.0-fake does not heed elevator="), "{why}");
+    bench.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64");
+    bench.write("sys/block/sda/queue/scheduler", "noop deadline [cfq]");
+    let line = as_boot_parameter(&bench.root, &bench.disk(), &Setting::of("deadline")).expect("possible");
+    assert!(line.expect("heeded").ends_with("elevator=deadline\n"));
+}
+
+#[test]
+fn no_text_of_others_can_end_the_comment_that_it_stands_in() {
+    let bench = Bench::new();
+    let device = device::Device { model: Some("EVIL\nRUN+=\"/bin/x\"".into()), ..bench.disk() };
+    let because = Some("x\r\nRUN+=\"/bin/y\"\\".into());
+    let address = Address { by: By::Identity, ..bench.address() };
+    let wish = Wish { device: &device, setting: &bfq(), address, note: super::Note { because, ..note() } };
+    let rule = propose(&bench.root, &wish, Form::Udev).expect("possible").kept.files[0].content.shown();
+    assert!(lines(&rule).iter().all(|line| !line.contains("RUN")), "{rule}");
+    assert!(rule.lines().filter(|line| line.starts_with('#')).all(|line| !line.ends_with('\\')), "{rule}");
+}

@@ -1,0 +1,262 @@
+//! The files that make a setting last, as texts.
+//!
+//! # Why 90
+//! Rules are read in the order of their files' names, and each assignment to an attribute is written at once, so the last one wins. Ours
+//! must come after those that find out who the device is (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays), and after
+//! those with which distributions choose schedulers by kind of disk (60-…). 90 is after both, and before the 99- of an administrator who
+//! wants the last word.
+//!
+//! # One assignment a line
+//! udev writes assignments as it reads them, and the order matters (decision 2): the scheduler, which sets everything of its own anew;
+//! the attributes of the queue, `read_ahead_kb` last of them; the scheduler's tunables. A tunable is written only where it exists: were the
+//! scheduler not to be had after an upgrade of the kernel, its tunables would be errors in the log, or meant for another one.
+//!
+//! # When
+//! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the device closes it (`OPTIONS+="watch"`), so a
+//! rule for `change` would take back what `schedlab set` or an experiment has just written. `docs/decisions/0008-keep.md` has the rest.
+
+use super::placed::Placed;
+use super::udev::{Address, By, When, pattern};
+
+/// The number that the rule's name begins with.
+pub(super) const ORDER: u32 = 90;
+
+/// Where the label for "not this device" stands.
+const END: &str = "schedlab_end";
+
+/// What is said about a setting beside the setting itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Note {
+    /// Why it is kept: a verdict with its interval; none when somebody simply wanted it.
+    pub because: Option<String>,
+    /// The command that keeps it.
+    pub command: String,
+    /// The date, as text.
+    pub date: String,
+    /// The version of schedlab.
+    pub version: String,
+}
+
+/// Everything that a text says of the device.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) address: &'a Address,
+    /// What `forget` knows it by.
+    pub(super) key: String,
+    /// The kernel's name now.
+    pub(super) name: &'a str,
+    /// Model and serial number, as far as known.
+    pub(super) what: String,
+    pub(super) kernel: String,
+    pub(super) note: &'a Note,
+    /// The files that `forget` removes.
+    pub(super) files: Vec<String>,
+}
+
+impl Subject<'_> {
+    /// The comment at the top of each file.
+    fn comment(&self, placed: &Placed) -> String {
+        let note = self.note;
+        let mut lines = vec![
+            format!("Written by schedlab {}: keeps the I/O settings of one device over restarts.", note.version),
+            String::new(),
+            format!("device   {} (now {}), found by {}", self.what, self.name, self.address.words()),
+            format!("keeps    {}", assignments(placed)),
+        ];
+        lines.extend(note.because.iter().map(|why| format!("because  {why}")));
+        lines.push(format!("date     {}, Linux {}", note.date, self.kernel));
+        lines.push(format!("command  {}", note.command));
+        if !self.files.is_empty() {
+            lines.push(format!("undo     schedlab forget {}", self.key));
+            lines.push(format!("by hand  rm {}", self.files.join(" ")));
+        }
+        lines.extend(caution(self.address).map(|words| format!("CAUTION  {words}")));
+        lines.iter().map(|line| format!("# {}", one_line(line)).trim_end().to_string() + "\n").collect()
+    }
+}
+
+/// What must be said aloud about a device that is not found by its identity.
+pub(super) fn caution(address: &Address) -> Option<&'static str> {
+    match address.by {
+        By::Identity => None,
+        By::Path => Some("found by its slot: whatever device is plugged in there gets this setting"),
+        By::Name => Some("found by its name: whatever device the kernel calls so next time gets this setting"),
+    }
+}
+
+/// `scheduler=bfq slice_idle=0`.
+pub(super) fn assignments(placed: &Placed) -> String {
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
+    let quoted = |value: &str| if value.contains(' ') { format!("\"{value}\"") } else { value.to_string() };
+    let all: Vec<String> =
+        placed.writes().iter().map(|(path, value)| format!("{}={}", last(path), quoted(value))).collect();
+    all.join(" ")
+}
+
+/// The rule.
+pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
+    let mut text = subject.comment(placed);
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    line(String::new());
+    let unless = |condition: &str| format!("{condition}, GOTO=\"{END}\"");
+    line(unless("SUBSYSTEM!=\"block\""));
+    line(unless("ENV{DEVTYPE}!=\"disk\""));
+    match subject.address.when {
+        When::Added => line(unless("ACTION!=\"add\"")),
+        When::Activated => {
+            line(unless("ACTION!=\"add|change\""));
+            line("# A table has been put into effect; a program that closes the device makes no such event.".into());
+            line(unless("ENV{DM_ACTIVATION}!=\"1\""));
+        }
+        When::Assembled => {
+            line(unless("ACTION!=\"add|change\""));
+            line("# An array is assembled some time after it appears; once is enough.".into());
+            line("ACTION==\"change\", IMPORT{db}=\"SCHEDLAB_KEPT\"".into());
+            line(unless("ENV{SCHEDLAB_KEPT}==\"1\""));
+        }
+        When::Always => line(unless("ACTION!=\"add|change\"")),
+    }
+    for (key, value) in &subject.address.conditions {
+        line(unless(&format!("{key}!=\"{}\"", pattern(value))));
+    }
+    if subject.address.when == When::Assembled {
+        line("ENV{SCHEDLAB_KEPT}=\"1\"".into());
+    }
+    for (path, value) in placed.writes() {
+        let exists = path.contains("/iosched/").then(|| format!("TEST==\"{path}\", ")).unwrap_or_default();
+        line(format!("{exists}ATTR{{{path}}}=\"{value}\""));
+    }
+    line(format!("LABEL=\"{END}\""));
+    text
+}
+
+/// The list of modules to load at boot.
+pub(super) fn module_list(subject: &Subject<'_>, placed: &Placed) -> Option<String> {
+    let module = placed.module.as_ref()?;
+    Some(format!("{}{module}\n", subject.comment(placed)))
+}
+
+/// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no option for there is its sysfs plugin, which
+/// knows paths only.
+pub(super) fn tuned(subject: &Subject<'_>, placed: &Placed, active: Option<&str>) -> String {
+    let mut text = subject.comment(placed);
+    text.push_str("# To use it: tuned-adm profile ");
+    text.push_str(&format!("schedlab-{}\n\n[main]\nsummary=schedlab: {}\n", subject.address.key, assignments(placed)));
+    if let Some(active) = active {
+        text.push_str(&format!("include={active}\n"));
+    }
+    let read_ahead = placed.queue.iter().find(|(name, _)| name == "read_ahead_kb");
+    if placed.scheduler.is_some() || read_ahead.is_some() {
+        let conditions: Vec<String> = subject
+            .address
+            .conditions
+            .iter()
+            .map(|(key, value)| {
+                let property = key.trim_start_matches("ENV{").trim_end_matches('}');
+                // udev's name for the kernel's name is a path in /dev.
+                let (property, value) =
+                    if property == "KERNEL" { ("DEVNAME", format!("/dev/{value}")) } else { (property, value.clone()) };
+                format!("(?m)^{property}={}$", regex(&value))
+            })
+            .collect();
+        text.push_str(&format!("\n[schedlab_disk]\ntype=disk\ndevices_udev_regex={}\n", conditions[0]));
+        if let Some(scheduler) = &placed.scheduler {
+            text.push_str(&format!("elevator={scheduler}\n"));
+        }
+        if let Some((_, kib)) = read_ahead {
+            text.push_str(&format!("readahead={kib}\n"));
+        }
+    }
+    let others: Vec<(String, &str)> = placed
+        .writes()
+        .into_iter()
+        .filter(|(path, _)| path != "queue/scheduler" && path != "queue/read_ahead_kb")
+        .collect();
+    if !others.is_empty() {
+        text.push_str(&format!(
+            "\n# tuned sets these by path: they go to whatever is called {} then.\n[schedlab_sysfs]\ntype=sysfs\n",
+            subject.name
+        ));
+        for (path, value) in others {
+            text.push_str(&format!("/sys/block/{}/{path}={value}\n", subject.name));
+        }
+    }
+    text
+}
+
+/// An entry of udev's hardware database, and the rule without which it does nothing.
+pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
+    let mut text = subject.comment(placed);
+    let lookup: Vec<String> = subject
+        .address
+        .conditions
+        .iter()
+        .map(|(key, _)| {
+            let property = key.trim_start_matches("ENV{").trim_end_matches('}');
+            if property == "KERNEL" { "$kernel".to_string() } else { format!("$env{{{property}}}") }
+        })
+        .collect();
+    let values: Vec<String> = subject.address.conditions.iter().map(|(_, value)| pattern(value)).collect();
+    text.push_str(&format!(
+        "#\n# The hardware database only gives properties to devices; it sets nothing. So this takes two files; to undo it,\n\
+         # delete them and repeat the update.\n\
+         #\n# 1. /etc/udev/hwdb.d/{ORDER}-schedlab.hwdb, then `systemd-hwdb update`:\n\
+         schedlab:{}\n",
+        values.join(":")
+    ));
+    for (index, (path, value)) in placed.writes().iter().enumerate() {
+        let _ = path;
+        text.push_str(&format!(" SCHEDLAB_{index}={value}\n"));
+    }
+    text.push_str(&format!(
+        "\n# 2. /etc/udev/rules.d/{ORDER}-schedlab-hwdb.rules, the same for all devices with these settings:\n\
+         ACTION==\"add\", SUBSYSTEM==\"block\", ENV{{DEVTYPE}}==\"disk\", \\\n  \
+         IMPORT{{builtin}}=\"hwdb 'schedlab:{}'\"\n",
+        lookup.join(":")
+    ));
+    for (index, (path, _)) in placed.writes().iter().enumerate() {
+        text.push_str(&format!(
+            "ACTION==\"add\", ENV{{SCHEDLAB_{index}}}==\"?*\", ATTR{{{path}}}=\"$env{{SCHEDLAB_{index}}}\"\n"
+        ));
+    }
+    text
+}
+
+/// The kernel's parameter, for kernels that heed it; an explanation for all others.
+///
+/// # Errors
+/// Why there is no such line.
+pub(super) fn boot(kernel: &str, placed: &Placed) -> Result<String, String> {
+    let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= (5, 0) {
+        return Err(format!(
+            "Linux {kernel} does not heed elevator=: the parameter chose among the schedulers of the single-queue block \
+             layer, which went with Linux 5.0 (since 5.4 the kernel says so in its log); a udev rule does it: leave out \
+             --as boot"
+        ));
+    }
+    match placed.scheduler.as_deref() {
+        Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
+            "# for every disk of the machine that is not driven by blk-mq; tunables cannot be given so\nelevator={name}\n"
+        )),
+        Some(name) => Err(format!("elevator= knows noop, deadline and cfq only, not {name}")),
+        None => Err("elevator= chooses a scheduler, and none is to be kept".to_string()),
+    }
+}
+
+fn regex(value: &str) -> String {
+    value
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "_-: /".contains(c) { c.to_string() } else { format!("\\{c}") })
+        .collect()
+}
+
+/// A text that cannot end its comment.
+fn one_line(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    text.trim_end_matches('\\').to_string()
+}

@@ -1,0 +1,211 @@
+//! Several files changed as one: all of them or none, whatever happens meanwhile.
+//!
+//! Before the first byte is written, a journal entry is durable that holds every file as it was and as it is to become. Each file is
+//! written beside its place, flushed, renamed over it, and its directory flushed. The entry is removed last, and durably: files outlive a
+//! restart, so an entry that a loss of power brought back would undo what the user was told is kept. For the same reason an entry of
+//! another boot is undone like any other.
+//!
+//! Undoing looks before it writes: a file that is neither as it was nor as it was to become has been edited by somebody since, and is
+//! left alone.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Refusal;
+use crate::error::Error;
+use crate::journal::{self, Entry, Undo};
+use crate::root::Root;
+
+/// What the names of unfinished files end with; udev, modules-load.d and tuned read no such files.
+const UNFINISHED: &str = ".schedlab-new";
+
+/// A file's whole content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Who may read and write it: the low twelve bits of the mode.
+    pub mode: u32,
+    /// What is in it.
+    pub bytes: Bytes,
+}
+
+/// Bytes that are mostly text, and then legible in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Bytes {
+    /// Text in UTF-8.
+    Text(String),
+    /// Anything else.
+    Raw(Vec<u8>),
+}
+
+impl Content {
+    /// A text that everybody may read.
+    pub(crate) fn text(text: impl Into<String>) -> Content {
+        Content { mode: 0o644, bytes: Bytes::Text(text.into()) }
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Text(text) => text.as_bytes(),
+            Bytes::Raw(bytes) => bytes,
+        }
+    }
+
+    /// The text, odd bytes replaced.
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(self.bytes()).into_owned()
+    }
+}
+
+/// One file of a transaction; none means that there is no such file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
+    pub(crate) before: Option<Content>,
+    pub(crate) after: Option<Content>,
+}
+
+/// A plain file's content; none if there is no such file.
+pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
+    let failed = |cause| Refusal::CannotWrite { action: "look at", path: path.into(), cause };
+    let meta = match fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error).into()),
+    };
+    if !meta.is_file() {
+        let what = match fs::read_link(path) {
+            Ok(target) => format!("a symbolic link to {}", target.display()),
+            Err(_) => "no file".to_string(),
+        };
+        return Err(Refusal::NoPlainFile { path: path.into(), what }.into());
+    }
+    let bytes = fs::read(path).map_err(failed)?;
+    let bytes = String::from_utf8(bytes).map_or_else(|error| Bytes::Raw(error.into_bytes()), Bytes::Text);
+    Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
+}
+
+/// The directories that have to be made for these files, the outermost first.
+pub(super) fn missing_directories<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let absent = path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        missing.extend(absent.map(Path::to_path_buf));
+    }
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+/// Makes the changes, then removes those of `emptied` directories (the innermost first) that are empty. `check` is asked before the
+/// point of no return. The caller has the lock of `key`, and no entry is under it.
+///
+/// # Errors
+/// What went wrong; everything is as it was before then, or [`Refusal::HalfDone`].
+pub(super) fn commit(
+    root: &Root,
+    key: &str,
+    about: &str,
+    files: Vec<FileChange>,
+    emptied: &[PathBuf],
+    check: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let written = files.iter().filter(|change| change.after.is_some());
+    let directories = missing_directories(written.map(|change| &change.path));
+    let undo_entry = Undo::Files { about: about.to_string(), files: files.clone(), directories: directories.clone() };
+    journal::write(root, key, &Entry::new(root, undo_entry)?)?;
+    let done = directories.iter().try_for_each(|dir| make_directory(root, dir)).and_then(|()| {
+        files.iter().try_for_each(|change| put(root, &change.path, change.after.as_ref()))?;
+        emptied.iter().try_for_each(|dir| remove_if_empty(root, dir))?;
+        check()
+    });
+    match done {
+        Ok(()) => journal::remove_for_good(root, key),
+        Err(first) => match undo(root, key, &files, &directories) {
+            Ok(()) => Err(first),
+            Err(second) => Err(Refusal::HalfDone { first: first.to_string(), second: second.to_string() }.into()),
+        },
+    }
+}
+
+/// Brings everything back to what it was before, and removes the entry. The caller has its lock.
+pub(crate) fn undo(root: &Root, key: &str, files: &[FileChange], directories: &[PathBuf]) -> Result<(), Error> {
+    for change in files {
+        let found = look(&change.path)?;
+        let found = found.as_ref().map(Content::bytes);
+        let is = |wanted: &Option<Content>| found == wanted.as_ref().map(Content::bytes);
+        if found.is_some() && !is(&change.before) && !is(&change.after) {
+            let (path, journal) = (change.path.clone(), journal::path(root, key));
+            return Err(Refusal::EditedMeanwhile { path, journal }.into());
+        }
+    }
+    for change in files {
+        let unfinished = unfinished(&change.path);
+        if unfinished.exists() {
+            remove(root, &unfinished)?;
+        }
+        if look(&change.path)? != change.before {
+            missing_directories(change.before.iter().map(|_| &change.path))
+                .iter()
+                .try_for_each(|dir| make_directory(root, dir))?;
+            put(root, &change.path, change.before.as_ref())?;
+        }
+    }
+    directories.iter().rev().try_for_each(|dir| remove_if_empty(root, dir))?;
+    journal::remove_for_good(root, key)
+}
+
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    name.into()
+}
+
+/// Gives a file this content, or removes it, durably.
+fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
+    let Some(content) = content else {
+        return if path.exists() { remove(root, path) } else { Ok(()) };
+    };
+    let (files, new) = (root.files(), unfinished(path));
+    let written = files
+        .create(&new, content.bytes())
+        .and_then(|()| files.set_mode(&new, content.mode))
+        .and_then(|()| files.sync_file(&new))
+        .and_then(|()| files.rename(&new, path))
+        .and_then(|()| files.sync_dir(parent(path)));
+    written.map_err(|cause| {
+        let _ = files.remove(&new);
+        Refusal::CannotWrite { action: "write", path: path.into(), cause }.into()
+    })
+}
+
+fn remove(root: &Root, path: &Path) -> Result<(), Error> {
+    let files = root.files();
+    let removed = files.remove(path).and_then(|()| files.sync_dir(parent(path)));
+    removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: path.into(), cause }.into())
+}
+
+fn make_directory(root: &Root, dir: &Path) -> Result<(), Error> {
+    let files = root.files();
+    let made = files.make_dir(dir).and_then(|()| files.set_mode(dir, 0o755)).and_then(|()| files.sync_dir(parent(dir)));
+    made.map_err(|cause| Refusal::CannotWrite { action: "make the directory", path: dir.into(), cause }.into())
+}
+
+/// A directory that is no longer empty has become somebody else's as well, and stays.
+fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
+    if !fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none()) {
+        return Ok(());
+    }
+    let files = root.files();
+    let removed = files.remove_dir(dir).and_then(|()| files.sync_dir(parent(dir)));
+    removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().expect("files and directories that are kept are below the root directory")
+}

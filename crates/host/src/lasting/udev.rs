@@ -1,0 +1,261 @@
+//! The device as udev knows it: what a rule can match, and what udev says of a rule.
+//!
+//! The identity comes from udev's own properties, not from sysfs: a rule matches those and nothing else, and udev reads serial numbers
+//! in ways of its own (blanks become `_`, odd bytes are escaped, the model is put in front).
+//!
+//! # `udevadm test` is no dry run
+//! systemd 252 writes every `ATTR{…}=` of the rules that match, makes symbolic links and an entry of udev's database; newer ones do
+//! less. So a rule is only ever checked for being understood: by `udevadm verify` where there is one (systemd 254), else by
+//! `udevadm test` of a device that does not exist, which reads all rules, complains, and stops there. That the rule means this device and
+//! no other is established from the properties.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Refusal;
+use crate::device::{Device, Kind};
+use crate::error::Error;
+use crate::journal;
+use crate::root::Root;
+
+/// The first version of udev that can check a file of rules.
+const VERIFIES_SINCE: u32 = 254;
+
+/// The longest key; a file's name has room for 255 bytes.
+const LONGEST_KEY: usize = 160;
+
+/// What a rule names a device by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The world-wide name, serial number or UUID.
+    Identity,
+    /// The slot that it is plugged into: another device in that slot gets the setting too.
+    Path,
+    /// The kernel's name: whatever is called so next time gets the setting.
+    Name,
+}
+
+/// When the setting is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// When the device appears.
+    Added,
+    /// When a device-mapper device gets its table.
+    Activated,
+    /// Once, as soon as a software RAID has been assembled.
+    Assembled,
+    /// At every event, also when a program that wrote to the device closes it.
+    Always,
+}
+
+/// How a rule finds a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// What files and the journal's entry are called by.
+    pub key: String,
+    /// udev's keys and the values that they must have, e.g. `ENV{ID_WWN}`.
+    pub conditions: Vec<(String, String)>,
+    /// What it is found by.
+    pub by: By,
+    /// When udev knows that.
+    pub when: When,
+}
+
+impl Address {
+    /// `ID_WWN=0x5000…`, for people.
+    pub fn words(&self) -> String {
+        let plain = |key: &String| key.trim_start_matches("ENV{").trim_end_matches('}').to_string();
+        let all: Vec<String> = self.conditions.iter().map(|(key, value)| format!("{}={value}", plain(key))).collect();
+        all.join(" ")
+    }
+
+    /// Whether a device with this name and these properties is meant.
+    pub(super) fn means(&self, name: &str, properties: &Properties) -> bool {
+        self.conditions.iter().all(|(key, value)| {
+            let property = key.strip_prefix("ENV{").and_then(|key| key.strip_suffix('}'));
+            match property {
+                None => name == value,
+                // As the rule's pattern compares: a character that cannot stand in it is any character.
+                Some(property) => properties.get(property).is_some_and(|found| alike(value, found)),
+            }
+        })
+    }
+}
+
+/// udev's properties of a device.
+pub(super) type Properties = BTreeMap<String, String>;
+
+/// Finds what tells the device from every other.
+///
+/// # Errors
+/// [`Refusal::NoIdentity`], [`Refusal::Twins`]; those of running `udevadm`.
+pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
+    let own = properties(root, &device.name)?;
+    let candidates: Vec<Address> = match by {
+        By::Name => vec![of(By::Name, When::Added, "name", vec![("KERNEL".into(), device.name.clone())])],
+        By::Path => from_property(&own, By::Path, When::Added, "path", &["ID_PATH"]).into_iter().collect(),
+        By::Identity => identities(device, &own),
+    };
+    let mut twin = None;
+    for address in candidates {
+        match twin_of(root, device, &address)? {
+            None => return Ok(address),
+            Some(other) => {
+                twin = twin.or(Some(Refusal::Twins { device: word(device), other, what: address.words() }));
+            }
+        }
+    }
+    Err(twin.unwrap_or_else(|| Refusal::NoIdentity { device: word(device), why: why_none(device, &own, by) }).into())
+}
+
+fn identities(device: &Device, own: &Properties) -> Vec<Address> {
+    if matches!(device.kind, Kind::Loop | Kind::Zram | Kind::Ram) {
+        return Vec::new();
+    }
+    let stacked: &[(&str, When, &[&str])] =
+        &[("dm", When::Activated, &["DM_UUID"]), ("md", When::Assembled, &["MD_UUID"])];
+    let disks: &[(&str, When, &[&str])] = &[
+        ("wwn", When::Added, &["ID_WWN_WITH_EXTENSION"]),
+        ("wwn", When::Added, &["ID_WWN"]),
+        ("serial", When::Added, &["ID_SERIAL"]),
+        ("serial", When::Added, &["ID_SERIAL_SHORT", "ID_MODEL"]),
+    ];
+    let is_stacked = matches!(device.kind, Kind::DeviceMapper | Kind::Md);
+    let choice = if is_stacked { stacked } else { disks };
+    choice.iter().filter_map(|(prefix, when, names)| from_property(own, By::Identity, *when, prefix, names)).collect()
+}
+
+fn from_property(own: &Properties, by: By, when: When, prefix: &str, names: &[&str]) -> Option<Address> {
+    let value = |name: &&str| Some((format!("ENV{{{name}}}"), own.get(*name).filter(|v| !v.is_empty())?.clone()));
+    let conditions: Option<Vec<(String, String)>> = names.iter().map(value).collect();
+    Some(of(by, when, prefix, conditions?))
+}
+
+fn of(by: By, when: When, prefix: &str, conditions: Vec<(String, String)>) -> Address {
+    let values: Vec<&str> = conditions.iter().map(|(_, value)| value.as_str()).collect();
+    let whole = journal::key(&format!("{prefix}-{}", values.join("-")));
+    let key = if whole.len() <= LONGEST_KEY {
+        whole
+    } else {
+        // FNV-1a over all of it: two long names that begin alike stay two.
+        let hash = whole
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        format!("{}-{hash:016x}", &whole[..LONGEST_KEY - 17])
+    };
+    Address { key, conditions, by, when }
+}
+
+fn why_none(device: &Device, own: &Properties, by: By) -> String {
+    let known_to_udev = own.keys().any(|key| key.starts_with("ID_") || key == "USEC_INITIALIZED");
+    let ask_hypervisor = if device.kind == Kind::Virtual {
+        "give the disk a serial number in the hypervisor (`serial=` in QEMU), or "
+    } else {
+        ""
+    };
+    match (device.kind, by) {
+        (Kind::Loop | Kind::Zram | Kind::Ram, _) => format!(
+            "{} is only a name that the kernel gives to whatever comes next; to keep the setting for whatever is \
+             called so, add --by-name",
+            device.name
+        ),
+        (_, By::Path) if known_to_udev => "udev knows no slot of it (ID_PATH); --by-name uses its name".to_string(),
+        _ if !known_to_udev => {
+            "udev has not looked at it (is systemd-udevd running?); --by-name uses its name".to_string()
+        }
+        _ => format!(
+            "it tells udev neither world-wide name nor serial number; {ask_hypervisor}name the slot with --by-path"
+        ),
+    }
+}
+
+/// Another disk that the address means as well.
+fn twin_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
+    for name in root.names(root.sys("block")).iter().filter(|name| **name != device.name) {
+        let hidden = root.read_optional(root.sys("block").join(name).join("hidden")).as_deref() == Some("1");
+        if !hidden && address.means(name, &properties(root, name)?) {
+            return Ok(Some(format!("/dev/{}", name.replace('!', "/"))));
+        }
+    }
+    Ok(None)
+}
+
+fn word(device: &Device) -> String {
+    device.path.display().to_string()
+}
+
+/// udev's properties of the disk `name`.
+pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
+    let path = format!("/sys/block/{name}");
+    let output = root.run("udevadm", &["info", "--query=property", "--path", &path], "udev", PURPOSE)?;
+    if !output.status.success() {
+        return Err(Error::ToolFailed {
+            command: format!("udevadm info --query=property --path {path}"),
+            status: output.status.to_string(),
+            stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+        });
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect())
+}
+
+const PURPOSE: &str = "to know what a rule can tell the device by";
+
+/// The pattern of a rule that matches `value` and as little else as possible: udev takes `*`, `?` and `[` as wildcards, parts at
+/// `|`, and ends at `"`; the last two can only be written as "any character".
+pub(super) fn pattern(value: &str) -> String {
+    let has_wildcards = value.contains(['*', '?', '[', '|', '"']);
+    let each = |c: char| match c {
+        '|' | '"' => "?".to_string(),
+        '*' | '?' | '[' | '\\' if has_wildcards => format!("\\{c}"),
+        c => c.to_string(),
+    };
+    value.chars().map(each).collect()
+}
+
+fn alike(value: &str, found: &str) -> bool {
+    value.chars().count() == found.chars().count()
+        && value.chars().zip(found.chars()).all(|(a, b)| a == b || matches!(a, '|' | '"'))
+}
+
+/// What udev has to say against a file of rules that is in place; empty: it is understood.
+pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error> {
+    if root.tool("udevadm").is_none() {
+        // Without it the device's identity would not be known; whoever has that from elsewhere has no udev here to ask.
+        return Ok(Vec::new());
+    }
+    let run = |args: &[&str]| root.run("udevadm", args, "udev", "to check the rule");
+    let version = run(&["--version"])?;
+    let version: u32 = String::from_utf8_lossy(&version.stdout).trim().parse().unwrap_or(0);
+    let file = rule.display().to_string();
+    if version >= VERIFIES_SINCE {
+        let output = run(&["verify", &file])?;
+        return Ok(if output.status.success() { Vec::new() } else { about(&output.stderr, &file) });
+    }
+    // Reads every rule, and then finds that there is no such device.
+    let output = run(&["test", "--action=add", "/sys/block/schedlab-only-reads-the-rules"])?;
+    Ok(about(&output.stderr, &file).into_iter().filter(|line| !line.starts_with("Reading rules file")).collect())
+}
+
+fn about(stderr: &[u8], file: &str) -> Vec<String> {
+    String::from_utf8_lossy(stderr).lines().filter(|line| line.contains(file)).map(str::to_string).collect()
+}
+
+/// Tells a running udevd to read its rules again; the reason why it could not, if there is one to tell.
+pub(super) fn reload(root: &Root) -> Option<String> {
+    if !root.path("/run/udev/control").exists() {
+        return Some("udevd is not running here: it reads the rules when it starts".to_string());
+    }
+    match root.run("udevadm", &["control", "--reload"], "udev", "to have the rules read again") {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+            Some(format!("udevd did not read its rules again ({said}); it does so by itself at the next event"))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}

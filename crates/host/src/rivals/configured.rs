@@ -1,0 +1,146 @@
+//! Programs with a configuration of their own that write the same attributes, after udev has done so.
+
+use std::path::PathBuf;
+
+use super::{Order, Question, Rival, lines, spread};
+use crate::root::Root;
+
+/// How deep profiles of tuned may include one another.
+const DEEPEST: usize = 8;
+
+pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let looks = [tuned, tlp, laptop_mode, tmpfiles, sysfsutils, scripts, kernel_parameter];
+    looks.iter().flat_map(|look| look(root, question)).collect()
+}
+
+fn rival(program: &'static str, file: &str, line: usize, writes: &str, advice: impl Into<String>) -> Rival {
+    Rival {
+        program,
+        file: PathBuf::from(file),
+        line: Some(line),
+        writes: writes.to_string(),
+        order: Order::After,
+        advice: advice.into(),
+    }
+}
+
+/// The value of `NAME = value`, without quotes.
+fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+    let (found, value) = line.split_once('=')?;
+    (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
+}
+
+/// The active profiles of tuned and those that they include.
+fn tuned(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
+    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();
+    let mut seen: Vec<String> = Vec::new();
+    let mut found = Vec::new();
+    while let Some(profile) = waiting.pop() {
+        if seen.contains(&profile) || seen.len() > DEEPEST || profile.starts_with("schedlab-") {
+            continue;
+        }
+        let dirs = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+        let path = dirs.iter().map(|dir| format!("{dir}/{profile}/tuned.conf")).find(|path| root.path(path).is_file());
+        seen.push(profile);
+        let Some(path) = path else { continue };
+        for (number, line) in lines(root, &path) {
+            if let Some(included) = assigned(&line, "include") {
+                waiting.extend(included.split(',').map(|name| name.trim().to_string()));
+            }
+            let option = |name: &str, attribute: &str| assigned(&line, name).is_some() && question.asks(attribute);
+            let sysfs = line.starts_with("/sys/") && question.is_named_in(&line) && question.may_mean(&line);
+            if option("elevator", "scheduler") || option("readahead", "read_ahead_kb") || sysfs {
+                let advice = "keep with --as tuned instead, or copy the profile to /etc/tuned without this line";
+                found.push(rival("tuned", &path, number, &line, advice));
+            }
+        }
+    }
+    found
+}
+
+fn tlp(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let mut files = vec!["/etc/default/tlp".to_string(), "/etc/tlp.conf".to_string()];
+    files.extend(spread(root, &["/etc/tlp.d"], ".conf"));
+    let mut found = Vec::new();
+    for file in files {
+        for (number, line) in lines(root, &file) {
+            let Some(value) = assigned(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler")) else { continue };
+            if !value.is_empty() && value.split_whitespace().any(|word| word != "keep") {
+                found.push(rival("TLP", &file, number, &line, "write keep for this disk there"));
+            }
+        }
+    }
+    found
+}
+
+fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let file = "/etc/laptop-mode/laptop-mode.conf";
+    let sets = |line: &str| assigned(line, "CONTROL_READAHEAD").is_some_and(|value| value != "0");
+    let asked = lines(root, file).into_iter().filter(|(_, line)| question.asks("read_ahead_kb") && sets(line));
+    asked
+        .map(|(number, line)| rival("laptop-mode-tools", file, number, &line, "set CONTROL_READAHEAD=0 there"))
+        .collect()
+}
+
+fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let files = spread(root, &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"], ".conf");
+    let mut found = Vec::new();
+    for file in files {
+        for (number, line) in lines(root, &file) {
+            let mut words = line.split_whitespace();
+            let writes = words.next().is_some_and(|kind| kind.starts_with('w'));
+            let path = words.next().unwrap_or_default();
+            if writes && question.is_named_in(path) && question.may_mean(path) {
+                found.push(rival("systemd-tmpfiles", &file, number, &line, "take the line out"));
+            }
+        }
+    }
+    found
+}
+
+fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let mut files = vec!["/etc/sysfs.conf".to_string()];
+    files.extend(spread(root, &["/etc/sysfs.d"], ".conf"));
+    let mut found = Vec::new();
+    for file in files {
+        for (number, line) in lines(root, &file) {
+            let Some((path, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
+            let sets_rights = ["mode", "owner"].contains(&path.split_whitespace().next().unwrap_or_default());
+            if !sets_rights && question.is_named_in(path) && question.may_mean(path) {
+                found.push(rival("sysfsutils", &file, number, &line, "take the line out"));
+            }
+        }
+    }
+    found
+}
+
+/// Scripts that run at boot, and units of the administrator's own.
+fn scripts(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let rc =
+        ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"].map(|file| ("rc.local", file.to_string()));
+    let units = spread(root, &["/etc/systemd/system"], ".service").into_iter().map(|file| ("a systemd unit", file));
+    let mut found = Vec::new();
+    for (program, file) in rc.into_iter().chain(units) {
+        for (number, line) in lines(root, &file) {
+            if !line.starts_with(['#', ';']) && question.is_named_in(&line) && question.may_mean(&line) {
+                found.push(rival(program, &file, number, &line, "take the line out"));
+            }
+        }
+    }
+    found
+}
+
+/// `elevator=` on the kernel's command line.
+fn kernel_parameter(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+    let line = root.read_optional(root.proc("cmdline")).unwrap_or_default();
+    let word = line.split_whitespace().find(|word| word.starts_with("elevator="));
+    let Some(word) = word.filter(|_| question.asks("scheduler")) else { return Vec::new() };
+    let major: u32 = root.kernel_release().split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let (order, advice) = match major >= 5 {
+        true => (Order::Idle, "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration"),
+        false => (Order::Before, ""),
+    };
+    let file = PathBuf::from("/proc/cmdline");
+    vec![Rival { program: "the kernel", file, line: None, writes: word.into(), order, advice: advice.into() }]
+}

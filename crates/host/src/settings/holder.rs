@@ -1,0 +1,111 @@
+//! Who holds a device's settings for a while, and ending that early from another process.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::{Lasting, Outcome, Snapshot, recover};
+use crate::device::Device;
+use crate::error::Error;
+use crate::journal::{self, Entry, Lock, Undo};
+use crate::root::Root;
+
+/// How long the owner is given to put everything back: a switch of the scheduler waits for the requests in flight.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Somebody who has changed a device's settings and will put them back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The process that will.
+    pub pid: u32,
+    /// Whether there is a process with this number. If not, `schedlab restore` or the next start puts the settings back.
+    pub alive: bool,
+    /// Until when, where it is a setting for a while; none: an experiment.
+    pub lasting: Option<Lasting>,
+    /// The settings that will be put back.
+    pub original: Snapshot,
+}
+
+/// Who has changed the device's settings and will put them back, as the journal knows it.
+///
+/// # Errors
+/// [`Error::Io`] when the entry cannot be read, which needs root, and [`Error::Journal`] when it cannot be understood.
+pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
+    let Some(entry) = journal::read(root, &journal::key(&device.identity))? else { return Ok(None) };
+    if entry.boot_id != root.boot_id()? {
+        return Ok(None);
+    }
+    let Undo::Settings { original, .. } = entry.undo else { return Ok(None) };
+    let alive = root.proc(entry.pid.to_string()).exists();
+    Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
+}
+
+/// Ends a setting for a while before its time: its owner is told to put everything back, and waited for. Where the owner is dead, that is
+/// done here. None: nothing is set for a while.
+///
+/// # Errors
+/// [`Error::Busy`] when the device belongs to an experiment; the errors of restoring.
+pub fn end(root: &Root, device: &Device) -> Result<Option<Outcome>, Error> {
+    let key = journal::key(&device.identity);
+    let what = device.path.display().to_string();
+    let Some(entry) = journal::read(root, &key)? else { return Ok(None) };
+    match Lock::take(root, &key, &what) {
+        // Its owner is dead, or has just ended: nobody else can be restoring now.
+        Ok(_lock) => return restore_dead(root, &key),
+        Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
+        Err(error) => return Err(error),
+    }
+    tell(root, &key, &what, &entry)?;
+    let since = Instant::now();
+    loop {
+        match Lock::take(root, &key, &what) {
+            Ok(_lock) => {
+                let name = device.name.clone();
+                let left = restore_dead(root, &key)?;
+                return Ok(Some(left.unwrap_or(Outcome::Restored { device: name, changed: Vec::new() })));
+            }
+            Err(Error::Busy { .. }) if since.elapsed() < ENDED_WITHIN => thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Undoes what is left in the journal under our own lock.
+fn restore_dead(root: &Root, key: &str) -> Result<Option<Outcome>, Error> {
+    let Some(entry) = journal::read(root, key)? else { return Ok(None) };
+    match recover::undo_settings(root, key, entry) {
+        Outcome::Failed { error } => Err(error),
+        outcome => Ok(Some(outcome)),
+    }
+}
+
+/// Asks the owner of an entry to end. Process ids are used again, so the process is taken hold of first; while the same entry is
+/// there under a lock that somebody has, its owner has been alive all the time, and is the one that was taken hold of.
+fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
+    let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
+    let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return Ok(()) };
+    let is_same = journal::read(root, key)?.as_ref() == Some(entry);
+    if is_same && matches!(Lock::take(root, key, what), Err(Error::Busy { .. })) {
+        let told = pidfd_send_signal(&process, Signal::TERM);
+        told.map_err(|errno| Error::io("send a signal to the owner of", journal::path(root, key))(errno.into()))?;
+    }
+    Ok(())
+}
+
+/// Says until when, where the one who has the device has it for a while.
+pub(super) fn explain(root: &Root, key: &str, error: Error) -> Error {
+    match error {
+        Error::Busy { device, pid_of_other } => match lasting(root, key) {
+            Some(lasting) => Error::Held { device, pid_of_other, lasting },
+            None => Error::Busy { device, pid_of_other },
+        },
+        other => other,
+    }
+}
+
+/// Until when the owner of an entry has it, read without its lock.
+pub(super) fn lasting(root: &Root, key: &str) -> Option<Lasting> {
+    let entry = journal::read(root, key).ok()??;
+    entry.lasting.filter(|_| root.boot_id().is_ok_and(|boot| boot == entry.boot_id))
+}

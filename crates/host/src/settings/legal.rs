@@ -1,0 +1,196 @@
+//! Whether a device takes what a user asks for: names and values against the tables and the device, before anything is written.
+//!
+//! The kernel answers a wrong value with "Invalid argument" or with another value, and a missing name with "No such file": true, and of no
+//! help at three in the morning. So each error here names the range with its unit, the nearest name, or the scheduler that
+//! a tunable belongs to. What no table knows (a scheduler from outside of Linux) is left to the kernel, and read back.
+
+use std::collections::BTreeMap;
+
+use elevator::{Build, LINUX, QueueFacts, Tunable, Values, queue_attribute, schedulers_with};
+
+use super::Setting;
+use super::apply::Write;
+use super::attribute::{Place, same};
+use crate::device::{self, Device, queue_dir};
+use crate::error::{Error, nearest_of};
+use crate::root::Root;
+
+/// A device as it is asked about: what it shows, and the scheduler that it will have.
+pub(super) struct Asked<'a> {
+    device: &'a Device,
+    /// The scheduler that the named values are for.
+    scheduler: &'a str,
+    /// Whether the device has another one now.
+    switches: bool,
+    tunables: BTreeMap<String, (String, bool)>,
+    queue: BTreeMap<String, (String, bool)>,
+    tags: Option<u64>,
+    setting: &'a Setting,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(
+        root: &Root,
+        device: &'a Device,
+        scheduler: &'a str,
+        switches: bool,
+        setting: &'a Setting,
+    ) -> Self {
+        let dir = queue_dir(root, &device.name);
+        Asked {
+            device,
+            scheduler,
+            switches,
+            tunables: root.attributes(dir.join("iosched")),
+            queue: root.attributes(&dir),
+            tags: device::tags(root, &device.name),
+            setting,
+        }
+    }
+
+    /// The writes that the named values need, in any order.
+    pub(super) fn writes(&self) -> Result<Vec<Write>, Error> {
+        let named = self.setting.tunables.iter();
+        named.map(|(name, value)| self.write(name, value)).collect()
+    }
+
+    fn write(&self, name: &str, value: &str) -> Result<Write, Error> {
+        let place = self.place(name)?;
+        match place {
+            Place::Scheduler => self.check_tunable(name, value)?,
+            Place::Queue => self.check_attribute(name, value)?,
+        }
+        Ok(Write { place, name: name.to_string(), value: value.to_string() })
+    }
+
+    /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known from its table.
+    fn place(&self, name: &str) -> Result<Place, Error> {
+        let shown = if self.switches { None } else { self.tunables.get(name) };
+        let read_only =
+            |writable| Error::ReadOnlyAttribute { device: self.path(), name: name.to_string() }.unless(writable);
+        if let Some((_, writable)) = shown {
+            return read_only(*writable).map(|()| Place::Scheduler);
+        }
+        if let Some((_, writable)) = self.queue.get(name).filter(|_| name != "scheduler") {
+            return read_only(*writable).map(|()| Place::Queue);
+        }
+        let foreign = !LINUX.iter().any(|row| row.name == self.scheduler);
+        if self.switches && (foreign || self.row(name).is_some()) && !name.contains('/') {
+            return Ok(Place::Scheduler);
+        }
+        Err(self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let (device, scheduler) = (self.path(), self.scheduler.to_string());
+        let others: Vec<String> = schedulers_with(name).iter().map(|row| row.name.to_string()).collect();
+        if !others.is_empty() && !others.contains(&scheduler) {
+            return Error::TunableOfOther { device, scheduler, name: name.to_string(), others };
+        }
+        if let Some(row) = queue_attribute(name).filter(|row| row.name != "scheduler") {
+            return Error::NotShown { device, name: name.to_string(), help: row.help.to_string() };
+        }
+        let known = self.names();
+        Error::UnknownTunable {
+            device,
+            scheduler,
+            name: name.to_string(),
+            nearest_name: nearest_of(name, &known),
+            known,
+        }
+    }
+
+    /// Every name that can be set.
+    fn names(&self) -> Vec<String> {
+        let writable = |all: &BTreeMap<String, (String, bool)>| -> Vec<String> {
+            let names = all.iter().filter(|(name, (_, writable))| *writable && *name != "scheduler");
+            names.map(|(name, _)| name.clone()).collect()
+        };
+        let of_table = || linux_tunables(self.scheduler).iter().map(|row| row.name.to_string()).collect();
+        let mut known: Vec<String> = if self.switches { of_table() } else { writable(&self.tunables) };
+        known.extend(writable(&self.queue));
+        known
+    }
+
+    fn row(&self, name: &str) -> Option<Tunable> {
+        linux_tunables(self.scheduler).into_iter().find(|row| row.name == name)
+    }
+
+    fn check_tunable(&self, name: &str, value: &str) -> Result<(), Error> {
+        let Some(row) = self.row(name) else { return Ok(()) };
+        let fits = value.parse::<u64>().is_ok_and(|number| (row.min..=row.max).contains(&number));
+        let range = || format!("a whole number from {} to {}{}", row.min, row.max, unit(row.unit));
+        if fits { Ok(()) } else { Err(self.out_of_range(name, value, range())) }
+    }
+
+    fn check_attribute(&self, name: &str, value: &str) -> Result<(), Error> {
+        let Some(row) = queue_attribute(name) else { return Ok(()) };
+        match row.values {
+            Values::Words(words) if words.is_empty() || words.contains(&value) => Ok(()),
+            Values::Words(words) => Err(self.out_of_range(name, value, format!("one of: {}", words.join(", ")))),
+            Values::Number { min, .. } => {
+                let shown = |of: &str| self.will_show(of);
+                let facts = QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &shown };
+                let max = row.max(&facts).unwrap_or(u64::MAX);
+                let fits = value.parse::<i128>().is_ok_and(|n| n >= i128::from(min) && n <= i128::from(max));
+                if !fits {
+                    let range = format!("a whole number from {min} to {max}{}", unit(row.unit));
+                    return Err(self.out_of_range(name, value, range));
+                }
+                self.check_way_back(name, value)
+            }
+        }
+    }
+
+    /// What an attribute will show when the named values are in effect: `nr_requests` is the ceiling of `async_depth`.
+    fn will_show(&self, name: &str) -> Option<String> {
+        let named = self.setting.tunables.get(name).cloned();
+        let shown = self.queue.get(name).map(|(text, _)| text.clone());
+        if name != "nr_requests" || !self.switches {
+            return named.or(shown);
+        }
+        let facts = QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &|_| None };
+        named.or_else(|| queue_attribute(name).and_then(|row| row.default(&facts))).or(shown)
+    }
+
+    /// The kernel takes multiples of the granularity only, but starts with what the driver says: from such a start there is no way back.
+    fn check_way_back(&self, name: &str, value: &str) -> Result<(), Error> {
+        let number = |of: &str| self.queue.get(of).and_then(|(text, _)| text.parse::<u64>().ok());
+        let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else { return Ok(()) };
+        if name != "discard_max_bytes" || unit == 0 || present % unit == 0 || same(value, &present.to_string()) {
+            return Ok(());
+        }
+        let why = format!(
+            "it is {present}, no multiple of discard_granularity ({unit}), and the kernel takes only multiples"
+        );
+        Err(Error::NoWayBack { device: self.path(), name: name.to_string(), why })
+    }
+
+    fn out_of_range(&self, name: &str, value: &str, range: String) -> Error {
+        Error::OutOfRange { device: self.path(), name: name.to_string(), value: value.to_string(), range }
+    }
+
+    fn path(&self) -> String {
+        self.device.path.display().to_string()
+    }
+}
+
+/// The tunables of a scheduler of Linux, as its table has them.
+fn linux_tunables(scheduler: &str) -> Vec<Tunable> {
+    let row = LINUX.iter().find(|row| row.name == scheduler);
+    row.map(|row| row.tunables(&Build::default()).iter().map(|knob| knob.row).collect()).unwrap_or_default()
+}
+
+fn unit(unit: &str) -> String {
+    match unit {
+        "" => String::new(),
+        "switch" => " (a switch)".to_string(),
+        unit => format!(" {unit}"),
+    }
+}
+
+impl Error {
+    fn unless(self, fine: bool) -> Result<(), Error> {
+        if fine { Ok(()) } else { Err(self) }
+    }
+}

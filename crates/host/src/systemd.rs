@@ -1,0 +1,125 @@
+//! The machine's service manager: making a timer start by itself, and no longer.
+//!
+//! Where systemd is installed but does not run (a container, an image that is being built), a timer can still be enabled: it starts
+//! with the next boot. Where it is not installed, nothing is done, and the caller says what else there is.
+
+use crate::error::Error;
+use crate::root::Root;
+
+/// What becomes of a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// It runs now, and after every boot.
+    Started,
+    /// It will run after the next boot.
+    AtBoot,
+    /// There is no systemd.
+    Never,
+}
+
+/// Makes a timer run now, if systemd does, and after every boot. Its file is there.
+///
+/// # Errors
+/// [`Error::ToolFailed`] with what systemctl said.
+pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
+    if root.tool("systemctl").is_none() {
+        return Ok(Timer::Never);
+    }
+    if !runs(root) {
+        systemctl(root, &["enable", timer])?;
+        return Ok(Timer::AtBoot);
+    }
+    systemctl(root, &["daemon-reload"])?;
+    systemctl(root, &["enable", "--now", timer])?;
+    Ok(Timer::Started)
+}
+
+/// Stops a timer, and keeps it from starting again. Its file is still there.
+///
+/// # Errors
+/// [`Error::ToolFailed`] with what systemctl said.
+pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
+    match (root.tool("systemctl").is_some(), runs(root)) {
+        (false, _) => Ok(()),
+        (true, true) => systemctl(root, &["disable", "--now", timer]),
+        (true, false) => systemctl(root, &["disable", timer]),
+    }
+}
+
+/// Makes systemd read its units again, after one was removed.
+///
+/// # Errors
+/// [`Error::ToolFailed`] with what systemctl said.
+pub fn reload(root: &Root) -> Result<(), Error> {
+    if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
+}
+
+/// Whether systemd is what runs this machine.
+pub fn runs(root: &Root) -> bool {
+    root.tool("systemctl").is_some() && root.path("/run/systemd/system").is_dir()
+}
+
+fn systemctl(root: &Root, args: &[&str]) -> Result<(), Error> {
+    let output = root.run("systemctl", args, "systemd", "to start tests by a timer")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::ToolFailed {
+        command: format!("systemctl {}", args.join(" ")),
+        status: output.status.to_string(),
+        stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::install_script;
+
+    /// A machine whose systemctl writes down what it was asked for.
+    fn machine(runs: bool, status: i32) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let tools = dir.path().join("tools");
+        std::fs::create_dir(&tools).expect("a directory");
+        let log = dir.path().join("log");
+        let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho refused >&2\nexit {status}\n", log.display());
+        install_script(&tools.join("systemctl"), &script);
+        if runs {
+            std::fs::create_dir_all(dir.path().join("run/systemd/system")).expect("a directory");
+        }
+        let root = Root::at(dir.path()).with_tool_dirs(vec![tools]);
+        (dir, root)
+    }
+
+    fn asked(dir: &tempfile::TempDir) -> Vec<String> {
+        let log = std::fs::read_to_string(dir.path().join("log")).unwrap_or_default();
+        log.lines().map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_timer_is_started_where_systemd_runs_and_waits_for_the_next_boot_elsewhere() {
+        let (dir, root) = machine(true, 0);
+        assert_eq!(enable(&root, "x.timer").expect("no error"), Timer::Started);
+        disable(&root, "x.timer").expect("no error");
+        reload(&root).expect("no error");
+        let all = ["daemon-reload", "enable --now x.timer", "disable --now x.timer", "daemon-reload"];
+        assert_eq!(asked(&dir), all);
+        let (dir, root) = machine(false, 0);
+        assert_eq!(enable(&root, "x.timer").expect("no error"), Timer::AtBoot);
+        disable(&root, "x.timer").expect("no error");
+        reload(&root).expect("no error");
+        assert_eq!(asked(&dir), ["enable x.timer", "disable x.timer"]);
+    }
+
+    #[test]
+    fn without_systemd_nothing_is_done_and_what_it_refuses_is_told() {
+        let (dir, root) = machine(true, 0);
+        let bare = root.clone().with_tool_dirs(vec![]);
+        assert_eq!(enable(&bare, "x.timer").expect("no error"), Timer::Never);
+        disable(&bare, "x.timer").expect("no error");
+        assert!(asked(&dir).is_empty());
+        let (_dir, root) = machine(true, 1);
+        let error = enable(&root, "x.timer").unwrap_err().to_string();
+        assert!(error.contains("daemon-reload") && error.contains("refused"), "{error}");
+    }
+}

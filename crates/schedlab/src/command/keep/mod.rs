@@ -1,0 +1,311 @@
+//! `schedlab keep` and `schedlab forget`: settings that last over restarts.
+//!
+//! What is written, and how it is taken back whatever happens, is `host::lasting`; here is what to keep, and what the user is told.
+
+mod source;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use host::lasting::{self, Address, By, Form, Kept, Note, Proposal, When, Wish};
+use host::rivals::{self, Question, Rival};
+use host::{Device, Root, device};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::cli::{ForgetArgs, FormArg, KeepArgs};
+use crate::command::experiment::repeat_command;
+use crate::failure::{REACHED, usage};
+use crate::out;
+
+/// Makes a setting last, or shows what would be written.
+pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
+    let Some(word) = args.device.as_deref().filter(|_| !args.list) else { return list(root, args.json) };
+    let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
+    let source = source::source(root, &device, args)?;
+    if args.form == FormArg::Boot {
+        let line = lasting::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
+        out::print(line.map_err(usage)?)?;
+        return Ok(REACHED);
+    }
+    let address = address(root, &device, args)?;
+    let note = Note {
+        because: source.because,
+        command: repeat_command(),
+        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let wish = Wish { device: &device, setting: &source.setting, address, note };
+    let form = match args.form {
+        FormArg::Hwdb => {
+            out::print(lasting::as_hwdb(root, &wish).map_err(as_usage)?)?;
+            return Ok(REACHED);
+        }
+        FormArg::Tuned => Form::Tuned,
+        FormArg::Udev | FormArg::Boot => Form::Udev,
+    };
+    let proposal = lasting::propose(root, &wish, form).map_err(as_usage)?;
+    if args.print {
+        return print_files(&proposal);
+    }
+    refuse_a_second_rule(root, &device, &proposal)?;
+    let mut told = source.remarks;
+    told.extend(proposal.cautions.iter().map(|words| format!("CAUTION: {words}")));
+    let kept = if args.dry_run {
+        proposal.kept
+    } else {
+        let done = lasting::keep(root, &proposal, args.force)?;
+        told.extend(done.cautions);
+        done.kept
+    };
+    let answer = Answer {
+        rivals: rivals_of(root, &device.name, &kept),
+        missing: lasting::not_in_effect(root, &device, &kept),
+        device,
+        kept,
+        told,
+        done: !args.dry_run,
+    };
+    if args.json {
+        out::line(serde_json::to_string_pretty(&answer.json())?)?
+    } else {
+        answer.print(form)?
+    }
+    Ok(REACHED)
+}
+
+/// Removes what `keep` wrote for a device, or under a name of its list.
+pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
+    let mut removed = Vec::new();
+    let mut told: Vec<String> = Vec::new();
+    for key in keys_meant(root, &args.device)? {
+        let done = lasting::forget(root, &key, args.force)?;
+        told.extend(done.cautions);
+        removed.push(done.kept);
+    }
+    told.sort();
+    told.dedup();
+    if args.json {
+        let rows: Vec<Value> = removed.iter().map(|kept| json!({"key": kept.key, "files": paths(kept)})).collect();
+        out::line(serde_json::to_string_pretty(&json!({"forgotten": rows, "cautions": told}))?)?;
+        return Ok(REACHED);
+    }
+    for kept in &removed {
+        out::line(format_args!("forgotten: {} for {} ({})", kept.words(), kept.device, kept.key))?;
+        for file in &kept.files {
+            let what = if file.replaced.is_some() { "put back as it was" } else { "removed" };
+            out::line(format_args!("  {what}: {}", file.path.display()))?;
+        }
+    }
+    told.iter().try_for_each(|words| out::line(format_args!("  {words}")))?;
+    out::line("the setting in effect stays until the next restart")?;
+    Ok(REACHED)
+}
+
+fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
+    let all = lasting::keys(root)?;
+    if all.iter().any(|key| key == word) {
+        return Ok(vec![word.to_owned()]);
+    }
+    let found = device::find(root, word);
+    if let Ok(device) = &found {
+        let keys = lasting::keys_of(root, device)?;
+        if !keys.is_empty() {
+            return Ok(keys);
+        }
+    }
+    let known: Vec<String> =
+        lasting::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
+    if known.is_empty() {
+        return Err(usage(format!("nothing is kept for {word}: nothing is kept at all")));
+    }
+    let why = found.err().map(|error| format!(" ({error})")).unwrap_or_default();
+    Err(usage(format!(
+        "nothing is kept for {word}{why}; kept are, to be forgotten by their names: {}",
+        known.join(", ")
+    )))
+}
+
+fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
+    let by = match (args.by_path, args.by_name) {
+        (true, _) => By::Path,
+        (_, true) => By::Name,
+        _ => By::Identity,
+    };
+    let mut address = lasting::address(root, device, by)?;
+    if args.insist {
+        address.when = When::Always;
+    }
+    Ok(address)
+}
+
+/// A setting that the device cannot have is wrong usage; everything else is a failure.
+fn as_usage(error: host::Error) -> anyhow::Error {
+    use host::Error::{Lasting, NoScheduler, UnknownTunable};
+    use lasting::Refusal::{NoSuchScheduler, Nothing, OddValue, OutOfRange};
+    match error {
+        Lasting(OutOfRange { .. } | OddValue { .. } | NoSuchScheduler { .. } | Nothing { .. })
+        | UnknownTunable { .. }
+        | NoScheduler { .. } => usage(error.to_string()),
+        error => error.into(),
+    }
+}
+
+/// Two rules for one device, by its identity and by its slot, would be rivals of our own making.
+fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Result<()> {
+    let others = lasting::keys_of(root, device)?;
+    let of_device = &proposal.kept.address.key;
+    match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
+        None => Ok(()),
+        Some(key) => Err(anyhow!(
+            "a setting is kept for {} already, as {key}: `schedlab forget {key}` first",
+            device.path.display()
+        )),
+    }
+}
+
+fn print_files(proposal: &Proposal) -> Result<u8> {
+    for file in &proposal.kept.files {
+        out::line(format_args!("# ---- {}", file.path.display()))?;
+        out::print(text(&file.content))?;
+    }
+    Ok(REACHED)
+}
+
+fn text(content: &lasting::Content) -> String {
+    match &content.bytes {
+        lasting::Bytes::Text(text) => text.clone(),
+        lasting::Bytes::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+fn paths(kept: &Kept) -> Vec<PathBuf> {
+    kept.files.iter().map(|file| file.path.clone()).collect()
+}
+
+fn rivals_of(root: &Root, name: &str, kept: &Kept) -> Vec<Rival> {
+    let attributes: Vec<String> =
+        kept.scheduler.iter().map(|_| "scheduler".to_owned()).chain(kept.tunables.keys().cloned()).collect();
+    let rule = lasting::rule_name(&kept.address.key);
+    let insists = kept.address.when != When::Added;
+    rivals::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
+}
+
+/// What `keep` says at its end.
+struct Answer {
+    device: Device,
+    kept: Kept,
+    rivals: Vec<Rival>,
+    /// Kept values that are not in effect now.
+    missing: Vec<String>,
+    told: Vec<String>,
+    done: bool,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        let kept = &self.kept;
+        let files: Vec<Value> =
+            kept.files.iter().map(|file| json!({"path": file.path, "text": text(&file.content)})).collect();
+        json!({
+            "done": self.done,
+            "device": self.device.path,
+            "key": kept.key,
+            "found_by": kept.address.words(),
+            "scheduler": kept.scheduler,
+            "tunables": kept.tunables,
+            "because": kept.because,
+            "files": files,
+            "rivals": self.rivals,
+            "not_in_effect": self.missing,
+            "cautions": self.told,
+        })
+    }
+
+    fn print(&self, form: Form) -> Result<()> {
+        let (kept, device) = (&self.kept, self.device.path.display());
+        let done = if self.done { "kept" } else { "would be kept" };
+        out::line(format_args!("{done} for {device}, found by {}: {}", kept.address.words(), kept.words()))?;
+        if let Some(because) = &kept.because {
+            out::line(format_args!("  because {because}"))?;
+        }
+        for path in paths(kept) {
+            out::line(format_args!(
+                "  {} {}",
+                if self.done { "written:" } else { "would be written:" },
+                path.display()
+            ))?;
+        }
+        for words in &self.told {
+            out::line(format_args!("  {words}"))?;
+        }
+        for rival in &self.rivals {
+            let mark = if rival.order.beats_ours() { "CAUTION: " } else { "" };
+            out::line(format_args!("  {mark}{rival}"))?;
+        }
+        if form == Form::Tuned {
+            out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
+        }
+        if !self.missing.is_empty() {
+            out::line(format_args!("to have it now as well: schedlab set {device} {}", kept.words()))?;
+        }
+        if self.done {
+            out::line(format_args!("to take it back: schedlab forget {device}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn list(root: &Root, as_json: bool) -> Result<u8> {
+    let mut rows = Vec::new();
+    for kept in lasting::list(root)? {
+        // The device may be gone, or another may have its name.
+        let here = device::find(root, &kept.device).ok();
+        let name = match &here {
+            Some(device) if lasting::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
+            _ => None,
+        };
+        let rivals = name.as_ref().map(|name| rivals_of(root, name, &kept)).unwrap_or_default();
+        let mut altered = Vec::new();
+        for file in &kept.files {
+            if !file.is_intact()? {
+                altered.push(file.path.clone());
+            }
+        }
+        rows.push((kept, name.is_some(), rivals, altered));
+    }
+    if as_json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|(kept, present, rivals, altered)| {
+                json!({
+                    "key": kept.key, "device": kept.device, "model": kept.model, "present": present,
+                    "found_by": kept.address.words(), "scheduler": kept.scheduler, "tunables": kept.tunables,
+                    "because": kept.because, "date": kept.date, "files": paths(kept), "altered": altered, "rivals": rivals,
+                })
+            })
+            .collect();
+        out::line(serde_json::to_string_pretty(&rows)?)?;
+        return Ok(REACHED);
+    }
+    if rows.is_empty() {
+        out::line("nothing is kept")?;
+    }
+    for (kept, present, rivals, altered) in rows {
+        let gone = if present { "" } else { ", not found under that name now" };
+        out::line(format_args!("{}  {}", kept.key, kept.words()))?;
+        out::line(format_args!("  {} ({}){gone}, since {}", kept.model, kept.device, kept.date))?;
+        if let Some(because) = &kept.because {
+            out::line(format_args!("  because {because}"))?;
+        }
+        for path in paths(&kept) {
+            let state = if altered.contains(&path) { "  EDITED or gone since it was written" } else { "" };
+            out::line(format_args!("  {}{state}", path.display()))?;
+        }
+        for rival in rivals {
+            let mark = if rival.order.beats_ours() { "CAUTION: " } else { "" };
+            out::line(format_args!("  {mark}{rival}"))?;
+        }
+    }
+    Ok(REACHED)
+}

@@ -1,0 +1,203 @@
+//! What is to be kept: the words of the command line, the recommendation of an experiment, or what the device has now.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use elevator::Named;
+use experiment::plan::ArenaKind;
+use experiment::record::Record;
+use experiment::study::{Judgement, Verdict};
+use host::{Device, Root, Setting, lasting};
+use serde::Deserialize;
+
+use crate::cli::KeepArgs;
+use crate::failure::usage;
+use crate::report::number;
+use crate::store;
+
+/// What `schedlab tune` leaves in its directory.
+const TUNE: &str = "tune.json";
+
+/// A setting that is to be kept, and why.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) setting: Setting,
+    /// The verdict, where there is one.
+    pub(super) because: Option<String>,
+    /// What the user should know of how this was chosen.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Reads the setting from where the user says.
+///
+/// # Errors
+/// Words that are no assignments; an experiment that recommends nothing, or nothing for this device.
+pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<Source> {
+    match &args.from {
+        Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
+        Some(dir) => from_record(device, dir, args.force),
+        None if args.settings.is_empty() => Ok(current(root, device)),
+        None => named(&args.settings),
+    }
+}
+
+fn named(words: &[String]) -> Result<Source> {
+    let mut setting = Setting::default();
+    let mut remarks = Vec::new();
+    for word in words {
+        let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        else {
+            return Err(usage(format!(
+                "{word:?} is no setting: write NAME=VALUE, e.g. scheduler=bfq or read_ahead_kb=512"
+            )));
+        };
+        let twice = if name == "scheduler" {
+            let (name, remark) = scheduler(value);
+            remarks.extend(remark);
+            setting.scheduler.replace(name).is_some()
+        } else {
+            setting.tunables.insert(name.to_owned(), value.to_owned()).is_some()
+        };
+        if twice {
+            return Err(usage(format!("{name} is given twice")));
+        }
+    }
+    Ok(Source { setting, because: None, remarks })
+}
+
+/// Today's name of a scheduler, and what is to be said where that is another.
+fn scheduler(word: &str) -> (String, Option<String>) {
+    match elevator::resolve(word) {
+        Named::Renamed { now, why } => (now.name.to_owned(), Some(format!("{word} means {} today: {why}", now.name))),
+        _ => (word.to_owned(), None),
+    }
+}
+
+fn current(root: &Root, device: &Device) -> Source {
+    let (setting, left_out) = lasting::current(root, device);
+    let mut remarks = vec![format!(
+        "kept is what {} has now: its scheduler, and those of the scheduler's tunables that differ from its defaults; \
+         attributes of the queue are kept when they are named",
+        device.path.display()
+    )];
+    if !left_out.is_empty() {
+        remarks.push(format!("left out, since schedlab does not know their defaults: {}", left_out.join(", ")));
+    }
+    Source { setting, because: None, remarks }
+}
+
+fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
+    let record = store::read(dir)?;
+    let study = experiment::study(&record, None);
+    let shown = dir.display();
+    let Some(arm) = &study.recommendation.arm else {
+        bail!("{shown} recommends nothing to keep: {}", study.recommendation.sentence);
+    };
+    let deciding: Vec<&Judgement> =
+        study.judgements.iter().filter(|judgement| judgement.primary && judgement.arm == *arm).collect();
+    let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
+        bail!(
+            "{shown} recommends {arm}, the baseline, or nothing that was shown to be better: {}",
+            study.recommendation.sentence
+        );
+    };
+    if let Some(against) = deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void)) {
+        let what = if against.verdict == Verdict::Void { "void" } else { "worse" };
+        bail!(
+            "{shown}: {arm} is better for {} and {what} for {}: keep it by naming it",
+            first.workload,
+            against.workload
+        );
+    }
+    let mut remarks = meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
+    let plan = &record.header.plan;
+    let arm = plan.arms.iter().find(|planned| planned.name == *arm).context("the record's plan has no such arm")?;
+    let (scheduler, remark) = scheduler(&arm.scheduler);
+    remarks.extend(remark);
+    let better: Vec<String> = deciding
+        .iter()
+        .filter(|judgement| judgement.verdict == Verdict::Better)
+        .map(|j| format!("{} of {} {}", j.metric, j.workload, number::effect(j)))
+        .collect();
+    let because = format!("better than {}: {}", first.baseline, better.join("; "));
+    let setting = Setting { scheduler: Some(scheduler), tunables: arm.tunables.clone() };
+    Ok(Source { setting, because: Some(because), remarks })
+}
+
+fn facts(record: &Record, name: &str) -> String {
+    record.header.environment.get("device").and_then(|facts| facts.get(name)).cloned().unwrap_or_default()
+}
+
+/// What `schedlab tune` recommends.
+#[derive(Debug, Deserialize)]
+struct Tuning {
+    recommended: Option<Recommended>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Recommended {
+    identity: String,
+    arena: ArenaKind,
+    scheduler: String,
+    #[serde(default)]
+    tunables: std::collections::BTreeMap<String, String>,
+    verdict: serde_json::Value,
+    #[serde(default)]
+    date: String,
+}
+
+fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
+    let path = dir.join(TUNE);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let tuning: Tuning = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no result of a `schedlab tune` of this version", path.display()))?;
+    let Some(found) = tuning.recommended else {
+        bail!("{} recommends nothing to keep: no setting was confirmed to be better than the default", path.display());
+    };
+    // A word, or an object with the word and the interval.
+    let word = found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
+    if word != "better" {
+        bail!("{} recommends a setting whose verdict is {word:?}, not better: keep it by naming it", path.display());
+    }
+    let remarks = meant_for(device, &found.identity, found.arena, dir, force)?;
+    let details = found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();
+    let because = format!("better than the default, confirmed by schedlab tune {}{details}", found.date);
+    let setting = Setting { scheduler: Some(found.scheduler), tunables: found.tunables };
+    Ok(Source { setting, because: Some(because), remarks })
+}
+
+/// Whether what was measured is this device; with `force` a caution instead of a refusal.
+fn meant_for(device: &Device, identity: &str, arena: ArenaKind, dir: &Path, force: bool) -> Result<Vec<String>> {
+    let (shown, device_shown) = (dir.display(), device.path.display());
+    let doubt = if arena != ArenaKind::Host {
+        format!("{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}", arena.name())
+    } else if identity != device.identity {
+        format!("{shown} was measured on another device ({identity}), not on {device_shown} ({})", device.identity)
+    } else {
+        return Ok(Vec::new());
+    };
+    if !force {
+        bail!("{doubt}: what is best there may be worse here. Measure here, or keep it all the same with --force");
+    }
+    Ok(vec![format!("CAUTION: {doubt}")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Result<Source> {
+        named(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_are_assignments_and_old_names_of_schedulers_are_translated() {
+        let source = words(&["scheduler=deadline", "read_ahead_kb=64", "write_cache=write back"]).expect("settings");
+        let wanted = Setting::of("mq-deadline").with("read_ahead_kb", "64").with("write_cache", "write back");
+        assert_eq!(source.setting, wanted);
+        assert!(source.remarks[0].contains("mq-deadline"), "{:?}", source.remarks);
+        for bad in [&["bfq"][..], &["=1"], &["a="], &["a=1", "a=2"], &["scheduler=bfq", "scheduler=none"]] {
+            assert!(words(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The process that holds a setting for a while: `schedlab set --for`, after the terminal has its prompt back.
+//!
+//! # How it is started
+//! The binary starts itself again with a hidden subcommand, so that nothing is inherited but three descriptors: no lock, no handle, no
+//! thread. The new process makes itself the leader of a session (a terminal that goes away no longer means it), takes the device's
+//! locks itself, writes, and reports over a pipe. Only when the command has printed the report does it release the keeper, by a
+//! byte over the other pipe; before that, the end of either process takes the setting back. So at no moment is
+//! a setting in force that nobody owns, and none that nobody was told of.
+//!
+//! # How it ends
+//! When the time is over, by `CLOCK_BOOTTIME`, which goes on while the machine sleeps; on SIGTERM and SIGINT at once; SIGHUP means nothing
+//! to it. Either way everything is put back and the journal entry goes. After `kill -9` the entry stays, for `schedlab restore` or the
+//! next start. At shutdown init sends SIGTERM; if it were too late, nothing would be lost: sysfs is made anew at each boot.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use host::Root;
+use host::device::{self, Device};
+use host::settings::{Change, Done, Held, Lasting, Setting, restore_all};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::{failed, read};
+use crate::cli::SettingKeeperArgs;
+use crate::failure::{FAILED, REACHED, USAGE, status_of, usage};
+
+/// What a keeper tells the command that started it.
+#[derive(Debug, Serialize, Deserialize)]
+enum Told {
+    /// The setting is in force, and the keeper owns it.
+    Set { done: Done, lasting: Lasting },
+    /// It is not, and nothing has changed.
+    Refused { message: String, status: u8 },
+}
+
+/// A keeper that has the setting in force and waits to be released; dropped before, it takes the setting back.
+pub(super) struct Kept {
+    /// What changed.
+    pub(super) done: Done,
+    /// Until when.
+    pub(super) lasting: Lasting,
+    /// The keeper's process.
+    pub(super) pid: u32,
+    keeper: Child,
+}
+
+impl Kept {
+    /// Leaves the keeper to itself.
+    pub(super) fn release(mut self) -> Result<()> {
+        let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
+        pipe.write_all(b"!").context("the process that holds the setting has ended: see `schedlab restore`")
+    }
+}
+
+/// Starts a keeper; when this returns, it owns the setting.
+pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: Duration) -> Result<Kept> {
+    let exe = env::current_exe().context("this program's own file is not to be found")?;
+    let state = path::absolute(root.state("")).context("the state directory has no absolute path")?;
+    let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
+    let named = setting.tunables.iter().map(|(name, value)| format!("{name}={value}"));
+    let mut keeper = Command::new(exe)
+        .arg("--state-dir")
+        .arg(state)
+        .arg("setting-keeper")
+        .arg(&device.path)
+        .arg(duration.as_millis().to_string())
+        .args(scheduler.chain(named))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the process that is to hold the setting")?;
+    let pid = keeper.id();
+    let mut line = String::new();
+    let pipe = keeper.stdout.take().expect("it was started with a pipe");
+    let heard = BufReader::new(pipe).read_line(&mut line);
+    match heard.ok().and_then(|_| serde_json::from_str(&line).ok()) {
+        Some(Told::Set { done, lasting }) => Ok(Kept { done, lasting, pid, keeper }),
+        Some(Told::Refused { message, status }) => {
+            let _ = keeper.wait();
+            Err(if status == USAGE { usage(message) } else { anyhow!(message) })
+        }
+        None => {
+            // It was killed, at whatever point: what it left is put right here.
+            drop(keeper.stdin.take());
+            let _ = keeper.wait();
+            let outcomes = restore_all(root)?;
+            let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
+            bail!("the process that was to hold the setting was killed; nothing is set ({})", left.join("; "))
+        }
+    }
+}
+
+/// The keeper itself.
+pub(crate) fn run(root: &Root, args: &SettingKeeperArgs) -> Result<u8> {
+    // Fails for the leader of a session only, which is what it wants to be.
+    let _ = rustix::process::setsid();
+    env::set_current_dir("/").context("/ is gone")?;
+    let ending = Ending::prepare()?;
+    let held = match hold(root, args) {
+        Ok(held) => held,
+        Err(error) => {
+            let status = status_of(&error);
+            tell(&Told::Refused { message: format!("{error:#}"), status })?;
+            return Ok(status);
+        }
+    };
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null").context("/dev/null is gone")?;
+    rustix::stdio::dup2_stderr(&null)?;
+    let told = tell(&Told::Set { done: held.done().clone(), lasting: held.lasting() });
+    if told.is_err() || !released() {
+        held.end()?;
+        return Ok(FAILED);
+    }
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    let waited = ending.wait(held.lasting());
+    // Whatever became of the waiting: with nobody to wait, the setting must not stay.
+    held.end()?;
+    waited.map(|()| REACHED)
+}
+
+fn hold(root: &Root, args: &SettingKeeperArgs) -> Result<Held> {
+    let device = device::find(root, &args.device).map_err(failed)?;
+    let change = Change::plan(root, &device, &read(&args.values)?).map_err(failed)?;
+    change.hold(Duration::from_millis(args.ms)).map_err(failed)
+}
+
+fn tell(what: &Told) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(what)?)?;
+    Ok(out.flush()?)
+}
+
+/// Waits for the command that started it to have told its user; false if it has died instead.
+fn released() -> bool {
+    matches!(io::stdin().read(&mut [0]), Ok(1))
+}
+
+/// What ends the waiting: the time, or a signal. Prepared before anything is set, so that no signal finds nobody listening.
+struct Ending {
+    signals: UnixStream,
+}
+
+impl Ending {
+    fn prepare() -> Result<Ending> {
+        let (signals, handler) = UnixStream::pair().context("cannot make a socket")?;
+        for signal in [SIGTERM, SIGINT] {
+            let handler = handler.try_clone().context("cannot copy a socket")?;
+            signal_hook::low_level::pipe::register(signal, handler).context("cannot install a signal handler")?;
+        }
+        signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)))
+            .context("cannot install a signal handler")?;
+        Ok(Ending { signals })
+    }
+
+    fn wait(&self, lasting: Lasting) -> Result<()> {
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC).context("cannot make a timer")?;
+        let at = Timespec {
+            tv_sec: i64::try_from(lasting.until_ms / 1000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(lasting.until_ms % 1000 * 1_000_000).expect("below a second"),
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
+        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &once).context("cannot set a timer")?;
+        loop {
+            let mut either =
+                [PollFd::from_borrowed_fd(timer.as_fd(), PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            match poll(&mut either, None) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno).context("cannot wait"),
+            }
+        }
+    }
+}

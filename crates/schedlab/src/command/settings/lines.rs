@@ -1,0 +1,190 @@
+//! One line for each thing that can be set or seen on a device: what the tables say of it, beside what the device shows.
+
+use elevator::{Build, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
+use host::Root;
+use host::device::{self, Attribute, Device};
+use host::settings::{Holder, is_in_effect};
+use serde::Serialize;
+
+/// Where something stands in sysfs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Place {
+    /// `queue/iosched`.
+    Scheduler,
+    /// `queue`.
+    Queue,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) value: String,
+    /// Empty where it has none, and where no table knows it.
+    pub(super) unit: &'static str,
+    /// The kernel's, for the scheduler in effect; none where only driver or kernel know.
+    pub(super) default: Option<String>,
+    /// Where the default comes from.
+    pub(super) default_from: String,
+    /// The rule by which the kernel computes it, where there is one.
+    #[serde(skip)]
+    pub(super) rule: Option<String>,
+    /// Whether it is another than the default; none where that is not known.
+    pub(super) differs: Option<bool>,
+    pub(super) writable: bool,
+    pub(super) min: Option<i64>,
+    pub(super) max: Option<u64>,
+    /// What it takes where it takes words.
+    pub(super) words: Vec<&'static str>,
+    /// What `schedlab set --for` found and will put back.
+    pub(super) set_by_schedlab_from: Option<String>,
+    /// How sure range, default and meaning are; empty where no table knows it.
+    pub(super) evidence: &'static str,
+    pub(super) help: &'static str,
+}
+
+/// Every tunable and attribute of a device but its scheduler: tunables first, then what can be set, then what can only be read.
+pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
+    let known = Known::of(root, device);
+    let mut tunables: Vec<Line> = device.tunables.iter().map(|(name, shown)| known.tunable(name, shown)).collect();
+    let mut queue: Vec<Line> = device
+        .queue
+        .iter()
+        .filter(|(name, _)| *name != "scheduler")
+        .map(|(name, shown)| known.attribute(name, shown))
+        .collect();
+    // Those that change what the machine does first, in the table's order.
+    let rank = |line: &Line| {
+        let at = elevator::QUEUE_ATTRIBUTES.iter().position(|row| row.name == line.name);
+        (!line.writable, at.unwrap_or(usize::MAX))
+    };
+    queue.sort_by_key(rank);
+    for line in tunables.iter_mut().chain(&mut queue) {
+        line.set_by_schedlab_from = holder.and_then(|holder| before(holder, device, line));
+    }
+    tunables.extend(queue);
+    tunables
+}
+
+/// What a value was before it was set for a while, if it is another now.
+fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
+    holder.lasting?;
+    let original = match line.place {
+        Place::Queue => holder.original.queue.get(&line.name),
+        Place::Scheduler if holder.original.scheduler == device.scheduler => holder.original.tunables.get(&line.name),
+        Place::Scheduler => None,
+    };
+    original.filter(|original| **original != line.value).cloned()
+}
+
+struct Known<'a> {
+    device: &'a Device,
+    scheduler: &'a str,
+    tags: Option<u64>,
+    knobs: Vec<Knob>,
+}
+
+impl<'a> Known<'a> {
+    fn of(root: &Root, device: &'a Device) -> Known<'a> {
+        let scheduler = device.scheduler.as_deref().unwrap_or_default();
+        let nr_tags = device.nr_requests.and_then(|window| u32::try_from(window).ok());
+        let build = Build { nr_tags: nr_tags.unwrap_or(Build::default().nr_tags), ..Build::default() };
+        let row = LINUX.iter().find(|row| row.name == scheduler);
+        let knobs = row.map(|row| row.tunables(&build)).unwrap_or_default();
+        Known { device, scheduler, tags: device::tags(root, &device.name), knobs }
+    }
+
+    fn tunable(&self, name: &str, shown: &Attribute) -> Line {
+        let line = Line::unknown(name, Place::Scheduler, shown);
+        let Some(knob) = self.knobs.iter().find(|knob| knob.row.name == name) else { return line };
+        let default = knob.default.to_string();
+        // mq-deadline's window for writes was three quarters of nr_requests before Linux 6.10, and in some versions after.
+        let older = (name == "async_depth").then(|| (knob.default * 3 / 4).to_string());
+        let is_default = |default: &String| is_in_effect(name, default, &shown.value);
+        let differs = !is_default(&default) && !older.as_ref().is_some_and(is_default);
+        let from = older.map_or_else(
+            || format!("{default} with a fresh {}", self.scheduler),
+            |older| format!("nr_requests; {older} in older kernels"),
+        );
+        Line {
+            unit: knob.row.unit,
+            default: Some(default),
+            default_from: from,
+            differs: Some(differs),
+            min: Some(i64::try_from(knob.row.min).unwrap_or(i64::MAX)),
+            max: Some(knob.row.max),
+            evidence: knob.row.evidence.mark(),
+            help: knob.row.help,
+            ..line
+        }
+    }
+
+    fn attribute(&self, name: &str, shown: &Attribute) -> Line {
+        let line = Line::unknown(name, Place::Queue, shown);
+        let Some(row) = queue_attribute(name) else { return line };
+        let shows = |of: &str| self.device.queue.get(of).map(|attribute| attribute.value.clone());
+        let facts = QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &shows };
+        let default = row.default(&facts).filter(|_| row.writable);
+        let (min, max, words) = match row.values {
+            Values::Words(words) => (None, None, words.to_vec()),
+            Values::Number { min, .. } => (Some(min), row.max(&facts), Vec::new()),
+        };
+        Line {
+            unit: row.unit,
+            differs: default.as_ref().map(|default| !is_in_effect(name, default, &shown.value)),
+            default,
+            default_from: row.initial.words(),
+            rule: matches!(row.initial, Initial::Rule(_) | Initial::Scheduler(_)).then(|| row.initial.words()),
+            min,
+            max,
+            words,
+            evidence: row.evidence.mark(),
+            help: row.help,
+            ..line
+        }
+    }
+}
+
+impl Line {
+    fn unknown(name: &str, place: Place, shown: &Attribute) -> Line {
+        Line {
+            name: name.to_owned(),
+            place,
+            value: shown.value.clone(),
+            unit: "",
+            default: None,
+            default_from: "unknown".to_owned(),
+            rule: None,
+            differs: None,
+            writable: shown.writable,
+            min: None,
+            max: None,
+            words: Vec::new(),
+            set_by_schedlab_from: None,
+            evidence: "",
+            help: "unknown to schedlab",
+        }
+    }
+
+    /// What it takes, in words; empty where nothing is known or nothing can be set.
+    pub(super) fn range(&self) -> String {
+        const UNBOUNDED: u64 = i32::MAX as u64;
+        match (self.min, self.max) {
+            _ if !self.writable => String::new(),
+            (Some(0), Some(1)) => "0 or 1".to_owned(),
+            (Some(min), Some(max)) if max >= UNBOUNDED => format!("from {min}"),
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            _ => self.words.join(" | "),
+        }
+    }
+
+    /// The value with its unit; that of a switch goes without.
+    pub(super) fn with_unit(&self) -> String {
+        match self.unit {
+            "" | "switch" => self.value.clone(),
+            unit => format!("{} {unit}", self.value),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `schedlab show` and `schedlab set`: what can be set on a device, and setting it, for good or for a while.
+
+pub(crate) mod keeper;
+mod layout;
+mod lines;
+mod show;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use elevator::Named;
+use experiment::plan::parse_duration_s;
+use host::device::{self, Device};
+use host::settings::{Change, Changed, Done, Lasting, Setting, end};
+use host::{Error, Outcome, Root};
+use serde_json::json;
+
+use crate::arena::host::HostArena;
+use crate::cli::SetArgs;
+use crate::failure::{REACHED, usage};
+use crate::out;
+
+pub(crate) use show::show;
+
+/// The longest time that a setting can hold by itself, in seconds: a year. Whoever means longer means for good.
+const LONGEST_S: f64 = 365.0 * 86_400.0;
+
+/// Sets what is named, says what changed, and how to take it back.
+pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
+    let device = device::find(root, &args.device).map_err(failed)?;
+    if args.end {
+        return end_now(root, &device, args.json);
+    }
+    let setting = read(&args.values)?;
+    let lasting = args.lasting.as_deref().map(duration).transpose()?;
+    let change = Change::plan(root, &device, &setting).map_err(failed)?;
+    if args.dry_run {
+        return dry_run(&device, &change, args.json);
+    }
+    HostArena::require_root()?;
+    match lasting {
+        None => report(&device, &change.carry_out().map_err(failed)?, None, args.json)?,
+        Some(duration) => {
+            let kept = keeper::start(root, &device, &setting, duration)?;
+            report(&device, &kept.done, Some((kept.lasting, kept.pid)), args.json)?;
+            kept.release()?;
+        }
+    }
+    Ok(REACHED)
+}
+
+/// What a user's words ask for. Old names of schedulers are translated aloud.
+fn read(values: &[String]) -> Result<Setting> {
+    let mut setting = Setting::default();
+    for word in values {
+        let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        else {
+            return Err(usage(format!("{word:?} sets nothing: write NAME=VALUE, e.g. nr_requests=128")));
+        };
+        let twice = match name {
+            "scheduler" => setting.scheduler.replace(current_name(value)?).is_some(),
+            _ => setting.tunables.insert(name.to_owned(), value.to_owned()).is_some(),
+        };
+        if twice {
+            return Err(usage(format!("{name} is named twice: which value is meant?")));
+        }
+    }
+    Ok(setting)
+}
+
+fn current_name(word: &str) -> Result<String> {
+    match elevator::resolve(word) {
+        Named::Current(_) | Named::Unknown => Ok(word.to_owned()),
+        Named::Renamed { now, why } => {
+            out::note(format_args!("note: {word} is set as {}: {why}", now.name));
+            Ok(now.name.to_owned())
+        }
+        Named::Gone { fate, nearest } => Err(usage(format!(
+            "{word} cannot be set: {fate}; the nearest choice is {} ({})",
+            nearest.name, nearest.help
+        ))),
+    }
+}
+
+fn duration(word: &str) -> Result<Duration> {
+    let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
+    if !(1.0..=LONGEST_S).contains(&seconds) {
+        return Err(usage(format!(
+            "--for {word}: a setting can hold by itself from 1s to 8760h; without --for it stays"
+        )));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Errors of the user's asking are wrong usage; those of the machine are failures.
+fn failed(error: Error) -> anyhow::Error {
+    match error {
+        Error::UnknownDevice { .. }
+        | Error::Partition { .. }
+        | Error::NoScheduler { .. }
+        | Error::UnknownScheduler { .. }
+        | Error::UnknownTunable { .. }
+        | Error::TunableOfOther { .. }
+        | Error::NotShown { .. }
+        | Error::ReadOnlyAttribute { .. }
+        | Error::OutOfRange { .. }
+        | Error::NoWayBack { .. } => usage(error.to_string()),
+        other => other.into(),
+    }
+}
+
+fn dry_run(device: &Device, change: &Change, as_json: bool) -> Result<u8> {
+    let writes = change.writes();
+    if as_json {
+        let fields = json!({"device": device.path, "identity": device.identity, "writes": writes});
+        out::line(serde_json::to_string_pretty(&fields)?)?;
+        return Ok(REACHED);
+    }
+    for write in writes {
+        let now = match (&write.now, write.named) {
+            (Some(_), false) => "so that it stays: the kernel computes it anew".to_owned(),
+            (Some(now), true) => format!("now {now}"),
+            (None, _) => "comes with the scheduler".to_owned(),
+        };
+        out::line(format_args!("{} = {}    ({now})", write.path.display(), write.value))?;
+    }
+    Ok(REACHED)
+}
+
+fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: bool) -> Result<()> {
+    let path = device.path.display().to_string();
+    let undo = command(&path, &done.undo);
+    if as_json {
+        let lasting = kept.map(|(lasting, pid)| show::lasting(&lasting, pid));
+        let undo_command = kept.map_or(undo, |_| format!("schedlab set {path} --end"));
+        let fields = json!({"device": path, "identity": device.identity, "changed": done.changed, "undo": done.undo,
+                            "undo_command": undo_command, "for": lasting});
+        return out::line(serde_json::to_string_pretty(&fields)?);
+    }
+    if done.changed.is_empty() {
+        out::line(format_args!("{path}: everything was so already"))?;
+    } else {
+        out::line(format_args!("{path} is set:"))?;
+        let width = done.changed.iter().map(|changed| changed.attribute.len()).max().unwrap_or(0);
+        for Changed { attribute, old, new, named } in &done.changed {
+            let old = old.as_ref().map_or(String::new(), |old| format!("{old} → "));
+            let whose = if *named { "" } else { "    (the kernel's doing)" };
+            out::line(format_args!("  {attribute:<width$}  {old}{new}{whose}"))?;
+        }
+    }
+    match kept {
+        Some((lasting, pid)) => out::line(format_args!(
+            "{lasting}; then process {pid} takes it back. To take it back now: schedlab set {path} --end"
+        )),
+        None if done.changed.is_empty() => Ok(()),
+        None => out::line(format_args!("To take it back: {undo}")),
+    }
+}
+
+/// The command that carries a setting out, ready to be pasted into a shell.
+fn command(device: &str, setting: &Setting) -> String {
+    let scheduler = setting.scheduler.iter().map(|name| ("scheduler", name));
+    let named = setting.tunables.iter().map(|(name, value)| (name.as_str(), value));
+    let words = scheduler.chain(named).map(|(name, value)| {
+        let word = format!("{name}={value}");
+        if word.contains(char::is_whitespace) { format!("'{word}'") } else { word }
+    });
+    format!("schedlab set {device} {}", words.collect::<Vec<_>>().join(" "))
+}
+
+fn end_now(root: &Root, device: &Device, as_json: bool) -> Result<u8> {
+    HostArena::require_root()?;
+    let path = device.path.display();
+    let outcome = end(root, device).with_context(|| format!("what is set on {path} for a while could not be ended"))?;
+    let text = match &outcome {
+        None => format!("{path}: nothing is set for a while"),
+        Some(Outcome::Restored { .. }) => format!("{path} is as it was before"),
+        Some(other) => other.to_string(),
+    };
+    if as_json {
+        out::line(serde_json::to_string_pretty(
+            &json!({"device": device.path, "ended": outcome.is_some(), "text": text}),
+        )?)?;
+    } else {
+        out::line(text)?;
+    }
+    Ok(REACHED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(all: &[&str]) -> Vec<String> {
+        all.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_word_that_sets_nothing_or_a_name_that_comes_twice_is_refused() {
+        for (all, says) in [
+            (&["bfq"][..], "NAME=VALUE"),
+            (&["nr_requests="], "NAME=VALUE"),
+            (&["=4"], "NAME=VALUE"),
+            (&["nomerges=1", "nomerges=2"], "named twice"),
+            (&["scheduler=bfq", "scheduler=none"], "named twice"),
+            (&["scheduler=cfq"], "nearest choice is bfq"),
+        ] {
+            let error = read(&words(all)).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        let setting = read(&words(&["scheduler=deadline", "write_cache=write back"])).unwrap();
+        assert_eq!(setting, Setting::of("mq-deadline").with("write_cache", "write back"));
+    }
+
+    #[test]
+    fn the_command_that_takes_back_can_be_pasted_into_a_shell() {
+        let setting = Setting::of("none").with("nr_requests", "64").with("write_cache", "write back");
+        assert_eq!(
+            command("/dev/sda", &setting),
+            "schedlab set /dev/sda scheduler=none nr_requests=64 'write_cache=write back'"
+        );
+    }
+
+    #[test]
+    fn a_time_that_is_no_time_or_too_long_is_refused_with_the_range() {
+        assert_eq!(duration("10m").unwrap(), Duration::from_secs(600));
+        for word in ["10", "0s", "500ms", "9000h"] {
+            let error = duration(word).unwrap_err().to_string();
+            assert!(error.contains("--for"), "{error}");
+        }
+    }
+}

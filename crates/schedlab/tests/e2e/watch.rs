@@ -1,0 +1,193 @@
+//! `schedlab watch` and `schedlab history` on a real loop device.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Lab, Loop, can_run};
+
+const TOOLS: [&str; 4] = ["losetup", "blkid", "systemctl", "systemd-analyze"];
+
+/// A lab with a device, and a watch of a name that no other test has; whatever happens, its units are removed at the end.
+struct Watched {
+    lab: Lab,
+    device: Loop,
+    name: String,
+}
+
+impl Watched {
+    fn new(name: &str) -> Watched {
+        let lab = Lab::new();
+        let device = Loop::new(&lab, "disk", 16);
+        Watched { lab, device, name: format!("e2e-{}-{name}", std::process::id()) }
+    }
+
+    fn add(&self, more: &str) -> crate::common::Ran {
+        self.lab.run(&format!(
+            "watch add --name {} --device {} --workload randread --schedulers none,kyber --blocks 3 --trial-time 100ms {more}",
+            self.name, self.device.path
+        ))
+    }
+
+    fn units(&self) -> [PathBuf; 3] {
+        let at = |rest: &str| {
+            Path::new("/etc/systemd/system").join(rest.replace("NAME", &format!("schedlab-watch-{}", self.name)))
+        };
+        [at("NAME.service"), at("NAME.timer"), at("timers.target.wants/NAME.timer")]
+    }
+
+    fn history(&self) -> Vec<serde_json::Value> {
+        let list = self.lab.run(&format!("history {} --json", self.device.path)).expect_status(0);
+        if list.stdout.starts_with('[') { list.json().as_array().unwrap().clone() } else { Vec::new() }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.units().iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+#[test]
+fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history() {
+    if !can_run(&TOOLS) {
+        return;
+    }
+    let watched = Watched::new("whole");
+    let (lab, name) = (&watched.lab, &watched.name);
+    let before = watched.device.snapshot();
+    watched.add("--between 00:00-23:59").expect_status(0);
+    for path in watched.units() {
+        assert!(fs::symlink_metadata(&path).is_ok(), "{} is there", path.display());
+    }
+    watched.add("").expect_status(2).says(&["watched already", "watch remove"]);
+
+    lab.run(&format!("watch run {name} --now")).expect_measured();
+    let history = watched.history();
+    assert_eq!((history.len(), &history[0]["outcome"]), (1, &"measured".into()));
+    assert_eq!(history[0]["effects"][0]["arm"], "kyber");
+    assert_eq!(watched.device.snapshot(), before, "a test changes no setting");
+    let listed = lab.run("watch list --json").expect_status(0).json();
+    assert_eq!(listed[0]["name"], name.as_str());
+    assert_eq!(listed[0]["last"]["outcome"], "measured");
+
+    let page = lab.path("history.html");
+    lab.run(&format!("history --out {}", page.display())).expect_status(0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("change against none") && !page.contains("http"), "{page}");
+
+    lab.run(&format!("watch remove {name}")).expect_status(0);
+    for path in watched.units() {
+        assert!(fs::symlink_metadata(&path).is_err(), "{} is gone", path.display());
+    }
+    assert!(!lab.state().join("watch").join(format!("{name}.toml")).exists());
+    assert_eq!(watched.history().len(), 1, "the history stays");
+}
+
+#[test]
+fn systemd_takes_the_units() {
+    if !can_run(&TOOLS) {
+        return;
+    }
+    let watched = Watched::new("units");
+    watched.add("--between 23:30-01:00 --every daily").expect_status(0);
+    let [service, timer, _] = watched.units();
+    // It knows nothing of running the machine, and checks both files and what they name.
+    let checked = Command::new("systemd-analyze").arg("verify").arg(&service).arg(&timer).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success() && !said.contains(watched.name.as_str()), "{said}");
+    let text = fs::read_to_string(timer).unwrap();
+    let calendar = text.lines().find_map(|line| line.strip_prefix("OnCalendar=")).unwrap();
+    let next = Command::new("systemd-analyze").args(["calendar", calendar]).output().unwrap();
+    assert!(next.status.success() && String::from_utf8_lossy(&next.stdout).contains("23:30:00"), "{calendar}");
+}
+
+#[test]
+fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
+    if !can_run(&TOOLS) {
+        return;
+    }
+    let watched = Watched::new("hours");
+    let (lab, name) = (&watched.lab, &watched.name);
+    watched.add("--between 02:00-03:00").expect_status(0);
+    let path = lab.state().join("watch").join(format!("{name}.toml"));
+    // A window that opened and closed an hour ago, whatever the hour is.
+    let hour = Command::new("date").arg("+%H").output().unwrap();
+    let hour: u32 = String::from_utf8(hour.stdout).unwrap().trim().parse().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let closed = format!("{:02}:00-{:02}:30", (hour + 22) % 24, (hour + 22) % 24);
+    fs::write(&path, text.replace("02:00-03:00", &closed)).unwrap();
+    let ran = lab.run(&format!("watch run {name}")).expect_status(0);
+    assert!(ran.stdout.contains("not tested") && ran.stdout.contains("hours"), "{}", ran.stdout);
+    assert_eq!(watched.history()[0]["outcome"], "skipped");
+
+    // The same name, another device: a test must not be made, however much time there is.
+    fs::write(&path, text.replace("identity = \"", "identity = \"not ")).unwrap();
+    lab.run(&format!("watch run {name} --now")).expect_status(1).says(&["not name", "replaced", "watch remove"]);
+}
+
+#[test]
+fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
+    if !can_run(&TOOLS) {
+        return;
+    }
+    for apply in [false, true] {
+        let watched = Watched::new(if apply { "apply" } else { "tell" });
+        let (lab, name, device) = (&watched.lab, &watched.name, &watched.device);
+        let told = lab.path("told");
+        // Without a shell's quotes, which the words of a test do not have.
+        let tell = format!("tee={};cat>$tee", told.display());
+        let words = if apply { format!("--tell {tell} --apply set") } else { format!("--tell {tell}") };
+        watched.add(&words).expect_status(0);
+        lab.run(&format!("watch run {name} --now")).expect_measured();
+        assert!(!told.exists(), "the first verdict is no change");
+
+        // The last test is made to have recommended something else, whatever the next one finds.
+        let file =
+            fs::read_dir(lab.state().join("history")).unwrap().next().unwrap().unwrap().path().join("history.jsonl");
+        let mut last: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        last["recommended"] = "bfq".into();
+        fs::write(&file, format!("{last}\n")).unwrap();
+        device.set("scheduler", "bfq");
+        lab.run(&format!("watch run {name} --now")).expect_measured();
+        let entry = watched.history().pop().unwrap();
+        let recommended = entry["recommended"].as_str();
+        assert_eq!((entry["outcome"].as_str(), entry["changed"].as_bool()), (Some("measured"), Some(true)));
+        let text = fs::read_to_string(&told).expect("a change is told");
+        assert!(text.contains("has changed from bfq"), "{text}");
+        // Where the evidence is void nothing is recommended, and nothing may be set.
+        let expected = if apply { recommended.unwrap_or("bfq") } else { "bfq" };
+        assert_eq!(device.scheduler(), expected, "{entry}");
+        assert_eq!(entry["applied"].is_string(), apply && recommended.is_some(), "{entry}");
+    }
+}
+
+#[test]
+fn slips_are_named_before_anything_is_written() {
+    if !can_run(&["losetup", "blkid"]) {
+        return;
+    }
+    let watched = Watched::new("slips");
+    let lab = &watched.lab;
+    watched.add("--between night").expect_status(2).says(&["--between", "02:00-05:00"]);
+    watched.add("--every fortnight").expect_status(2).says(&["--every", "weekly"]);
+    watched.add("--max-load 0").expect_status(2).says(&["--max-load"]);
+    watched.add("--budget 2h --between 02:00-03:00").expect_status(2).says(&["--between", "--budget"]);
+    watched.add("--destroy-data /dev/loop-other").expect_status(2).says(&["--destroy-data"]);
+    lab.run("watch add --device loop:64M").expect_status(2).says(&["temporary"]);
+    lab.run("watch add --arena sim --device hp97560").expect_status(2).says(&["--arena"]);
+    lab.run("watch run nothing").expect_status(2).says(&["watch add"]);
+    lab.run("watch remove nothing").expect_status(2).says(&["watch add"]);
+    assert!(!lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists()));
+
+    // A workload that writes is replaced by one that reads, aloud, unless the device's data are given away.
+    let device = &watched.device.path;
+    let printed = lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(0);
+    assert!(printed.stderr.contains("only reads") && printed.stdout.contains("kind = \"randread\""), "{printed:?}");
+    let printed = lab.run(&format!("watch add --device {device} --workload oltp --destroy-data {device} --print"));
+    let printed = printed.expect_status(0);
+    assert!(
+        printed.stdout.contains("kind = \"oltp\"") && printed.stdout.contains("destroy_data = true"),
+        "{printed:?}"
+    );
+}
