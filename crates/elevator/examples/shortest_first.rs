@@ -12,7 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise, Time, Tunable,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise, Role, Time,
+    Tunable,
 };
 
 /// The row of the table.
@@ -30,6 +31,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         max: 1_000_000,
         evidence: Evidence::Proposed,
         help: "the oldest request is next once so many went since it arrived: 0 is first come, first served",
+        role: Role::Knob,
     }],
     build,
 };

@@ -65,6 +65,21 @@ impl Origin {
     }
 }
 
+/// What a tunable is for: whether turning it could make a machine better, or only makes the laboratory's model another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// To be turned.
+    Knob,
+    /// To be turned; counts requests of the scheduler's window, so that nothing beyond nr_requests makes a difference.
+    Window,
+    /// The setting of the tunable named here once more, in another unit: to turn both is to turn one twice.
+    Alias(&'static str),
+    /// How the laboratory reads a source that is unclear, wrong, or changed between versions. Nobody has it on a machine.
+    Reading,
+    /// Describes the disk to the scheduler.
+    Disk,
+}
+
 /// A tunable of an elevator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunable {
@@ -80,6 +95,20 @@ pub struct Tunable {
     pub evidence: Evidence,
     /// One line of meaning; says what each value of a switch does.
     pub help: &'static str,
+    /// Whether it is a knob.
+    pub role: Role,
+}
+
+impl Tunable {
+    /// The same row in another role than [`Role::Knob`].
+    pub const fn of(self, role: Role) -> Tunable {
+        Tunable { role, ..self }
+    }
+
+    /// Whether turning it could make a machine better.
+    pub const fn is_knob(&self) -> bool {
+        matches!(self.role, Role::Knob | Role::Window)
+    }
 }
 
 /// What a scheduler promises. Declared in its row, tested by the laws over every row.

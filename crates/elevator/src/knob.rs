@@ -1,14 +1,17 @@
 //! Tunables as things to turn: the default that a scheduler starts with, and the values that are worth trying.
 //!
 //! A range of 0 to 2147483647 says what the kernel takes, not what makes sense. Effects of times, depths and batch sizes go by ratios,
-//! so the values worth trying are the default and powers of four around it; of a switch or a short range they are all of it.
+//! so the values worth trying are the default and powers of four around it; of a switch or a short range they are all of it. A
+//! default of 0 means "off" or "the scheduler's own choice" and has no ratios: then a ladder that suits the unit is climbed.
 
-use crate::kind::{Build, ElevatorKind, Tunable};
+use crate::kind::{Build, ElevatorKind, Role, Tunable};
 
 /// From one value worth trying to the next.
 const STEP: u64 = 4;
 /// How many steps to each side of the default.
 const STEPS: u32 = 2;
+/// How many rungs a ladder from 0 has.
+const RUNGS: u32 = 4;
 /// The longest range of which every value is tried.
 const SHORT: u64 = 4;
 
@@ -19,25 +22,32 @@ pub struct Knob {
     pub row: Tunable,
     /// What the scheduler starts with.
     pub default: u64,
+    /// The largest value that makes a difference; at most the range's largest.
+    pub most: u64,
 }
 
 impl Knob {
+    /// A tunable that starts with `default`, in a queue that holds at most `nr_requests`.
+    pub fn new(row: Tunable, default: u64, nr_requests: u64) -> Knob {
+        let most = if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
+        Knob { row, default, most }
+    }
+
     /// The values worth trying, ascending; the default is among them.
     pub fn levels(&self) -> Vec<u64> {
-        let Tunable { min, max, .. } = self.row;
+        let (min, max) = (self.row.min, self.most);
         if max - min <= SHORT {
             return (min..=max).collect();
         }
         let mut levels = vec![self.default];
-        // A default of 0 means off, or "the scheduler's choice": it is tried beside small and large values.
-        let (mut below, mut above) = (self.default, self.default.max(1));
         if self.default == 0 {
-            levels.push(1);
-        }
-        for _ in 0..STEPS {
-            below /= STEP;
-            above = above.saturating_mul(STEP);
-            levels.extend([below.max(min), above.min(max)]);
+            let rung = |step| first_rung(self.row.unit).saturating_mul(STEP.pow(step)).clamp(min, max);
+            levels.extend((0..RUNGS).map(rung));
+        } else {
+            for step in 1..=STEPS {
+                let ratio = STEP.pow(step);
+                levels.extend([(self.default / ratio).max(min), self.default.saturating_mul(ratio).min(max)]);
+            }
         }
         levels.sort_unstable();
         levels.dedup();
@@ -45,13 +55,26 @@ impl Knob {
     }
 }
 
+/// Where to begin above 0: the smallest value of a unit that a disk could notice.
+fn first_rung(unit: &str) -> u64 {
+    match unit {
+        "ns" => 1_000_000,
+        "µs" => 100,
+        "ms" => 1,
+        "KiB" => 64,
+        // 128 KiB: what the usual read-ahead asks for at once.
+        "sectors" => 256,
+        _ => 4,
+    }
+}
+
 impl ElevatorKind {
-    /// What can be turned on a scheduler that was built so: its tunables, without those that only say how the laboratory reads the
-    /// source or that describe the disk.
+    /// What can be turned on a scheduler that was built so, with nr_requests as many as there are tags: its tunables, without those
+    /// that only say how the laboratory reads the source, that describe the disk, or that are another's alias.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
         let elevator = (self.build)(build);
-        let turned = self.tunables.iter().filter(|row| row.unit != "version");
-        turned.map(|row| Knob { row: *row, default: elevator.get(row.name) }).collect()
+        let turned = self.tunables.iter().filter(|row| row.is_knob());
+        turned.map(|row| Knob::new(*row, elevator.get(row.name), build.nr_tags.into())).collect()
     }
 }
 
@@ -60,9 +83,17 @@ mod tests {
     use super::*;
     use crate::table::{ELEVATORS, find};
 
-    fn levels(scheduler: &str, name: &str) -> Vec<u64> {
+    fn knob(scheduler: &str, name: &str) -> Knob {
         let knobs = find(scheduler).expect("a row").knobs(&Build::default());
-        knobs.iter().find(|knob| knob.row.name == name).expect("a tunable").levels()
+        *knobs.iter().find(|knob| knob.row.name == name).expect("a knob")
+    }
+
+    fn levels(scheduler: &str, name: &str) -> Vec<u64> {
+        knob(scheduler, name).levels()
+    }
+
+    fn names(scheduler: &str) -> Vec<&'static str> {
+        find(scheduler).expect("a row").knobs(&Build::default()).iter().map(|knob| knob.row.name).collect()
     }
 
     #[test]
@@ -70,11 +101,24 @@ mod tests {
         assert_eq!(levels("mq-deadline", "fifo_batch"), [1, 4, 16, 64, 256]);
         assert_eq!(levels("mq-deadline", "writes_starved"), [0, 2, 8, 32]);
         assert_eq!(levels("mq-deadline", "front_merges"), [0, 1]);
-        assert_eq!(levels("bfq", "max_budget"), [0, 1, 4, 16]);
+        assert_eq!(levels("kyber", "read_lat_nsec"), [125_000, 500_000, 2_000_000, 8_000_000, 32_000_000]);
     }
 
     #[test]
-    fn every_tunable_has_values_within_its_range_and_its_default_among_them() {
+    fn a_default_of_0_is_tried_beside_values_that_its_unit_suggests() {
+        assert_eq!(levels("bfq", "max_budget"), [0, 256, 1024, 4096, 16_384]);
+        assert_eq!(levels("fscan", "step"), [0, 4, 16, 64, 256]);
+    }
+
+    #[test]
+    fn what_counts_requests_of_the_window_is_not_tried_beyond_it() {
+        assert_eq!(levels("mq-deadline", "async_depth"), [8, 32, 128]);
+        let row = knob("mq-deadline", "async_depth").row;
+        assert_eq!(Knob::new(row, 48, 64).levels(), [3, 12, 48, 64]);
+    }
+
+    #[test]
+    fn every_knob_has_values_within_its_range_and_its_default_among_them() {
         for kind in ELEVATORS {
             for knob in kind.knobs(&Build::default()) {
                 let (levels, row) = (knob.levels(), knob.row);
@@ -83,6 +127,49 @@ mod tests {
                 assert!(levels.iter().all(|level| (row.min..=row.max).contains(level)), "{} {}", kind.name, row.name);
                 assert!(levels.is_sorted_by(|a, b| a < b), "{} {}: {levels:?}", kind.name, row.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_linux_scheduler_is_turned_by_what_its_kernel_has() {
+        let deadline = ["read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges"];
+        assert_eq!(names("deadline"), deadline);
+        let ours = ["linux", "burst", "drain", "front_merge", "first_write", "variant_2_4_18", "direction"];
+        for kind in ELEVATORS.iter().filter(|kind| kind.name != "c-scan" && kind.name != "c-look") {
+            for name in names(kind.name) {
+                assert!(!ours.contains(&name) && !name.ends_with("_slip"), "{} {name}", kind.name);
+                assert!(!name.starts_with("seek_") && !name.starts_with("cylinder"), "{} {name}", kind.name);
+            }
+        }
+        assert!(names("bfq").contains(&"slice_idle") && !names("bfq").contains(&"slice_idle_us"));
+        assert!(names("wpcas").contains(&"gamma_percent") && !names("wpcas").contains(&"which_j"));
+    }
+
+    #[test]
+    fn an_alias_names_a_knob_of_the_same_scheduler_and_follows_it() {
+        for kind in ELEVATORS {
+            for row in kind.tunables {
+                let Role::Alias(other) = row.role else { continue };
+                assert!(kind.tunable(other).is_some_and(Tunable::is_knob), "{} {}", kind.name, row.name);
+                let mut elevator = (kind.build)(&Build::default());
+                let before = elevator.get(row.name);
+                elevator.set(other, elevator.get(other) + 1);
+                assert_ne!(elevator.get(row.name), before, "{} {}: turning {other} turns it", kind.name, row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn only_wpcas_is_told_of_a_disk_and_a_version_is_a_reading() {
+        for kind in ELEVATORS {
+            for row in kind.tunables.iter().filter(|row| row.role == Role::Disk) {
+                assert_eq!(kind.name, "wpcas", "only wpcas is told of a disk by tunables: {} {}", kind.name, row.name);
+            }
+            assert!(
+                kind.tunables.iter().all(|row| row.unit != "version" || row.role == Role::Reading),
+                "{}",
+                kind.name
+            );
         }
     }
 }

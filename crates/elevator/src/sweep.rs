@@ -4,7 +4,7 @@
 //! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
 //! textbooks; that requests at one position go in order of arrival is our proposal.
 
-use crate::kind::{Evidence, Tunable};
+use crate::kind::{Evidence, Role, Tunable};
 use crate::sorted::{Placed, Sorted};
 use crate::textbook::{Held, Rule, View};
 
@@ -43,11 +43,14 @@ pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     max: 1,
     evidence: Evidence::Proposed,
     help: "where the arm goes from now on, until it turns by itself: 0 up, 1 down",
+    // Where an arm goes first is nobody's choice.
+    role: Role::Reading,
 };
 
 /// The tunable of schedulers that sweep one way.
 pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
     help: "the way of every sweep: 0 up, from the lowest request; 1 down, from the highest",
+    role: Role::Knob,
     ..FIRST_DIRECTION
 };
 

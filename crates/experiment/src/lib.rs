@@ -15,6 +15,7 @@ pub mod samples;
 pub mod schedule;
 pub mod stats;
 pub mod study;
+pub mod sweep;
 
 pub use decider::Decider;
 pub use study::{Options, study, study_samples};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
 use crate::plan::Criteria;
+use crate::sweep::Response;
 
 mod build;
 
@@ -45,6 +46,9 @@ pub struct Study {
     pub recommendation: Recommendation,
     /// One per workload × metric × arm.
     pub summaries: Vec<Summary>,
+    /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<Response>,
     /// What a reader must know before believing any of it (guessed directions, missing blocks, cut record, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.

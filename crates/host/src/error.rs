@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::consent::Obstacle;
-use crate::lasting::Refusal;
+use crate::kept::Refusal;
 use crate::settings::{Lasting, Problem};
 
 /// Why an operation on the machine did not succeed.
@@ -268,7 +268,7 @@ pub enum Error {
     },
     /// A setting cannot be kept, or not be forgotten.
     #[error(transparent)]
-    Lasting(#[from] Refusal),
+    Kept(#[from] Refusal),
     /// The caller asked to stop.
     #[error("interrupted while {doing}")]
     Interrupted {
@@ -314,7 +314,7 @@ fn size(bytes: u64) -> String {
     )
 }
 
-pub(crate) fn nearest(name: &Option<String>) -> String {
+fn nearest(name: &Option<String>) -> String {
     name.as_ref().map_or(String::new(), |name| format!(" (nearest: {name})"))
 }
 

@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::lasting::FileChange;
+use crate::kept::FileChange;
 use crate::root::Root;
 use crate::settings::{Lasting, Snapshot};
 

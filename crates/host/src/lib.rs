@@ -10,7 +10,7 @@ pub mod engine;
 pub mod environment;
 mod error;
 mod journal;
-pub mod lasting;
+pub mod kept;
 pub mod loopdev;
 pub mod modules;
 pub mod probe;

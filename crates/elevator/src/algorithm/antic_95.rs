@@ -27,7 +27,7 @@
 //! `timer_us` 500 (0: the kernel's tick).
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 
 use super::anticipatory::arm::Arm;
@@ -38,7 +38,7 @@ use super::anticipatory::timing::Period;
 use super::anticipatory::tunables;
 
 const fn own(name: &'static str, unit: &'static str, range: (u64, u64), mark: Evidence, help: &'static str) -> Tunable {
-    Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help }
+    Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help, role: Role::Knob }
 }
 
 /// The row of the table. The queue around it is legacy Linux's, like its base's, so that only the rule differs.
@@ -70,7 +70,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         own("min_samples", "samples", (0, 1000), Evidence::Proposed, "think times before the table is believed"),
         own("prior_median_us", "µs", (0, 1_000_000), Evidence::Proposed, "median think time before that"),
         own("prior_wait_us", "µs", (0, 1_000_000), Evidence::Proposed, "longest wait before that"),
-        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "the timer fires at multiples of this; 0: at ticks"),
+        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "the timer fires at multiples of this; 0: at ticks")
+            .of(Role::Reading),
     ],
     build,
 };

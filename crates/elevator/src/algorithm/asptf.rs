@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
 
@@ -39,6 +39,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: 3_600_000,
             evidence: Evidence::Recalled,
             help: "rule 0: the age at which a request's positioning time counts as nothing",
+            role: Role::Knob,
         },
         Tunable {
             name: "rule",
@@ -47,6 +48,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: 2,
             evidence: Evidence::Confirmed,
             help: "0 t*(w_ms-age)/w_ms (DiskSim's WPTF), 1 t-age*weight/1000 (DiskSim's ASPTF), 2 t-age*weight (Jacobson and Wilkes, recalled)",
+            role: Role::Reading,
         },
         Tunable {
             name: "weight",
@@ -55,6 +57,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: 1_000_000,
             evidence: Evidence::Recalled,
             help: "rules 1 and 2: how much of its age is taken off a positioning time; 0 is sptf",
+            role: Role::Knob,
         },
     ],
     build,

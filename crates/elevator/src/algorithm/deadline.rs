@@ -26,7 +26,7 @@
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::starts::Starts;
@@ -35,7 +35,7 @@ use crate::vocabulary::{Op, Time};
 const INT_MAX: u64 = i32::MAX as u64;
 
 const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 /// The row of the table.

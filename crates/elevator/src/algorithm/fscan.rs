@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::{Held, Rule, Textbook, View};
@@ -30,6 +30,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: 65536,
             evidence: Evidence::Confirmed,
             help: "requests of a group: 0 all that wait when it is made (FSCAN), N the oldest N (N-step-SCAN)",
+            role: Role::Knob,
         },
         FIRST_DIRECTION,
     ],

@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
@@ -41,6 +41,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: i64::MAX as u64,
             evidence: Evidence::Confirmed,
             help: "latency that reads shall not exceed",
+            role: Role::Knob,
         },
         Tunable {
             name: "write_lat_nsec",
@@ -49,6 +50,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: i64::MAX as u64,
             evidence: Evidence::Confirmed,
             help: "latency that writes shall not exceed",
+            role: Role::Knob,
         },
     ],
     build,

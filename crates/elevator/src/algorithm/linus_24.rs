@@ -26,7 +26,7 @@
 
 use std::collections::VecDeque;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
 use crate::vocabulary::{Op, Time};
@@ -36,7 +36,7 @@ const INT_MAX: u64 = i32::MAX as u64;
 const SECTORS_PER_WEIGHT: u64 = 64;
 
 const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 /// The row of the table.
@@ -56,7 +56,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             INT_MAX,
             "writes that stay ahead of a new read; 0: as many as there are",
         ),
-        tunable("variant_2_4_18", "switch", 1, "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6"),
+        tunable("variant_2_4_18", "switch", 1, "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6")
+            .of(Role::Reading),
     ],
     build,
 };

@@ -20,7 +20,7 @@ mod choice;
 mod class;
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::sorted::by_sector;
@@ -45,20 +45,22 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunable("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
         tunable("fifo_batch", "requests", 0, INT_MAX, "requests of one direction before it is decided again"),
         tunable("front_merges", "switch", 0, 1, "1: requests grow at their start too; 0: only at their end"),
-        tunable("async_depth", "requests", 1, INT_MAX, "tags that all but synchronous reads may hold"),
+        tunable("async_depth", "requests", 1, INT_MAX, "tags that all but synchronous reads may hold")
+            .of(Role::Window),
         tunable(
             "linux",
             "version",
             601,
             612,
             "612: as Linux 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
-        ),
+        )
+        .of(Role::Reading),
     ],
     build,
 };
 
 const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 const READ: usize = 0;

@@ -7,7 +7,7 @@
 //! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first; our proposal). Cost: logarithmic, as
 //! SSTF. Departure, our proposal: without a geometry, N is the end of the highest request seen so far.
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION, Places};
 use crate::textbook::{Arm, Held, Rule, Textbook, View};
@@ -28,6 +28,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             max: 100,
             evidence: Evidence::Confirmed,
             help: "how much of the disk's width a turn costs: 0 is sstf, 100 is look",
+            role: Role::Knob,
         },
         FIRST_DIRECTION,
     ],

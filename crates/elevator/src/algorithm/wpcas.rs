@@ -38,7 +38,7 @@
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::vocabulary::Time;
 
@@ -61,7 +61,7 @@ use evaluation::{Times, Waits};
 use ring::Distances;
 
 const fn own(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help }
+    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
 }
 
 /// The row of the table.
@@ -81,14 +81,16 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunables::DRAIN,
         tunables::FRONT_MERGE,
         tunables::FIRST_WRITE,
-        own("interval", "switch", 0, 1, "an interval is: 0 = completion to arrival, 1 = arrival to arrival"),
+        own("interval", "switch", 0, 1, "an interval is: 0 = completion to arrival, 1 = arrival to arrival")
+            .of(Role::Reading),
         own("window", "intervals", 16, 1024, "intervals and seeks that are remembered of each process"),
         own("bin_us", "µs", 100, 1000, "resolution of the density of intervals"),
-        own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds"),
+        own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds").of(Role::Reading),
         own("width_ms", "ms", 1, 20, "width of the densest interval"),
-        own("region", "switch", 0, 1, "densest interval: 0 = of that width, 1 = fullest bin grown to half its height"),
+        own("region", "switch", 0, 1, "densest interval: 0 = of that width, 1 = fullest bin grown to half its height")
+            .of(Role::Reading),
         own("gamma_percent", "percent", 1, 100, "share of intervals that the densest one must hold (γ)"),
-        own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end"),
+        own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end").of(Role::Reading),
         own("cap_ms", "ms", 1, 100, "longer intervals are in no bin"),
         own("min_samples", "intervals", 0, 1024, "below so many it decides as anticipatory does"),
         own(
@@ -97,31 +99,37 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             0,
             1,
             "without a dense interval wait for: 0 = the mean interval, 1 = the mean success wait",
-        ),
-        own("cylinders", "cylinders", 0, 10_000_000, "of the disk; 0: no arm, no waiting"),
-        own("cylinder_sectors", "sectors", 0, 1_000_000_000, "sectors of a cylinder; 0: no arm, no waiting"),
+        )
+        .of(Role::Reading),
+        own("cylinders", "cylinders", 0, 10_000_000, "of the disk; 0: no arm, no waiting").of(Role::Disk),
+        own("cylinder_sectors", "sectors", 0, 1_000_000_000, "sectors of a cylinder; 0: no arm, no waiting")
+            .of(Role::Disk),
         own(
             "seek_knee",
             "cylinders",
             0,
             10_000_000,
             "last distance of a + b·√d; changing a seek_* drops listed distances",
-        ),
-        own("seek_a_ns", "ns", 0, 1_000_000_000, "a"),
-        own("seek_b_ns", "ns", 0, 1_000_000_000, "b"),
-        own("seek_c_ns", "ns", 0, 1_000_000_000, "c of c + e·d beyond"),
-        own("seek_e_ps", "ps", 0, 1_000_000_000_000, "e"),
-        own("nearest", "switch", 0, 1, "compares with: 0 = the elevator's next request, 1 = the nearest one"),
+        )
+        .of(Role::Disk),
+        own("seek_a_ns", "ns", 0, 1_000_000_000, "a").of(Role::Disk),
+        own("seek_b_ns", "ns", 0, 1_000_000_000, "b").of(Role::Disk),
+        own("seek_c_ns", "ns", 0, 1_000_000_000, "c of c + e·d beyond").of(Role::Disk),
+        own("seek_e_ps", "ps", 0, 1_000_000_000_000, "e").of(Role::Disk),
+        own("nearest", "switch", 0, 1, "compares with: 0 = the elevator's next request, 1 = the nearest one")
+            .of(Role::Reading),
         own(
             "async_wait",
             "switch",
             0,
             1,
             "against asynchronous requests only: 0 = as against others, 1 = as anticipatory",
-        ),
+        )
+        .of(Role::Reading),
         own("counter_halving", "waits", 0, 1_000_000, "counts of waits are halved at so many; 0: never"),
-        own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together"),
-        own("mean_close", "switch", 0, 1, "nearer than the mean seek is close: 0 = no, 1 = yes (anticipatory)"),
+        own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together").of(Role::Reading),
+        own("mean_close", "switch", 0, 1, "nearer than the mean seek is close: 0 = no, 1 = yes (anticipatory)")
+            .of(Role::Reading),
         own("relearn", "refusals", 0, 1_000_000, "after so many one wait on trial; 0: never"),
     ],
     build,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use elevator::{
     Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise,
-    Time, Tunable,
+    Role, Time, Tunable,
 };
 
 /// A one-way elevator that waits up to a time after each synchronous request for the next one of the same process, and serves
@@ -154,7 +154,15 @@ impl Elevator for Sample {
 }
 
 const TUNABLES: &[Tunable] = &[
-    Tunable { name: "wait", unit: "µs", min: 0, max: 50_000, evidence: Evidence::Proposed, help: "how long it waits" },
+    Tunable {
+        name: "wait",
+        unit: "µs",
+        min: 0,
+        max: 50_000,
+        evidence: Evidence::Proposed,
+        help: "how long it waits",
+        role: Role::Knob,
+    },
     Tunable {
         name: "patience",
         unit: "requests",
@@ -162,6 +170,7 @@ const TUNABLES: &[Tunable] = &[
         max: 10_000,
         evidence: Evidence::Proposed,
         help: "how many go first",
+        role: Role::Knob,
     },
 ];
 

@@ -12,6 +12,7 @@ use crate::plan::{Criteria, Method};
 use crate::record::Record;
 use crate::samples::{Sample, of_trials};
 use crate::stats::describe::describe;
+use crate::sweep::responses;
 
 /// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,6 +49,8 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let samples = of_trials(&record.trials, &options.primary);
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
     let mut study = study_samples(name, &samples, &options);
+    study.responses =
+        responses(plan, &record.header.environment, &study.judgements, &samples, &|metric| options.direction(metric));
     // Workloads of the plan that were never reached must not vanish from the report.
     for workload in &plan.workloads {
         if !record.trials.iter().any(|trial| trial.workload == workload.name) {
@@ -80,6 +83,7 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         judgements,
         recommendation,
         summaries,
+        responses: Vec::new(),
         cautions,
         criteria: options.criteria.clone(),
     }

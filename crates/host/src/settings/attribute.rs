@@ -39,7 +39,7 @@ const NO_LIMITS: [&str; 8] =
     ["async_depth", "io_poll", "io_poll_delay", "io_timeout", "nomerges", "nr_requests", "rq_affinity", "wbt_lat_usec"];
 
 /// Whether the kernel computes read-ahead anew when this attribute of the queue is written.
-pub(super) fn is_limit(name: &str) -> bool {
+pub(crate) fn is_limit(name: &str) -> bool {
     name != "read_ahead_kb" && !NO_LIMITS.contains(&name)
 }
 

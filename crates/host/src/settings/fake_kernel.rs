@@ -14,7 +14,8 @@ use crate::device::{self, Device};
 use crate::root::{Files, RealFiles, Root};
 
 /// Tunables that the fake schedulers have, with their defaults.
-const DEFAULTS: [(&str, &[(&str, &str)]); 3] = [
+const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
+    ("adios", &[("depth", "1")]),
     ("mq-deadline", &[("async_depth", "128"), ("fifo_batch", "16"), ("read_expire", "500")]),
     ("bfq", &[("low_latency", "1"), ("slice_idle", "8"), ("slice_idle_us", "8000")]),
     ("kyber", &[("read_lat_nsec", "2000000")]),

@@ -7,7 +7,7 @@ use super::{Lasting, Snapshot, holder};
 use crate::device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
-use crate::lasting;
+use crate::kept;
 use crate::loopdev;
 use crate::root::Root;
 
@@ -132,7 +132,7 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         match journal::read(root, &key) {
             Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
             Ok(Some(Entry { undo: Undo::Files { about, files, directories }, .. })) => {
-                let undone = lasting::undo(root, &key, &files, &directories);
+                let undone = kept::undo(root, &key, &files, &directories);
                 lock.retire();
                 outcomes.push(match undone {
                     Ok(()) => Outcome::FilesPutBack { about },

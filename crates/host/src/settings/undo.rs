@@ -99,6 +99,9 @@ mod tests {
         let back = undo(&old, &new);
         assert_eq!(back.scheduler.as_deref(), Some("mq-deadline"));
         assert_eq!(back.tunables, map(&[("async_depth", "256"), ("fifo_batch", "1"), ("nr_requests", "256")]));
+        let of_bfq = snapshot("bfq", &[("wbt_lat_usec", "0")], &[]);
+        let throttled = snapshot("kyber", &[("wbt_lat_usec", "75000")], &[]);
+        assert!(undo(&of_bfq, &throttled).tunables.is_empty(), "bfq switches it off itself");
         let tuned = snapshot("mq-deadline", &[("nr_requests", "64"), ("wbt_lat_usec", "5")], &[]);
         assert_eq!(undo(&tuned, &new).tunables, map(&[("nr_requests", "64"), ("wbt_lat_usec", "5")]));
     }

@@ -19,6 +19,7 @@ use host::engine::{self, Drive};
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters};
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
 
+use super::defaults::{self, Defaults};
 use super::seen::Seen;
 use super::{Arena, TrialOrder, interrupted};
 use crate::cli::ConductArgs;
@@ -62,6 +63,8 @@ pub(crate) struct HostArena<'a> {
     words: Vec<String>,
     opened: Instant,
     works: Works,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
 }
 
 impl<'a> HostArena<'a> {
@@ -121,6 +124,7 @@ impl<'a> HostArena<'a> {
             words,
             opened: Instant::now(),
             works,
+            defaults: Defaults::new(),
         })
     }
 
@@ -150,6 +154,7 @@ impl Arena for HostArena<'_> {
             .entry("schedlab".to_owned())
             .or_default()
             .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        defaults::note(&mut facts, &self.defaults);
         Ok(facts)
     }
 
@@ -164,6 +169,12 @@ impl Arena for HostArena<'_> {
         }
         for arm in &plan.arms {
             self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
+            if arm.name == plan.baseline() {
+                let swept = defaults::swept(plan);
+                let found = self.guard()?.in_effect().cloned().unwrap_or_default();
+                let all = found.queue.into_iter().chain(found.tunables);
+                self.defaults = all.filter(|(name, _)| swept.contains(name)).collect();
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! is, how an arm's setting comes into effect, and how one trial is measured.
 
 pub(crate) mod ahead;
+mod defaults;
 pub(crate) mod host;
 pub(crate) mod kernel;
 mod modelled;

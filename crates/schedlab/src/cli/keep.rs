@@ -15,7 +15,7 @@ Examples:
   schedlab keep vdb scheduler=none --by-path              a disk without a serial number: by its slot
   schedlab keep --list                                    what is kept, and who else writes the same
 
-The rule is written for the next time the device appears. To have the setting now as well: schedlab set.
+The rule is written for the next time the device appears. To have the setting now as well: --now.
 To take it back: schedlab forget DEVICE.";
 
 pub(super) const FORGET_HELP: &str = "\
@@ -50,6 +50,9 @@ pub(crate) struct KeepArgs {
     /// what `schedlab set` or an experiment has written as soon as a program that wrote to the device closes it.
     #[arg(long)]
     pub(crate) insist: bool,
+    /// Put the setting into effect now as well, as `schedlab set` does.
+    #[arg(long, conflicts_with_all = ["print", "dry_run"])]
+    pub(crate) now: bool,
     /// Print the files and change nothing.
     #[arg(long, conflicts_with_all = ["json", "dry_run"])]
     pub(crate) print: bool,

@@ -18,10 +18,11 @@ pub(crate) use bench::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use settings::*;
-pub(crate) use sweep::*;
+pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
+use self::sweep::{SWEEP_HELP, budget};
 use crate::trace_file::Format;
 
 /// The laboratory for Linux I/O schedulers: which one, with which settings, is best for this disk and this work?
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     Run(RunArgs),
     /// Turn one tunable at a time: what each one really does.
+    #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
     Sweep(SweepArgs),
     /// Search for the best scheduler and settings, and confirm them against the default.
     Tune(TuneArgs),

@@ -59,13 +59,13 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
             path.display()
         )));
     }
-    host::lasting::place(root, &key(name), &format!("the watch {name}"), &files)?;
+    host::kept::place(root, &key(name), &format!("the watch {name}"), &files)?;
     let timer = format!("{}.timer", units::name(name));
     let started = match host::systemd::enable(root, &timer) {
         Ok(started) => started,
         Err(error) => {
             let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
-            host::lasting::take_away(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, false)?;
             return Err(error.into());
         }
     };
@@ -233,7 +233,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         .collect();
     let timer = format!("{}.timer", units::name(name));
     host::systemd::disable(root, &timer)?;
-    if let Err(error) = host::lasting::take_away(root, &key(name), &format!("the watch {name}"), &files, force) {
+    if let Err(error) = host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, force) {
         // Nothing was removed, so it goes on.
         host::systemd::enable(root, &timer)?;
         return Err(error.into());

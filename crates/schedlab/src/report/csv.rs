@@ -101,6 +101,54 @@ pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
     finish(writer)
 }
 
+/// One row per tunable and value of a sweep, on the metric that decides.
+///
+/// # Errors
+/// When a row cannot be written, which memory alone can cause.
+pub(crate) fn sweep(study: &Study) -> anyhow::Result<String> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "workload",
+        "metric",
+        "scheduler",
+        "tunable",
+        "default",
+        "value",
+        "arm",
+        "at_default",
+        "at_value",
+        "ratio",
+        "low",
+        "high",
+        "verdict",
+        "blocks",
+        "more_blocks",
+    ])?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    for response in &study.responses {
+        for point in &response.points {
+            writer.write_record([
+                response.workload.as_str(),
+                &response.metric,
+                &response.scheduler,
+                &response.tunable,
+                response.default.as_deref().unwrap_or_default(),
+                &point.value,
+                &point.arm,
+                &text(point.at_default),
+                &text(point.at_value),
+                &text(point.ratio),
+                &text(point.low),
+                &text(point.high),
+                reasons::verdict(point.verdict),
+                &point.blocks.to_string(),
+                &point.more_blocks.map_or_else(String::new, |n| n.to_string()),
+            ])?;
+        }
+    }
+    finish(writer)
+}
+
 fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }

@@ -315,6 +315,7 @@ fn study(trials: &[Trial]) -> Study {
             ],
         },
         summaries,
+        responses: Vec::new(),
         cautions: vec![
             "the device's write cache is on and volatile: writes are acknowledged before they are safe".into(),
         ],

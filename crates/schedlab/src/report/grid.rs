@@ -25,6 +25,8 @@ pub(super) fn plain(cell: Cell) -> Cell {
 
 /// A head and rows; the first column holds names, and a line break in a cell is kept.
 pub(super) struct Grid {
+    /// The first column's head.
+    pub(super) names: &'static str,
     /// The other columns' heads, and whether they stand at the right.
     pub(super) head: Vec<(String, bool)>,
     /// A name, and an entry for each other column.
@@ -35,7 +37,7 @@ impl Grid {
     /// Whether `width` holds it with names that are at most wrapped at 30 characters.
     pub(super) fn fits(&self, width: usize) -> bool {
         let longest = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        self.room(width) >= longest.clamp("arm".len(), NAME)
+        self.room(width) >= longest.clamp(self.names.len(), NAME)
     }
 
     /// What is left for names.
@@ -60,7 +62,7 @@ impl Grid {
             cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
         };
         let head = self.head.iter().map(|(text, right)| aligned(Cell::new(text), *right));
-        table.set_header(std::iter::once(Cell::new("arm")).chain(head));
+        table.set_header(std::iter::once(Cell::new(self.names)).chain(head));
         let room = self.room(width);
         for (name, entries) in &self.rows {
             let name = wrapped(&super::view::shortened(name, LONGEST), room).join("\n");
@@ -105,6 +107,7 @@ mod tests {
     fn grid(name: &str) -> Grid {
         let entry = |text: &str| (text.to_string(), plain as Style);
         Grid {
+            names: "arm",
             head: vec![("median".into(), true), ("verdict".into(), false)],
             rows: vec![
                 ("none".into(), vec![entry("5"), entry("baseline")]),

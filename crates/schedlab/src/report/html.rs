@@ -8,8 +8,9 @@ use experiment::record::Trial;
 use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
-use super::plot::{self, distribution, forest, latency, timeline};
+use super::plot::{self, distribution, forest, latency, response, timeline};
 use super::reasons::VoidGroup;
+use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{Evidence, answer, method, number, reasons, remarks, side};
 
@@ -179,6 +180,8 @@ fn section(
         .map(|(place, arm)| Ok(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?) }))
         .collect::<anyhow::Result<Vec<Value>>>()?;
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
+    let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
+    let swept = swept.map(|(metric, sweep)| before_and_after(study, &name, metric, &sweep)).transpose()?;
     let remarks: Vec<Value> = remarks::remarks(std::slice::from_ref(workload), false, told)
         .into_iter()
         .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
@@ -190,6 +193,7 @@ fn section(
         good => deciding.map(MetricView::good),
         found => deciding.map(found),
         plots,
+        sweep => swept,
         legend,
         metrics,
         remarks,
@@ -230,6 +234,54 @@ fn plots(
         curve => curves.first().map(|(_, svg)| svg.clone()),
         more_curves => curves.iter().skip(1).map(|(_, svg)| svg.clone()).collect::<Vec<_>>(),
     })
+}
+
+/// A sweep: its table, a line for each tunable, and the response curves.
+fn before_and_after(
+    study: &Study,
+    workload: &str,
+    metric: &MetricView<'_>,
+    sweep: &SweepView<'_>,
+) -> anyhow::Result<Value> {
+    let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
+    let range = response::span(&all, study.criteria.margin);
+    let mut curves = Vec::new();
+    for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
+        let label = format!("{workload}: change of {} over the values of {tunable}: {line}", metric.label);
+        let row = elevator::find(&of.scheduler).and_then(|kind| kind.tunable(&of.tunable));
+        let points =
+            of.points.iter().filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
+        let curve = response::Curve {
+            label: &label,
+            tunable: &of.tunable,
+            unit: row.map(|row| row.unit).filter(|unit| *unit != "switch").unwrap_or_default(),
+            default: of.default.as_deref(),
+            points: points.collect(),
+            metric: format!("change of {}", metric.label),
+            margin: study.criteria.margin,
+        };
+        curves.extend(
+            response::plot(&curve, &range)?
+                .map(|svg| context! { tunable, line => minus(line.clone()), svg => safe(svg) }),
+        );
+    }
+    let rows: Vec<Value> = sweep
+        .rows
+        .iter()
+        .map(|row| {
+            let judgement = row.judgement;
+            context! {
+                tunable => row.tunable, default => row.default, tried => row.tried, before => row.before, after => row.after,
+                change => number::estimate(judgement).map(minus).unwrap_or_else(|| "no evidence".into()),
+                interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
+                verdict => reasons::verdict(judgement.verdict), sign => reasons::sign(judgement.verdict),
+                blocks => judgement.blocks,
+                settle => view::settle(judgement).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let lines: Vec<_> = sweep.lines.iter().map(|(tunable, text)| (tunable, minus(text.clone()))).collect();
+    Ok(context! { rows, lines, curves, unit => metric.scale.unit })
 }
 
 /// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use experiment::study::{Judgement, Study};
 
 use super::reasons::VoidGroup;
+use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::{Evidence, answer, method, number, reasons, remarks, side};
 
@@ -20,7 +21,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
         line(&mut out, &format!("- **{}**: {}", escaped(&workload), escaped(&text)));
     }
     for workload in &workloads {
-        section(&mut out, workload);
+        section(&mut out, study, workload);
     }
     for table in side::tables(study, evidence) {
         line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
@@ -54,10 +55,17 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     out
 }
 
-fn section(out: &mut String, workload: &WorkloadView<'_>) {
+fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
         let place = view::place(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
+        let sweep = sweep::of(study, workload.name, metric);
+        if let Some(sweep) = &sweep {
+            before_and_after(out, sweep, metric);
+        }
+        if sweep.is_some_and(|sweep| sweep.complete) {
+            continue;
+        }
         line(out, "| arm | median | change | interval | verdict | blocks |");
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
@@ -75,6 +83,27 @@ fn section(out: &mut String, workload: &WorkloadView<'_>) {
             );
         }
     }
+}
+
+/// A row for each tunable and value, and a line for each tunable.
+fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
+    let head =
+        format!("| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |");
+    line(out, &head);
+    line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
+    for row in &sweep.rows {
+        let interval = if row.judgement.ratio.is_some() { number::interval(row.judgement) } else { String::new() };
+        let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
+        let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
+        let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
+        cells(out, &[&tunable, &default, &tried, &row.before, &row.after, &change, &interval, &verdict, &blocks]);
+    }
+    line(out, "");
+    for (tunable, text) in &sweep.lines {
+        line(out, &format!("- **{}**: {}", escaped(tunable), escaped(text)));
+    }
+    line(out, "");
 }
 
 /// `? **inconclusive**; about 23 more blocks would probably settle it`.

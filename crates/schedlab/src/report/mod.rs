@@ -19,8 +19,11 @@ pub(crate) mod plot;
 mod reasons;
 mod remarks;
 mod side;
+mod sweep;
 pub(crate) mod terminal;
 mod view;
+
+pub(crate) use number::span_ms;
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +53,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Writes study.json, report.html, report.md, judgements.csv and, where there is a record, trials.csv into `dir`, which is made
+/// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv into `dir`, which is made
 /// if need be.
 ///
 /// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and a full disk leaves the
@@ -65,6 +68,9 @@ pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_
         ("study.json", json::render(study)?),
         ("judgements.csv", csv::judgements(study)?),
     ];
+    if !study.responses.is_empty() {
+        files.push(("sweep.csv", csv::sweep(study)?));
+    }
     if let Some(evidence) = evidence {
         files.push(("trials.csv", csv::trials(evidence)?));
     }

@@ -29,7 +29,8 @@ pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, told: &
     for workload in workloads {
         let of_workload = sentences(workload, all_metrics, told);
         for (arm, text, void) in of_workload {
-            let known = found.iter_mut().find(|f| f.workloads == [workload.name] && f.text == text && f.void == void);
+            let known =
+                found.iter_mut().find(|f| f.workloads == [workload.name] && same(&f.text, &text) && f.void == void);
             match known {
                 Some(known) if known.arms.contains(&arm) => {}
                 Some(known) => known.arms.push(arm),
@@ -46,6 +47,16 @@ pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, told: &
     }
     merged.sort_by_key(|remark| !remark.void);
     merged.into_iter().map(|remark| remark.told(workloads)).collect()
+}
+
+/// Whether two sentences say the same, each perhaps with an example of its own, of which the first is shown: twenty arms that never
+/// reached the device are one remark.
+fn same(one: &str, other: &str) -> bool {
+    let without_example = |text: &str| match text.split_once(" (first in block") {
+        Some((before, _)) if text.ends_with(')') => before.to_owned(),
+        _ => text.to_owned(),
+    };
+    without_example(one) == without_example(other)
 }
 
 struct Found<'a> {
@@ -200,6 +211,22 @@ pub(crate) mod tests {
         assert_eq!(remarks(&views, false, &[]), [all]);
         let alone = remarks(&views[..1], false, &[]);
         assert_eq!(alone[0].about, "every arm");
+    }
+
+    #[test]
+    fn reasons_that_differ_in_their_example_only_are_one_remark_with_the_first_example() {
+        let mut lab = Lab::typical();
+        for (judgement, moved) in lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
+        {
+            judgement.verdict = Verdict::Void;
+            judgement.reasons =
+                vec![format!("3 of 3 blocks void: no I/O (first in block 1, {}: {moved} MB)", judgement.arm)];
+        }
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let found = remarks(&views[..1], false, &[]);
+        assert_eq!((found.len(), found[0].about.as_str()), (1, "every arm"), "{found:?}");
+        assert!(found[0].text.ends_with("(first in block 1, mq-deadline: 1 MB)"), "{}", found[0].text);
+        assert!(!same("2 of 3 blocks void (first in block 1: x)", "3 of 3 blocks void (first in block 1: x)"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use experiment::study::{Judgement, Study, Verdict};
 
 use super::grid::{Entry, Grid, Style, plain, wrapped};
 use super::side::SideTable;
+use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::{Evidence, answer, method, number, reasons, remarks, side};
 
@@ -44,7 +45,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[Pa
     page.answer(study, &workloads);
     for workload in &workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
-            page.metric(workload, metric);
+            page.metric(study, workload, metric);
         }
     }
     page.beside(study, evidence);
@@ -68,17 +69,31 @@ impl Page<'_> {
         }
     }
 
-    fn metric(&mut self, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
+    fn metric(&mut self, study: &Study, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
         let decides = if metric.primary { "" } else { " (does not decide)" };
         let place = view::place(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
         self.text.push('\n');
         self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
-        let table = self.comparison(metric);
-        self.text.push_str(&table);
-        self.text.push('\n');
+        let sweep = sweep::of(study, workload.name, metric);
+        if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
+            let table = self.comparison(metric);
+            self.text.push_str(&table);
+            self.text.push('\n');
+        }
+        if let Some(sweep) = &sweep {
+            self.sweep_table(sweep, metric);
+        }
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
             self.paragraph("", "+ ~N: about so many more blocks would probably settle it", Some("2"));
+        }
+        if let Some(sweep) = &sweep {
+            self.text.push('\n');
+            self.paragraph("", "What each tunable does", Some("1"));
+            let widest = sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
+            for (name, text) in &sweep.lines {
+                self.paragraph(&format!("  {:widest$}  ", view::shortened(name, 24)), text, None);
+            }
         }
         if self.options.verbose {
             let table = self.spread(metric);
@@ -86,6 +101,16 @@ impl Page<'_> {
             self.text.push_str(&table);
             self.text.push('\n');
         }
+    }
+
+    /// Before and after, value by value. Where it is too wide, estimate and interval stand below each other, then the blocks go.
+    fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+        let width = self.options.width.into();
+        let layouts = [(false, true), (true, true), (true, false)];
+        let grids = layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
+        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
+        self.text.push_str(&fitting.draw(width, self.options.colour));
+        self.text.push('\n');
     }
 
     /// What anticipation cost and brought, and what was published about the same.
@@ -197,7 +222,11 @@ fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
         (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
     });
-    Grid { head: table.head[first..last].iter().map(|head| (head.clone(), true)).collect(), rows: rows.collect() }
+    Grid {
+        names: "arm",
+        head: table.head[first..last].iter().map(|head| (head.clone(), true)).collect(),
+        rows: rows.collect(),
+    }
 }
 
 fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
@@ -227,7 +256,36 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         }
         (view::clean(row.arm), cells)
     });
-    Grid { head, rows: rows.collect() }
+    Grid { names: "arm", head, rows: rows.collect() }
+}
+
+fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let right = |text: &str| (text.to_string(), true);
+    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let mut head =
+        vec![right("default"), right("tried"), right(&format!("before{unit}")), right(&format!("after{unit}"))];
+    head.extend([right(change), ("verdict".into(), false)]);
+    if blocks {
+        head.push(right("blocks"));
+    }
+    let rows = sweep.rows.iter().map(|row| {
+        let effect = number::effect(row.judgement);
+        let effect = if stacked { effect.replace("  ", "\n") } else { effect };
+        let (mut count, mut verdict) = (row.judgement.blocks.to_string(), verdict(row.judgement));
+        if let Some(more) = view::more_blocks(row.judgement) {
+            let place = if blocks { &mut count } else { &mut verdict.0 };
+            *place += &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
+        }
+        let texts = [&row.default, &row.tried, &row.before, &row.after, &effect];
+        let mut cells: Vec<Entry> = texts.map(|text| (text.clone(), plain as Style)).to_vec();
+        cells.push(verdict);
+        if blocks {
+            cells.push((count, plain));
+        }
+        (row.tunable.clone(), cells)
+    });
+    Grid { names: "tunable", rows: rows.collect(), head }
 }
 
 fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
@@ -248,7 +306,7 @@ fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
         Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
     });
     let head = head.into_iter().map(|text| (text.to_string(), true));
-    Grid { head: head.collect(), rows: rows.collect() }
+    Grid { names: "arm", head: head.collect(), rows: rows.collect() }
 }
 
 fn verdict(judgement: &Judgement) -> Entry {

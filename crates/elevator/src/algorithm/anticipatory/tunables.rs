@@ -1,7 +1,7 @@
 //! The tunables that every member of the family has: those of 2.6.20, and switches for what 2.6.20 does oddly.
 
 use crate::clock::Clock;
-use crate::kind::{Evidence, Tunable};
+use crate::kind::{Evidence, Role, Tunable};
 
 use super::trees::{ASYNC, SYNC};
 
@@ -9,11 +9,11 @@ use super::trees::{ASYNC, SYNC};
 pub(crate) const MAX_MS: u64 = i32::MAX as u64;
 
 pub(crate) const fn ms(name: &'static str, help: &'static str) -> Tunable {
-    Tunable { name, unit: "ms", min: 0, max: MAX_MS, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit: "ms", min: 0, max: MAX_MS, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 pub(crate) const fn switch(name: &'static str, evidence: Evidence, help: &'static str) -> Tunable {
-    Tunable { name, unit: "switch", min: 0, max: 1, evidence, help }
+    Tunable { name, unit: "switch", min: 0, max: 1, evidence, help, role: Role::Knob }
 }
 
 pub(crate) const READ_EXPIRE: Tunable = ms("read_expire", "a synchronous request is old after this time (HZ/8)");
@@ -28,17 +28,20 @@ pub(crate) const DRAIN: Tunable = switch(
     "drain",
     Evidence::Confirmed,
     "batch deadline when a batch begins by draining the device: 0 = left as it was (2.6.20), 1 = set (later kernels)",
-);
+)
+.of(Role::Reading);
 pub(crate) const FRONT_MERGE: Tunable = switch(
     "front_merge",
     Evidence::Confirmed,
     "front merges look in the tree of: 0 = the direction, so that reads find nothing (2.6.20), 1 = the request's class",
-);
+)
+.of(Role::Reading);
 pub(crate) const FIRST_WRITE: Tunable = switch(
     "first_write",
     Evidence::Confirmed,
     "a batch of writes begins: 0 = where the one before stopped (2.6.20's code), 1 = at the oldest (its documentation)",
-);
+)
+.of(Role::Reading);
 
 /// The values.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::{Bfq, MS};
 use crate::choose::BackSeek;
-use crate::kind::{Evidence, Tunable};
+use crate::kind::{Evidence, Role, Tunable};
 
 const INT_MAX: u64 = i32::MAX as u64;
 
@@ -22,16 +22,18 @@ pub(super) const TUNABLES: &[Tunable] = &[
     tunable("back_seek_max", "KiB", 0, INT_MAX, "how far behind the head a request is still considered"),
     tunable("back_seek_penalty", "factor", 1, INT_MAX, "a distance backwards counts as this many forwards"),
     tunable("slice_idle", "ms", 0, INT_MAX, "how long to wait for the next request of a queue; 0: never"),
-    tunable("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting"),
+    tunable("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting")
+        .of(Role::Alias("slice_idle")),
     tunable("max_budget", "sectors", 0, INT_MAX, "most sectors of a queue at a time; 0: by the device's peak rate"),
     tunable("timeout_sync", "ms", 1, INT_MAX, "most time of a queue at a time"),
     tunable("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: weights as they are"),
     tunable("strict_guarantees", "switch", 0, 1, "1: one request at a time, and always idle; 0: as pays off"),
-    tunable("burst", "switch", 0, 1, "1: queues created in a burst are not raised, as in Linux; 0: they are"),
+    tunable("burst", "switch", 0, 1, "1: queues created in a burst are not raised, as in Linux; 0: they are")
+        .of(Role::Reading),
 ];
 
 const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 /// What the tunables are set to.

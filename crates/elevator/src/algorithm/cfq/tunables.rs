@@ -1,16 +1,16 @@
 //! What can be set, and the values; the table of meanings and defaults is in the head of [`super`].
 
 use crate::clock::Clock;
-use crate::kind::{Evidence, Tunable};
+use crate::kind::{Evidence, Role, Tunable};
 
 const UINT_MAX: u64 = u32::MAX as u64;
 
 const fn tunable(name: &'static str, unit: &'static str, min: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max: UINT_MAX, evidence: Evidence::Confirmed, help }
+    Tunable { name, unit, min, max: UINT_MAX, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
 const fn slip(name: &'static str, help: &'static str) -> Tunable {
-    Tunable { name, unit: "switch", min: 0, max: 1, evidence: Evidence::Derived, help }
+    Tunable { name, unit: "switch", min: 0, max: 1, evidence: Evidence::Derived, help, role: Role::Reading }
 }
 
 /// The rows of the tunables.

@@ -27,6 +27,7 @@ use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTrav
 pub(crate) use setting::{ATTRIBUTES, MODULES, Setting};
 
 use super::ahead::Key;
+use super::defaults::{self, Defaults};
 use super::sim::Model;
 use super::virtual_time::{Course, Virtual, facts_of};
 use super::{TrialOrder, interrupted};
@@ -58,6 +59,8 @@ pub(crate) struct KernelArena<'a> {
     /// By patch.
     kernels: BTreeMap<Option<PathBuf>, Built>,
     works: Works,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
     course: Course,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
@@ -120,6 +123,7 @@ impl<'a> KernelArena<'a> {
             settings,
             kernels,
             works,
+            defaults: defaults::tabled(plan),
             course: Course::default(),
             stop,
             flag: stop.flag(),
@@ -361,6 +365,7 @@ impl Virtual for KernelArena<'_> {
             about.insert(name.replace("release", "build"), kernel.key.clone());
             about.insert(name, kernel.release.clone());
         }
+        defaults::note(&mut facts, &self.defaults);
         facts
     }
 

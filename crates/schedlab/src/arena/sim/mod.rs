@@ -19,6 +19,7 @@ use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 pub(crate) use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
 use super::ahead::Key;
+use super::defaults::{self, Defaults};
 use super::virtual_time::{Course, Virtual, facts_of};
 use super::{TrialOrder, interrupted};
 use crate::failure::usage;
@@ -115,6 +116,8 @@ pub(crate) struct SimArena<'a> {
     model: Model,
     settings: BTreeMap<String, Setting>,
     works: Works,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
     course: Course,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
@@ -152,10 +155,13 @@ impl<'a> SimArena<'a> {
                 .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {} on {}: {e}", spec.name, plan.device)))?;
         }
+        let setting = settings.get(plan.baseline());
+        let defaults = model.look(|device| defaults::simulated(plan, setting, device));
         Ok(SimArena {
             model,
             settings,
             works,
+            defaults,
             course: Course::default(),
             stop,
             flag: stop.flag(),
@@ -270,6 +276,7 @@ impl Virtual for SimArena<'_> {
             let described = self.model.look(|device| setting.describe(device));
             facts.entry("arms".to_owned()).or_default().insert(arm.clone(), described);
         }
+        defaults::note(&mut facts, &self.defaults);
         facts
     }
 

@@ -1,30 +1,31 @@
 //! `schedlab keep` and `schedlab forget`: settings that last over restarts.
 //!
-//! What is written, and how it is taken back whatever happens, is `host::lasting`; here is what to keep, and what the user is told.
+//! What is written, and how it is taken back whatever happens, is `host::kept`; here is what to keep, and what the user is told.
 
 mod source;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
-use host::lasting::{self, Address, By, Form, Kept, Note, Proposal, When, Wish};
+use anyhow::{Context, Result, anyhow};
+use host::kept::{self, Address, By, Form, Kept, Note, Proposal, When, Wish};
 use host::rivals::{self, Question, Rival};
-use host::{Device, Root, device};
+use host::{Change, Device, Root, Setting, device};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cli::{ForgetArgs, FormArg, KeepArgs};
 use crate::command::experiment::repeat_command;
+use crate::command::settings::failed;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
 /// Makes a setting last, or shows what would be written.
 pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let Some(word) = args.device.as_deref().filter(|_| !args.list) else { return list(root, args.json) };
-    let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
+    let device = device::find(root, word).map_err(failed)?;
     let source = source::source(root, &device, args)?;
     if args.form == FormArg::Boot {
-        let line = lasting::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
+        let line = kept::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
         out::print(line.map_err(usage)?)?;
         return Ok(REACHED);
     }
@@ -38,29 +39,35 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let wish = Wish { device: &device, setting: &source.setting, address, note };
     let form = match args.form {
         FormArg::Hwdb => {
-            out::print(lasting::as_hwdb(root, &wish).map_err(as_usage)?)?;
+            out::print(kept::as_hwdb(root, &wish).map_err(as_usage)?)?;
             return Ok(REACHED);
         }
         FormArg::Tuned => Form::Tuned,
         FormArg::Udev | FormArg::Boot => Form::Udev,
     };
-    let proposal = lasting::propose(root, &wish, form).map_err(as_usage)?;
+    let proposal = kept::propose(root, &wish, form).map_err(as_usage)?;
     if args.print {
         return print_files(&proposal);
     }
     refuse_a_second_rule(root, &device, &proposal)?;
     let mut told = source.remarks;
     told.extend(proposal.cautions.iter().map(|words| format!("CAUTION: {words}")));
+    let wanted = Setting { scheduler: proposal.kept.scheduler.clone(), tunables: proposal.kept.tunables.clone() };
+    // Planned beforehand: what cannot be set now is refused before it is kept.
+    let change = args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
     let kept = if args.dry_run {
         proposal.kept
     } else {
-        let done = lasting::keep(root, &proposal, args.force)?;
+        let done = kept::keep(root, &proposal, args.force)?;
         told.extend(done.cautions);
         done.kept
     };
+    if let Some(change) = change {
+        change.carry_out().map_err(failed).context("it is kept from the next start on, and could not be set now")?;
+    }
     let answer = Answer {
         rivals: rivals_of(root, &device.name, &kept),
-        missing: lasting::not_in_effect(root, &device, &kept),
+        missing: kept::not_in_effect(root, &device, &kept),
         device,
         kept,
         told,
@@ -79,7 +86,7 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
     let mut removed = Vec::new();
     let mut told: Vec<String> = Vec::new();
     for key in keys_meant(root, &args.device)? {
-        let done = lasting::forget(root, &key, args.force)?;
+        let done = kept::forget(root, &key, args.force)?;
         told.extend(done.cautions);
         removed.push(done.kept);
     }
@@ -103,19 +110,18 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
 }
 
 fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
-    let all = lasting::keys(root)?;
+    let all = kept::keys(root)?;
     if all.iter().any(|key| key == word) {
         return Ok(vec![word.to_owned()]);
     }
     let found = device::find(root, word);
     if let Ok(device) = &found {
-        let keys = lasting::keys_of(root, device)?;
+        let keys = kept::keys_of(root, device)?;
         if !keys.is_empty() {
             return Ok(keys);
         }
     }
-    let known: Vec<String> =
-        lasting::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
+    let known: Vec<String> = kept::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
     if known.is_empty() {
         return Err(usage(format!("nothing is kept for {word}: nothing is kept at all")));
     }
@@ -132,7 +138,7 @@ fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
         (_, true) => By::Name,
         _ => By::Identity,
     };
-    let mut address = lasting::address(root, device, by)?;
+    let mut address = kept::address(root, device, by)?;
     if args.insist {
         address.when = When::Always;
     }
@@ -141,19 +147,16 @@ fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
 
 /// A setting that the device cannot have is wrong usage; everything else is a failure.
 fn as_usage(error: host::Error) -> anyhow::Error {
-    use host::Error::{Lasting, NoScheduler, UnknownTunable};
-    use lasting::Refusal::{NoSuchScheduler, Nothing, OddValue, OutOfRange};
+    use kept::Refusal::{Nothing, OddValue};
     match error {
-        Lasting(OutOfRange { .. } | OddValue { .. } | NoSuchScheduler { .. } | Nothing { .. })
-        | UnknownTunable { .. }
-        | NoScheduler { .. } => usage(error.to_string()),
-        error => error.into(),
+        host::Error::Kept(Nothing { .. } | OddValue { .. }) => usage(error.to_string()),
+        error => failed(error),
     }
 }
 
 /// Two rules for one device, by its identity and by its slot, would be rivals of our own making.
 fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Result<()> {
-    let others = lasting::keys_of(root, device)?;
+    let others = kept::keys_of(root, device)?;
     let of_device = &proposal.kept.address.key;
     match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
         None => Ok(()),
@@ -172,10 +175,10 @@ fn print_files(proposal: &Proposal) -> Result<u8> {
     Ok(REACHED)
 }
 
-fn text(content: &lasting::Content) -> String {
+fn text(content: &kept::Content) -> String {
     match &content.bytes {
-        lasting::Bytes::Text(text) => text.clone(),
-        lasting::Bytes::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        kept::Bytes::Text(text) => text.clone(),
+        kept::Bytes::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
@@ -186,7 +189,7 @@ fn paths(kept: &Kept) -> Vec<PathBuf> {
 fn rivals_of(root: &Root, name: &str, kept: &Kept) -> Vec<Rival> {
     let attributes: Vec<String> =
         kept.scheduler.iter().map(|_| "scheduler".to_owned()).chain(kept.tunables.keys().cloned()).collect();
-    let rule = lasting::rule_name(&kept.address.key);
+    let rule = kept::rule_name(&kept.address.key);
     let insists = kept.address.when != When::Added;
     rivals::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
 }
@@ -247,7 +250,7 @@ impl Answer {
             out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
         }
         if !self.missing.is_empty() {
-            out::line(format_args!("to have it now as well: schedlab set {device} {}", kept.words()))?;
+            out::line(format_args!("to have it now as well: schedlab set {device} {} (or keep --now)", kept.words()))?;
         }
         if self.done {
             out::line(format_args!("to take it back: schedlab forget {device}"))?;
@@ -258,11 +261,11 @@ impl Answer {
 
 fn list(root: &Root, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
-    for kept in lasting::list(root)? {
+    for kept in kept::list(root)? {
         // The device may be gone, or another may have its name.
         let here = device::find(root, &kept.device).ok();
         let name = match &here {
-            Some(device) if lasting::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
+            Some(device) if kept::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
             _ => None,
         };
         let rivals = name.as_ref().map(|name| rivals_of(root, name, &kept)).unwrap_or_default();

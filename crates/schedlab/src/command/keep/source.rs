@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use elevator::Named;
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
 use experiment::study::{Judgement, Verdict};
-use host::{Device, Root, Setting, lasting};
+use host::{Device, Root, Setting, kept};
 use serde::Deserialize;
 
 use crate::cli::KeepArgs;
-use crate::failure::usage;
+use crate::command::settings;
 use crate::report::number;
 use crate::store;
 
@@ -37,44 +36,12 @@ pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<So
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
         Some(dir) => from_record(device, dir, args.force),
         None if args.settings.is_empty() => Ok(current(root, device)),
-        None => named(&args.settings),
-    }
-}
-
-fn named(words: &[String]) -> Result<Source> {
-    let mut setting = Setting::default();
-    let mut remarks = Vec::new();
-    for word in words {
-        let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        else {
-            return Err(usage(format!(
-                "{word:?} is no setting: write NAME=VALUE, e.g. scheduler=bfq or read_ahead_kb=512"
-            )));
-        };
-        let twice = if name == "scheduler" {
-            let (name, remark) = scheduler(value);
-            remarks.extend(remark);
-            setting.scheduler.replace(name).is_some()
-        } else {
-            setting.tunables.insert(name.to_owned(), value.to_owned()).is_some()
-        };
-        if twice {
-            return Err(usage(format!("{name} is given twice")));
-        }
-    }
-    Ok(Source { setting, because: None, remarks })
-}
-
-/// Today's name of a scheduler, and what is to be said where that is another.
-fn scheduler(word: &str) -> (String, Option<String>) {
-    match elevator::resolve(word) {
-        Named::Renamed { now, why } => (now.name.to_owned(), Some(format!("{word} means {} today: {why}", now.name))),
-        _ => (word.to_owned(), None),
+        None => Ok(Source { setting: settings::read(&args.settings)?, because: None, remarks: Vec::new() }),
     }
 }
 
 fn current(root: &Root, device: &Device) -> Source {
-    let (setting, left_out) = lasting::current(root, device);
+    let (setting, left_out) = kept::current(root, device);
     let mut remarks = vec![format!(
         "kept is what {} has now: its scheduler, and those of the scheduler's tunables that differ from its defaults; \
          attributes of the queue are kept when they are named",
@@ -109,11 +76,10 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
             against.workload
         );
     }
-    let mut remarks = meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
+    let remarks = meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
     let plan = &record.header.plan;
     let arm = plan.arms.iter().find(|planned| planned.name == *arm).context("the record's plan has no such arm")?;
-    let (scheduler, remark) = scheduler(&arm.scheduler);
-    remarks.extend(remark);
+    let scheduler = settings::current_name(&arm.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
         .filter(|judgement| judgement.verdict == Verdict::Better)
@@ -180,24 +146,4 @@ fn meant_for(device: &Device, identity: &str, arena: ArenaKind, dir: &Path, forc
         bail!("{doubt}: what is best there may be worse here. Measure here, or keep it all the same with --force");
     }
     Ok(vec![format!("CAUTION: {doubt}")])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(words: &[&str]) -> Result<Source> {
-        named(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn words_are_assignments_and_old_names_of_schedulers_are_translated() {
-        let source = words(&["scheduler=deadline", "read_ahead_kb=64", "write_cache=write back"]).expect("settings");
-        let wanted = Setting::of("mq-deadline").with("read_ahead_kb", "64").with("write_cache", "write back");
-        assert_eq!(source.setting, wanted);
-        assert!(source.remarks[0].contains("mq-deadline"), "{:?}", source.remarks);
-        for bad in [&["bfq"][..], &["=1"], &["a="], &["a=1", "a=2"], &["scheduler=bfq", "scheduler=none"]] {
-            assert!(words(bad).is_err(), "{bad:?}");
-        }
-    }
 }

@@ -50,7 +50,7 @@ pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
 }
 
 /// What a user's words ask for. Old names of schedulers are translated aloud.
-fn read(values: &[String]) -> Result<Setting> {
+pub(super) fn read(values: &[String]) -> Result<Setting> {
     let mut setting = Setting::default();
     for word in values {
         let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
@@ -68,7 +68,7 @@ fn read(values: &[String]) -> Result<Setting> {
     Ok(setting)
 }
 
-fn current_name(word: &str) -> Result<String> {
+pub(super) fn current_name(word: &str) -> Result<String> {
     match elevator::resolve(word) {
         Named::Current(_) | Named::Unknown => Ok(word.to_owned()),
         Named::Renamed { now, why } => {
@@ -93,7 +93,7 @@ fn duration(word: &str) -> Result<Duration> {
 }
 
 /// Errors of the user's asking are wrong usage; those of the machine are failures.
-fn failed(error: Error) -> anyhow::Error {
+pub(super) fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::UnknownDevice { .. }
         | Error::Partition { .. }

@@ -110,7 +110,7 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
 }
 
 /// The margin as logarithms of ratios: equally far either way, as the verdicts have it.
-fn band(margin: f64) -> Range<f64> {
+pub(super) fn band(margin: f64) -> Range<f64> {
     let margin = if margin.is_finite() { margin.clamp(0.0, 0.95) } else { 0.0 };
     -margin.ln_1p()..margin.ln_1p()
 }

@@ -9,6 +9,7 @@ pub(crate) mod distribution;
 pub(crate) mod forest;
 pub(crate) mod history;
 pub(crate) mod latency;
+pub(crate) mod response;
 pub(crate) mod search;
 pub(crate) mod timeline;
 

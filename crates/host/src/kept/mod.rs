@@ -239,7 +239,8 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     changes.push(FileChange { path: manifest, before, after: None });
     let emptied: Vec<PathBuf> = kept.directories.iter().rev().cloned().collect();
     let result = transaction::commit(root, &claim.key, &kept.device, changes, &emptied, || Ok(()));
-    let told = udev::reload(root);
+    let has_rule = kept.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
+    let told = if has_rule { udev::reload(root) } else { None };
     result?;
     Ok(Done { kept, cautions: told.into_iter().collect() })
 }

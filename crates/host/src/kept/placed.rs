@@ -1,18 +1,17 @@
 //! A setting, checked against the device and put into the order in which it must be written.
 //!
-//! A rule that asks for nonsense fails at the next restart, where nobody looks: names, ranges and characters are checked before anything
-//! is written. What is checked is the device as it is now: a scheduler's tunables can be seen in sysfs while it is in effect, and come
-//! from the table of elevators otherwise.
+//! A rule that asks for nonsense fails at the next restart, where nobody looks: it is checked before anything is written, as if it were to
+//! be set now ([`Change::plan`]), and each value for characters that would not stand for themselves in a rule.
 
-use elevator::{Build, ElevatorKind};
+use elevator::Build;
 
 use super::Refusal;
 use crate::device::Device;
-use crate::error::{Error, nearest_of};
+use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 use crate::settings::attribute::{order, same_as_kernel_keeps};
-use crate::settings::{Setting, Snapshot};
+use crate::settings::{Change, Setting, Snapshot};
 
 /// A setting whose values have their places.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,34 +38,26 @@ impl Placed {
 
 /// Checks a setting and finds where its values belong. Tunables belong to a scheduler: where none is named, that in effect is kept too.
 pub(super) fn place(root: &Root, device: &Device, setting: &Setting) -> Result<Placed, Error> {
+    let named = setting.scheduler.iter().map(|value| ("scheduler", value.as_str()));
+    let others = setting.tunables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    named.chain(others).try_for_each(|(name, value)| check_text(name, value))?;
     let now = Snapshot::take(root, &device.name);
-    let scheduler = setting.scheduler.clone();
-    if let Some(name) = &scheduler {
-        check_scheduler(root, device, name)?;
-    }
-    let meant = scheduler.clone().or(now.scheduler.clone()).unwrap_or_default();
-    let row = elevator::find(&meant);
+    let only_queue = setting.scheduler.is_none() && setting.tunables.keys().all(|name| now.queue.contains_key(name));
     let (mut queue, mut tunables) = (Vec::new(), Vec::new());
-    for (name, value) in &setting.tunables {
-        check_text(name, value)?;
-        let in_effect = now.scheduler.as_ref() == Some(&meant);
-        let is_tunable = match now.queue.contains_key(name) {
-            true => false,
-            false if in_effect => now.tunables.contains_key(name),
-            false => row.is_some_and(|row| row.tunable(name).is_some()),
-        };
-        if !is_tunable && !now.queue.contains_key(name) {
-            return Err(unknown(device, &now, &meant, row, name));
-        }
-        if is_tunable {
-            check_range(row, name, value)?;
-            tunables.push((name.clone(), value.clone()));
-        } else {
-            queue.push((name.clone(), value.clone()));
+    if now.scheduler.is_none() && only_queue {
+        // Nothing to be switched, and no table knows more of a bio-based device than its attributes themselves.
+        queue.extend(setting.tunables.clone());
+    } else {
+        for write in Change::plan(root, device, setting)?.writes() {
+            let is_tunable = write.path.parent().is_some_and(|dir| dir.ends_with("iosched"));
+            let place = if is_tunable { &mut tunables } else { &mut queue };
+            if write.named && write.attribute != "scheduler" {
+                place.push((write.attribute, write.value));
+            }
         }
     }
     queue.sort_by(|a, b| order(&a.0).cmp(&order(&b.0)));
-    let scheduler = if tunables.is_empty() { scheduler } else { Some(meant) };
+    let scheduler = setting.scheduler.clone().or(now.scheduler.filter(|_| !tunables.is_empty()));
     if scheduler.is_none() && queue.is_empty() {
         return Err(Refusal::Nothing { device: device.path.display().to_string() }.into());
     }
@@ -114,49 +105,10 @@ fn is_finer_twin(name: &str, value: &str, now: &Snapshot) -> bool {
     coarse.and_then(|ms| number(ms)?.checked_mul(1000)).is_some_and(|us| number(value) == Some(us))
 }
 
-fn check_scheduler(root: &Root, device: &Device, name: &str) -> Result<(), Error> {
-    let path = device.path.display().to_string();
-    if let Some(why) = &device.no_scheduler {
-        return Err(Error::NoScheduler { device: path, why: why.to_string() });
-    }
-    check_text("scheduler", name)?;
-    let mut known = device.available_schedulers.clone();
-    known.extend(modules::unloaded(root, &known));
-    if known.iter().any(|offered| offered == name) {
-        return Ok(());
-    }
-    let nearest_name = nearest_of(name, &known);
-    Err(Refusal::NoSuchScheduler { device: path, scheduler: name.into(), nearest_name, known }.into())
-}
-
 fn check_text(name: &str, value: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || " ._+-".contains(c);
     if !value.trim().is_empty() && value.chars().all(plain) {
         return Ok(());
     }
     Err(Refusal::OddValue { name: name.into(), value: value.into() }.into())
-}
-
-fn check_range(row: Option<&ElevatorKind>, name: &str, value: &str) -> Result<(), Error> {
-    let Some(row) = row.and_then(|row| row.tunable(name)) else { return Ok(()) };
-    if value.parse::<u64>().is_ok_and(|number| (row.min..=row.max).contains(&number)) {
-        return Ok(());
-    }
-    let (name, value) = (name.to_string(), value.to_string());
-    Err(Refusal::OutOfRange { name, value, min: row.min, max: row.max, unit: row.unit }.into())
-}
-
-fn unknown(device: &Device, now: &Snapshot, scheduler: &str, row: Option<&ElevatorKind>, name: &str) -> Error {
-    let in_effect = now.scheduler.as_deref() == Some(scheduler);
-    let of_table =
-        row.filter(|_| !in_effect).into_iter().flat_map(|row| row.tunables.iter().map(|t| t.name.to_string()));
-    let of_sysfs = now.tunables.keys().filter(|_| in_effect).chain(now.queue.keys()).cloned();
-    let known: Vec<String> = of_table.chain(of_sysfs).collect();
-    Error::UnknownTunable {
-        device: device.path.display().to_string(),
-        scheduler: scheduler.to_string(),
-        name: name.to_string(),
-        nearest_name: nearest_of(name, &known),
-        known,
-    }
 }

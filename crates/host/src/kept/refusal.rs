@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::{list, nearest};
+use crate::error::list;
 
 /// Why a setting cannot be kept, or not be forgotten.
 #[derive(Debug, thiserror::Error)]
@@ -26,32 +26,6 @@ pub enum Refusal {
         other: String,
         /// What they share, as `PROPERTY=value`.
         what: String,
-    },
-    /// The kernel has no such scheduler for this device.
-    #[error("{device} has no scheduler {scheduler:?}{}; there are: {}", nearest(nearest_name), list(known))]
-    NoSuchScheduler {
-        /// The device.
-        device: String,
-        /// What the user wrote.
-        scheduler: String,
-        /// The most alike name, if any is alike.
-        nearest_name: Option<String>,
-        /// What the device offers, and what could be loaded.
-        known: Vec<String>,
-    },
-    /// A value that the scheduler does not take.
-    #[error("{name}={value} is out of range: {name} takes whole numbers from {min} to {max} ({unit})")]
-    OutOfRange {
-        /// The tunable.
-        name: String,
-        /// What the user wrote.
-        value: String,
-        /// The smallest value.
-        min: u64,
-        /// The largest value.
-        max: u64,
-        /// The unit.
-        unit: &'static str,
     },
     /// A value that cannot stand in a rule.
     #[error("{name}={value:?} cannot be kept: a value is made of letters, digits, blanks and . _ + -")]

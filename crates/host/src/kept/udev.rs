@@ -175,6 +175,9 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
 
 /// Another disk that the address means as well.
 fn twin_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
+    if address.by == By::Name {
+        return Ok(None);
+    }
     for name in root.names(root.sys("block")).iter().filter(|name| **name != device.name) {
         let hidden = root.read_optional(root.sys("block").join(name).join("hidden")).as_deref() == Some("1");
         if !hidden && address.means(name, &properties(root, name)?) {

@@ -1,6 +1,7 @@
 //! What is kept and how, on the fake machine.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::bench::{Bench, note};
 use super::udev::pattern;
@@ -24,7 +25,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 fn refusal(error: Error) -> Refusal {
     match error {
-        Error::Lasting(refusal) => refusal,
+        Error::Kept(refusal) => refusal,
         other => panic!("not a refusal: {other}"),
     }
 }
@@ -78,13 +79,11 @@ fn what_the_device_cannot_have_is_refused_before_anything_is_written() {
     let before = bench.tree();
     let fails = |setting: Setting| bench.try_propose(&setting).unwrap_err();
     assert!(
-        matches!(refusal(fails(Setting::of("bfk"))), Refusal::NoSuchScheduler { nearest_name: Some(name), .. } if name == "bfq")
+        matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { nearest_name: Some(name), .. } if name == "bfq")
     );
-    let range = fails(Setting::of("mq-deadline").with("fifo_batch", "-1"));
-    assert!(range.to_string().contains("from 0 to 2147483647"), "{range}");
-    let unknown = fails(Setting::of("bfq").with("fifo_batch", "1"));
-    assert!(matches!(unknown, Error::UnknownTunable { .. }), "{unknown}");
-    assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::UnknownTunable { .. }));
+    assert!(matches!(fails(Setting::of("mq-deadline").with("fifo_batch", "-1")), Error::OutOfRange { .. }));
+    assert!(matches!(fails(Setting::of("bfq").with("fifo_batch", "1")), Error::TunableOfOther { .. }));
+    assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::ReadOnlyAttribute { .. }));
     for value in ["1\"", "$x", "1\n2", "", "%k", "1\\"] {
         let odd = refusal(fails(Setting::default().with("nomerges", value)));
         assert!(matches!(odd, Refusal::OddValue { .. }), "{value:?}: {odd}");
@@ -305,17 +304,25 @@ fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
 }
 
 #[test]
-fn who_waits_for_a_lock_file_that_is_deleted_meanwhile_locks_the_new_one() {
-    let bench = Bench::new();
+fn a_lock_whose_file_is_deleted_at_its_end_never_has_two_owners() {
+    let bench = Bench::without_tools();
     let key = format!("{}x", journal::KEPT);
-    let first = Lock::take(&bench.root, &key, "x").expect("free");
-    let path = bench.root.state("lock").join(format!("{key}.lock"));
-    first.retire();
-    // The file of the first owner is gone while it still holds it: the second one must not own that.
-    let second = Lock::take(&bench.root, &key, "x").expect("another file");
-    assert!(path.exists());
-    assert!(Lock::take(&bench.root, &key, "x").is_err(), "the second one owns the name");
-    drop((first, second));
+    let (owners, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..4000 {
+                    let Ok(lock) = Lock::take(&bench.root, &key, "x") else { continue };
+                    assert_eq!(owners.fetch_add(1, SeqCst), 0, "two owners at once");
+                    taken.fetch_add(1, SeqCst);
+                    (0..20).for_each(|_| std::thread::yield_now());
+                    owners.fetch_sub(1, SeqCst);
+                    lock.retire();
+                }
+            });
+        }
+    });
+    assert!(taken.load(SeqCst) > 0);
 }
 
 #[test]

@@ -1,0 +1,239 @@
+//! Sweeps: experiments whose arms differ from the baseline in one tunable each.
+//!
+//! **Problem.** Twenty arms called `fifo_batch=64` and `read_expire=2000` are twenty verdicts; the question was which knob does anything,
+//! and in which direction. **Approach.** The shape is read off the plan, so that a plan written by hand, one made by `schedlab
+//! sweep` and an old record are all the same thing: wherever two or more arms have the baseline's scheduler and differ from it in
+//! exactly one tunable, these arms are points of response curves, one curve a tunable. Nothing is judged here: every
+//! ratio, interval and verdict is that of the arm's judgement, at Holm's levels over *all* arms of the sweep.
+
+use serde::{Deserialize, Serialize};
+
+use crate::judge::levels;
+use crate::metric::Direction;
+use crate::plan::{Arm, Plan};
+use crate::record::Environment;
+use crate::samples::Sample;
+use crate::study::{Judgement, Verdict};
+
+/// Where an arena notes what the tunables of a sweep have at the baseline: the section of the environment.
+pub const DEFAULTS: &str = "defaults";
+
+/// What a plan turns, one tunable at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// The scheduler of the baseline and of every arm here.
+    pub scheduler: String,
+    /// The tunables, in the order of the plan.
+    pub tunables: Vec<Turned>,
+}
+
+/// A tunable of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turned {
+    /// Its name.
+    pub name: String,
+    /// The value that the baseline asks for; none: it leaves the default alone.
+    pub asked: Option<String>,
+    /// Arms and their values, ascending.
+    pub points: Vec<(String, String)>,
+}
+
+/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable.
+pub fn of_plan(plan: &Plan) -> Option<Sweep> {
+    let baseline = plan.arms.iter().find(|arm| arm.name == plan.baseline())?;
+    let mut tunables: Vec<Turned> = Vec::new();
+    for arm in plan.arms.iter().filter(|arm| arm.scheduler == baseline.scheduler) {
+        let Some((name, value)) = only_difference(baseline, arm) else { continue };
+        let point = (arm.name.clone(), value.to_string());
+        match tunables.iter_mut().find(|turned| turned.name == name) {
+            Some(turned) => turned.points.push(point),
+            None => tunables.push(Turned {
+                name: name.to_string(),
+                asked: baseline.tunables.get(name).cloned(),
+                points: vec![point],
+            }),
+        }
+    }
+    if tunables.iter().map(|turned| turned.points.len()).sum::<usize>() < 2 {
+        return None;
+    }
+    for turned in &mut tunables {
+        // Words that are no numbers come last, in the order of the plan.
+        turned.points.sort_by(|a, b| sort_key(&a.1).total_cmp(&sort_key(&b.1)));
+    }
+    Some(Sweep { scheduler: baseline.scheduler.clone(), tunables })
+}
+
+/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and `false` for a switch.
+pub fn number(value: &str) -> Option<f64> {
+    match value.trim() {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        text => text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite()),
+    }
+}
+
+fn sort_key(value: &str) -> f64 {
+    number(value).unwrap_or(f64::INFINITY)
+}
+
+/// The tunable in which `arm` differs from the baseline, with the arm's value; none where there is not exactly one, or where the
+/// arm leaves to the kernel what the baseline sets.
+fn only_difference<'a>(baseline: &Arm, arm: &'a Arm) -> Option<(&'a str, &'a str)> {
+    if baseline.tunables.keys().any(|name| !arm.tunables.contains_key(name)) {
+        return None;
+    }
+    let mut others = arm.tunables.iter().filter(|(name, value)| baseline.tunables.get(*name) != Some(value));
+    let (name, value) = others.next()?;
+    others.next().is_none().then_some((name, value))
+}
+
+/// How one tunable acts on the metric that decides for one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The scheduler.
+    pub scheduler: String,
+    /// The tunable.
+    pub tunable: String,
+    /// The arm that every point is compared with.
+    pub baseline: String,
+    /// The value that the baseline has; none: nobody noted it.
+    pub default: Option<String>,
+    /// What was tried, ascending.
+    pub points: Vec<Point>,
+    /// What the tunable does over these values.
+    pub effect: Effect,
+}
+
+/// One value of a tunable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The arm.
+    pub arm: String,
+    /// The value tried.
+    pub value: String,
+    /// The metric at the baseline: geometric mean of the blocks in which this arm was measured too.
+    pub at_default: Option<f64>,
+    /// The metric at the value, of the same blocks: their quotient is the ratio.
+    pub at_value: Option<f64>,
+    /// As the judgement of the arm has it.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval; none: unbounded.
+    pub low: Option<f64>,
+    /// Upper end of its interval; none: unbounded.
+    pub high: Option<f64>,
+    /// The verdict on the arm.
+    pub verdict: Verdict,
+    /// Blocks that count.
+    pub blocks: u32,
+    /// For an inconclusive one: how many more blocks would probably settle it.
+    pub more_blocks: Option<u32>,
+}
+
+/// What turning a tunable does, in one word and one example.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "kebab-case")]
+pub enum Effect {
+    /// Some value is better than the default.
+    Helps {
+        /// The one with the largest gain.
+        arm: String,
+    },
+    /// No value is better, and some is worse.
+    Hurts {
+        /// The one with the largest loss.
+        arm: String,
+    },
+    /// No difference was shown, and not every value is known to make none.
+    Open {
+        /// Blocks until the last of them would probably be settled; none: unknown or never.
+        more_blocks: Option<u32>,
+    },
+    /// Every value that could be judged is equivalent to the default.
+    Nothing,
+    /// There is no valid evidence.
+    Void,
+}
+
+/// The responses of a record's study: for each workload every tunable of the plan's sweep, on the metric that decides.
+pub(crate) fn responses(
+    plan: &Plan,
+    environment: &Environment,
+    judgements: &[Judgement],
+    samples: &[Sample],
+    direction: &dyn Fn(&str) -> Direction,
+) -> Vec<Response> {
+    let Some(sweep) = of_plan(plan) else { return Vec::new() };
+    let noted = environment.get(DEFAULTS);
+    let mut found = Vec::new();
+    for workload in &plan.workloads {
+        let primary: Vec<&Judgement> = judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
+        let Some(first) = primary.first() else { continue };
+        let of_metric: Vec<&Sample> =
+            samples.iter().filter(|s| s.workload == workload.name && s.metric == first.metric).collect();
+        let arms: Vec<&str> = primary.iter().map(|judgement| judgement.arm.as_str()).collect();
+        let means = levels(&of_metric, plan.baseline(), &arms);
+        for turned in &sweep.tunables {
+            let of_arm = |(arm, value): &(String, String)| {
+                let at = arms.iter().position(|name| name == arm)?;
+                Some(point(value, primary[at], means[at]))
+            };
+            let points: Vec<Point> = turned.points.iter().filter_map(of_arm).collect();
+            let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
+            found.push(Response {
+                workload: workload.name.clone(),
+                metric: first.metric.clone(),
+                scheduler: sweep.scheduler.clone(),
+                tunable: turned.name.clone(),
+                baseline: first.baseline.clone(),
+                default: default.cloned(),
+                effect: effect(&points, direction(&first.metric)),
+                points,
+            });
+        }
+    }
+    found
+}
+
+fn point(value: &str, judgement: &Judgement, means: Option<(f64, f64)>) -> Point {
+    let means = means.filter(|_| judgement.ratio.is_some());
+    Point {
+        arm: judgement.arm.clone(),
+        value: value.to_string(),
+        at_default: means.map(|(baseline, _)| baseline),
+        at_value: means.map(|(_, arm)| arm),
+        ratio: judgement.ratio,
+        low: judgement.low,
+        high: judgement.high,
+        verdict: judgement.verdict,
+        blocks: judgement.blocks,
+        more_blocks: judgement.more_blocks,
+    }
+}
+
+fn effect(points: &[Point], direction: Direction) -> Effect {
+    let gain = |point: &&Point| {
+        let log = point.ratio.map_or(0.0, f64::ln);
+        if direction == Direction::LowerIsBetter { -log } else { log }
+    };
+    let of = |verdict: Verdict| points.iter().filter(move |point| point.verdict == verdict);
+    if let Some(best) = of(Verdict::Better).max_by(|a, b| gain(a).total_cmp(&gain(b))) {
+        return Effect::Helps { arm: best.arm.clone() };
+    }
+    if let Some(worst) = of(Verdict::Worse).min_by(|a, b| gain(a).total_cmp(&gain(b))) {
+        return Effect::Hurts { arm: worst.arm.clone() };
+    }
+    if of(Verdict::Inconclusive).next().is_some() {
+        // All of them, or nothing is promised.
+        let more: Option<Vec<u32>> = of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
+        return Effect::Open { more_blocks: more.and_then(|more| more.into_iter().max()) };
+    }
+    if of(Verdict::Equivalent).next().is_some() { Effect::Nothing } else { Effect::Void }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::plan::parse_arms;
+use crate::record::{Header, Observation, Record, Trial};
+use crate::study::study;
+
+fn plan(arms: &[&str]) -> Plan {
+    let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+    plan.arms = parse_arms(arms).unwrap();
+    plan.workloads = crate::plan::parse_workloads(&["oltp:primary=iops"]).unwrap();
+    plan
+}
+
+fn turned(arms: &[&str]) -> Vec<(String, Vec<String>)> {
+    let values = |turned: Turned| turned.points.into_iter().map(|(_, value)| value).collect();
+    of_plan(&plan(arms)).map_or_else(Vec::new, |sweep| {
+        sweep.tunables.into_iter().map(|turned| (turned.name.clone(), values(turned))).collect()
+    })
+}
+
+fn one(name: &str, values: &[&str]) -> (String, Vec<String>) {
+    (name.to_string(), values.iter().map(|value| value.to_string()).collect())
+}
+
+#[test]
+fn arms_that_differ_in_one_tunable_are_points_in_ascending_order() {
+    let arms = ["d=bfq", "c=bfq:a=100", "b=bfq:a=9", "e=bfq:b=true", "f=bfq:b=1_000"];
+    assert_eq!(turned(&arms), [one("a", &["9", "100"]), one("b", &["true", "1_000"])]);
+}
+
+#[test]
+fn other_schedulers_and_arms_with_two_differences_are_no_points() {
+    assert_eq!(turned(&["d=bfq", "x=bfq:a=1:b=2", "n=none:a=4", "c=bfq:a=1", "b=bfq:a=2"]), [one("a", &["1", "2"])]);
+    assert_eq!(turned(&["none", "kyber", "bfq"]), []);
+    assert_eq!(turned(&["d=bfq", "b=bfq:a=1", "none"]), [], "one point is a comparison and no curve");
+    assert_eq!(turned(&["d=bfq", "same=bfq", "b=bfq:a=1"]), [], "an arm that is the baseline is no point");
+}
+
+#[test]
+fn the_baseline_may_be_tuned_itself() {
+    let arms = ["d=bfq:a=1:b=2", "x=bfq:a=5:b=2", "y=bfq:a=1:b=3", "z=bfq:a=1", "w=bfq:a=1:b=2:c=7"];
+    assert_eq!(turned(&arms), [one("a", &["5"]), one("b", &["3"]), one("c", &["7"])]);
+    let sweep = of_plan(&plan(&arms)).unwrap();
+    let asked: Vec<Option<&str>> = sweep.tunables.iter().map(|turned| turned.asked.as_deref()).collect();
+    assert_eq!(asked, [Some("1"), Some("2"), None]);
+}
+
+#[test]
+fn a_baseline_that_is_named_last_is_the_baseline() {
+    let mut plan = plan(&["b=bfq:a=2", "c=bfq:a=1", "d=bfq"]);
+    assert_eq!(of_plan(&plan).map(|sweep| sweep.tunables[0].points.len()), None, "b sets what the others leave alone");
+    plan.baseline = Some("d".to_string());
+    assert_eq!(of_plan(&plan).map(|sweep| sweep.tunables[0].points.len()), Some(2));
+}
+
+#[test]
+fn values_are_read_as_the_kernel_and_plans_write_them() {
+    assert_eq!(["5", " 5 ", "1_000", "true", "false", "-1"].map(number), [5.0, 5.0, 1000.0, 1.0, 0.0, -1.0].map(Some));
+    assert_eq!(["", "ext4", "inf", "nan"].map(number), [None; 4]);
+}
+
+/// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline itself in eight blocks and the
+/// others in six, while the machine slows down.
+fn record(arms: &[&str], factors: &[f64]) -> Record {
+    let plan = plan(arms);
+    let names: Vec<String> = plan.arms.iter().map(|arm| arm.name.clone()).collect();
+    let mut record = Record::new(Header {
+        schema: 1,
+        schedlab: String::new(),
+        plan,
+        environment: BTreeMap::from([(DEFAULTS.to_string(), BTreeMap::from([("a".to_string(), "3".to_string())]))]),
+        started_unix_ms: 0,
+        command: String::new(),
+    });
+    for block in 0..8_u32 {
+        for (arm, factor) in names.iter().zip(factors) {
+            if block >= 6 && *arm != names[0] {
+                continue;
+            }
+            let wobble = 1.0 + 0.0002 * f64::from((block * 7 + arm.len() as u32) % 5);
+            let iops = 1000.0 * 0.8_f64.powi(block as i32) * factor * wobble;
+            let metrics = BTreeMap::from([("iops".to_string(), iops)]);
+            record.trials.push(Trial {
+                sequence: record.trials.len() as u64,
+                workload: "oltp".to_string(),
+                block,
+                position: 0,
+                arm: arm.clone(),
+                started_ms: 0,
+                observation: Observation { metrics, ..Observation::default() },
+            });
+        }
+    }
+    record
+}
+
+#[test]
+fn a_response_has_the_verdicts_of_its_arms_and_values_of_the_same_blocks() {
+    let arms = ["d=bfq", "a=4=bfq:a=4", "x=bfq:a=1", "y=bfq:b=1", "z=bfq:b=2"];
+    let arms = arms.map(|word| word.replace("a=4=", "a4="));
+    let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
+    let study = study(&record(&arms, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
+    let [a, b] = &study.responses[..] else { panic!("{:?}", study.responses) };
+    assert_eq!((a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()), ("a", Some("3"), None));
+    assert_eq!(a.effect, Effect::Helps { arm: "a4".to_string() });
+    assert_eq!(b.effect, Effect::Nothing);
+    for point in a.points.iter().chain(&b.points) {
+        let judgement = study.judgements.iter().find(|j| j.arm == point.arm).unwrap();
+        assert_eq!((point.verdict, point.low, point.high), (judgement.verdict, judgement.low, judgement.high));
+        let (default, value, ratio) = (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());
+        assert!((value / default - ratio).abs() < 1e-12, "{value} / {default} is {ratio}");
+        // The baseline's last blocks, which are slow, are not among them.
+        assert!((570.0..590.0).contains(&default), "{default}");
+    }
+}
+
+fn points(verdicts: &[(Verdict, f64, Option<u32>)]) -> Vec<Point> {
+    let point = |(i, (verdict, ratio, more)): (usize, &(Verdict, f64, Option<u32>))| Point {
+        arm: format!("arm{i}"),
+        value: i.to_string(),
+        at_default: None,
+        at_value: None,
+        ratio: Some(*ratio),
+        low: None,
+        high: None,
+        verdict: *verdict,
+        blocks: 6,
+        more_blocks: *more,
+    };
+    verdicts.iter().enumerate().map(point).collect()
+}
+
+#[test]
+fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
+    use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+    let up = |verdicts: &[_]| effect(&points(verdicts), Direction::HigherIsBetter);
+    let arm = |i: usize| format!("arm{i}");
+    assert_eq!(up(&[(Worse, 0.5, None), (Better, 1.1, None), (Better, 1.3, None)]), Effect::Helps { arm: arm(2) });
+    assert_eq!(up(&[(Worse, 0.9, None), (Worse, 0.5, None), (Inconclusive, 1.9, None)]), Effect::Hurts { arm: arm(1) });
+    let open = [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, Some(40)), (Equivalent, 1.0, None)];
+    assert_eq!(up(&open), Effect::Open { more_blocks: Some(40) });
+    let never = [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, None)];
+    assert_eq!(up(&never), Effect::Open { more_blocks: None }, "one that is never settled is not promised");
+    assert_eq!(up(&[(Equivalent, 1.0, None), (Void, 1.0, None)]), Effect::Nothing);
+    assert_eq!(up(&[(Void, 1.0, None)]), Effect::Void);
+    assert_eq!(up(&[]), Effect::Void);
+    let down = effect(&points(&[(Better, 0.9, None), (Better, 0.5, None)]), Direction::LowerIsBetter);
+    assert_eq!(down, Effect::Helps { arm: arm(1) }, "less latency is a gain");
+}
+
+#[test]
+fn an_experiment_that_is_no_sweep_has_no_responses_and_its_study_says_nothing_of_them() {
+    let study = study(&record(&["none", "kyber"], &[1.0, 1.1]), None);
+    assert_eq!(study.responses, []);
+    assert!(!serde_json::to_string(&study).unwrap().contains("responses"));
+}

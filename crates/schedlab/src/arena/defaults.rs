@@ -1,0 +1,102 @@
+//! What the tunables of a sweep have at its baseline: noted in the environment, so that a report can say "16 instead of 64".
+//!
+//! Only where a plan turns tunables one at a time. On a machine the values are read back from the kernel; in the simulator they are the
+//! scheduler's own; in the kernel arena, where the guests are asked for figures only, they are those of the laboratory's table, without what
+//! hangs on the size of the queue.
+
+use std::collections::BTreeMap;
+
+use elevator::{Build, Role};
+use experiment::plan::{Arm, Plan};
+use experiment::record::Environment;
+use experiment::sweep::{self, DEFAULTS};
+use sim::DeviceModel;
+
+use super::sim::Setting;
+
+/// Values of tunables, by name.
+pub(super) type Defaults = BTreeMap<String, String>;
+
+/// The tunables that a plan turns one at a time.
+pub(super) fn swept(plan: &Plan) -> Vec<String> {
+    let sweep = sweep::of_plan(plan);
+    sweep.into_iter().flat_map(|sweep| sweep.tunables).map(|turned| turned.name).collect()
+}
+
+/// The arm that is compared with.
+pub(super) fn baseline(plan: &Plan) -> Option<&Arm> {
+    plan.arms.iter().find(|arm| arm.name == plan.baseline())
+}
+
+/// What the simulator's baseline has on this device.
+pub(super) fn simulated(plan: &Plan, setting: Option<&Setting>, device: &dyn DeviceModel) -> Defaults {
+    let names = swept(plan);
+    let words = setting.filter(|_| !names.is_empty()).map(|setting| setting.describe(device)).unwrap_or_default();
+    let pairs = words.split_whitespace().filter_map(|word| word.split_once('='));
+    pairs.filter(|(name, _)| names.iter().any(|n| n == name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect()
+}
+
+/// What the laboratory's table says of a scheduler of Linux.
+pub(super) fn tabled(plan: &Plan) -> Defaults {
+    let names = swept(plan);
+    let scheduler = baseline(plan).map(|arm| arm.scheduler.as_str()).unwrap_or_default();
+    let knobs = elevator::find(scheduler).map(|kind| kind.knobs(&Build::default())).unwrap_or_default();
+    let known = knobs.into_iter().filter(|knob| knob.row.role != Role::Window);
+    let wanted = known.filter(|knob| names.iter().any(|name| name == knob.row.name));
+    wanted.map(|knob| (knob.row.name.to_owned(), knob.default.to_string())).collect()
+}
+
+/// Adds them to what is noted about the machine.
+pub(super) fn note(facts: &mut Environment, defaults: &Defaults) {
+    if !defaults.is_empty() {
+        facts.insert(DEFAULTS.to_owned(), defaults.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::sim::Model;
+
+    fn plan(arms: &[&str]) -> Plan {
+        let mut plan = Plan::from_toml(
+            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = \
+             'none'\n[[workload]]\nname = 'r'\nkind = 'randread'\n",
+        )
+        .unwrap();
+        plan.arms = experiment::plan::parse_arms(arms).unwrap();
+        plan
+    }
+
+    fn of_sim(plan: &Plan) -> Defaults {
+        let setting = Setting::of(baseline(plan).unwrap()).unwrap();
+        Model::read(&plan.device).unwrap().look(|device| simulated(plan, Some(&setting), device))
+    }
+
+    #[test]
+    fn the_simulators_defaults_are_those_of_this_device_and_this_baseline() {
+        let plan = plan(&[
+            "d=mq-deadline:fifo_batch=8",
+            "x=mq-deadline:fifo_batch=1",
+            "y=mq-deadline:fifo_batch=8:nr_requests=4",
+        ]);
+        let found = of_sim(&plan);
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!((names, found["fifo_batch"].as_str()), (vec!["fifo_batch", "nr_requests"], "8"));
+    }
+
+    #[test]
+    fn the_table_tells_nothing_that_hangs_on_the_queue_and_nothing_of_what_is_not_swept() {
+        let plan = plan(&["d=mq-deadline", "x=mq-deadline:fifo_batch=1", "y=mq-deadline:async_depth=4"]);
+        assert_eq!(tabled(&plan), Defaults::from([("fifo_batch".to_owned(), "16".to_owned())]));
+    }
+
+    #[test]
+    fn an_experiment_that_is_no_sweep_notes_nothing() {
+        let plan = plan(&["d=mq-deadline", "bfq"]);
+        assert!(of_sim(&plan).is_empty() && tabled(&plan).is_empty());
+        let mut facts = Environment::new();
+        note(&mut facts, &Defaults::new());
+        assert!(facts.is_empty());
+    }
+}

@@ -1,0 +1,250 @@
+//! What can be turned in an arena: the scheduler's tunables and the queue's attributes, with default, range and levels.
+//!
+//! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena, and on the host where the device runs
+//! another scheduler now, nothing can be asked without changing something: there the laboratory's table says what Linux has, any device that
+//! runs the scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every arm, has the last word.
+
+use anyhow::Result;
+use elevator::{Build, ElevatorKind, Evidence, Knob, Limits, Role, Tunable};
+use experiment::plan::{ArenaKind, Arm};
+use experiment::sweep::number;
+use host::{Device, Root, device};
+use sim::DeviceModel;
+
+use crate::arena::host::Target;
+use crate::arena::kernel::MODULES;
+use crate::arena::sim::{ATTRIBUTES, Model, Setting};
+use crate::cli::DesignArgs;
+use crate::failure::usage;
+
+/// The largest value of an attribute whose range nobody told us.
+const ANY: u64 = u32::MAX as u64;
+
+/// One thing to turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Offered {
+    /// Its name.
+    pub(super) name: String,
+    /// Default, range and meaning; none: the kernel offers it, and schedlab knows nothing of it.
+    pub(super) knob: Option<Knob>,
+    /// Whether `all` means this one too.
+    pub(super) usual: bool,
+    /// The value that the baseline has, if that is known.
+    pub(super) default: Option<u64>,
+}
+
+/// Everything that can be turned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// The scheduler.
+    pub(super) scheduler: String,
+    /// What there is, the scheduler's own first.
+    pub(super) all: Vec<Offered>,
+}
+
+impl Offer {
+    /// What there is to turn on this scheduler in this arena.
+    pub(super) fn of(root: &Root, design: &DesignArgs, baseline: &Arm) -> Result<Offer> {
+        let mut all = match ArenaKind::from(design.arena) {
+            ArenaKind::Sim => {
+                let setting = Setting::of(baseline)?;
+                Model::read(&design.device)?.look(|device| simulated(&setting, device))
+            }
+            ArenaKind::Kernel => Model::read(&design.device)?.look(|device| of_kernel(baseline, device)),
+            ArenaKind::Host => of_host(root, &design.device, &baseline.scheduler)?,
+        };
+        for offered in &mut all {
+            let asked = baseline.tunables.get(&offered.name).and_then(|value| number(value));
+            if let Some(asked) = asked.filter(|asked| *asked >= 0.0) {
+                offered.rebase(asked as u64);
+            }
+        }
+        Ok(Offer { scheduler: baseline.scheduler.clone(), all })
+    }
+
+    /// One of them.
+    pub(super) fn find(&self, name: &str) -> Option<&Offered> {
+        self.all.iter().find(|offered| offered.name == name)
+    }
+
+    /// Their names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|offered| offered.name.as_str())
+    }
+}
+
+impl Offered {
+    fn known(knob: Knob, usual: bool) -> Offered {
+        Offered { name: knob.row.name.to_owned(), default: Some(knob.default), knob: Some(knob), usual }
+    }
+
+    fn unknown(name: &str, value: Option<u64>, usual: bool) -> Offered {
+        Offered { name: name.to_owned(), knob: None, usual, default: value }
+    }
+
+    /// The baseline sets it itself.
+    fn rebase(&mut self, value: u64) {
+        self.default = Some(value);
+        if let Some(knob) = &mut self.knob {
+            *knob = Knob { default: value, most: knob.most.max(value), ..*knob };
+        }
+    }
+}
+
+/// A row for what belongs to the queue.
+fn attribute(name: &'static str, unit: &'static str, (min, max): (u64, u64)) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help: "an attribute of the queue", role: Role::Knob }
+}
+
+/// The scheduler's own, as it is on this device, and what belongs to the simulated kernel.
+fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
+    let around = (setting.hz, setting.one_cpu);
+    let queue = sim::queue_for(setting.kind, &[], around, setting.nr_requests, setting.queue_depth, device);
+    let (elevator, limits) = (queue.elevator(), queue.limits());
+    let rows = setting.kind.tunables.iter().filter(|row| !matches!(row.role, Role::Alias(_)));
+    let window = limits.nr_requests.into();
+    let mut all: Vec<Offered> =
+        rows.map(|row| Offered::known(Knob::new(*row, elevator.get(row.name), window), row.is_knob())).collect();
+    all.extend(ATTRIBUTES.iter().map(|known| {
+        let default = match known.name {
+            "hz" => setting.hz.into(),
+            "one_cpu" => setting.one_cpu.into(),
+            "nr_requests" => window,
+            "queue_depth" => limits.queue_depth.into(),
+            _ => setting.turnaround_ns / 1000,
+        };
+        Offered::known(Knob::new(attribute(known.name, "", known.range), default, window), false)
+    }));
+    all
+}
+
+/// What a scheduler of a real Linux has by the laboratory's table.
+fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
+    // With a patch it has at least what it had.
+    let name = baseline.scheduler.split('@').next().unwrap_or_default();
+    let tags = Limits::adapter_tags(device.queue_depth());
+    let nr_requests = if name == "none" { tags } else { 2 * tags.min(128) };
+    let mut all = elevator::find(name).map_or_else(Vec::new, |kind| of_table(kind, nr_requests));
+    if MODULES.contains(&name) {
+        // What only the modules have is no setting of the elevator.
+        all.push(Offered::unknown("max_inflight", None, false));
+    }
+    let queue = [
+        ("nr_requests", "requests", 65_536, nr_requests.into()),
+        ("queue_depth", "requests", 65_536, device.queue_depth().into()),
+        ("turnaround_us", "µs", 1_000_000, crate::arena::sim::TURNAROUND_NS / 1000),
+    ];
+    all.extend(queue.map(|(name, unit, max, default)| {
+        let min = u64::from(unit == "requests");
+        Offered::known(Knob::new(attribute(name, unit, (min, max)), default, ANY), false)
+    }));
+    all
+}
+
+/// The knobs of a row of the table, in a queue of so many requests.
+fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
+    let build = Build { nr_tags: nr_requests, ..Build::default() };
+    kind.knobs(&build).into_iter().map(|knob| Offered::known(knob, true)).collect()
+}
+
+/// What this kernel offers on this device.
+fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
+    let temporary = Target::is_temporary(word)?;
+    let device = if temporary { None } else { Some(device::find(root, word).map_err(|e| usage(e.to_string()))?) };
+    let all = device::list(root)?;
+    // Any loop device stands for one that is not made yet.
+    let like = device.as_ref().or_else(|| all.iter().find(|one| one.kind == device::Kind::Loop));
+    let runs = |one: &&Device| one.scheduler.as_deref() == Some(scheduler);
+    let running = device.iter().chain(&all).find(runs);
+    let nr_requests = nr_requests(device.as_ref(), scheduler);
+    let tabled = elevator::find(scheduler).map_or_else(Vec::new, |kind| of_table(kind, nr_requests));
+    let mut offered = match running {
+        Some(running) => seen(running, &tabled, elevator::find(scheduler)),
+        None => tabled,
+    };
+    let queue = |name: &str| like.and_then(|one| one.queue.get(name));
+    let now = |name: &str| queue(name).and_then(|attribute| attribute.value.parse().ok());
+    let read_ahead = now("read_ahead_kb").unwrap_or(128);
+    offered.push(Offered::known(
+        Knob::new(attribute("nr_requests", "requests", (4, 65_536)), nr_requests.into(), ANY),
+        false,
+    ));
+    offered.push(Offered::known(Knob::new(attribute("read_ahead_kb", "KiB", (0, ANY)), read_ahead, ANY), false));
+    for (name, attribute) in like.iter().flat_map(|one| &one.queue) {
+        if attribute.writable && name != "scheduler" && offered.iter().all(|known| known.name != *name) {
+            offered.push(Offered::unknown(name, attribute.value.parse().ok(), false));
+        }
+    }
+    Ok(offered)
+}
+
+/// The tunables that a device shows for the scheduler: those of the table with what is known of them, and others by name alone. Their
+/// present values are no defaults, since somebody may have turned them.
+fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Vec<Offered> {
+    let writable = running.tunables.iter().filter(|(_, attribute)| attribute.writable).map(|(name, _)| name);
+    let is_alias = |name: &str| {
+        let row = kind.and_then(|kind| kind.tunable(name));
+        row.is_some_and(|row| matches!(row.role, Role::Alias(_)))
+    };
+    let shown: Vec<&String> = writable.filter(|name| !is_alias(name)).collect();
+    let known = tabled.iter().filter(|offered| shown.iter().any(|name| **name == offered.name)).cloned();
+    let others = shown.iter().filter(|name| tabled.iter().all(|offered| offered.name != ***name));
+    known.chain(others.map(|name| Offered::unknown(name, None, true))).collect()
+}
+
+/// The scheduler's window on a device: as it is where the device runs it, else as the kernel will choose it, twice the device's tags
+/// and at most 256.
+fn nr_requests(device: Option<&Device>, scheduler: &str) -> u32 {
+    let now = device.and_then(|device| device.nr_requests).and_then(|n| u32::try_from(n).ok());
+    match (now, device.and_then(|device| device.scheduler.as_deref())) {
+        (Some(now), Some("none")) if scheduler != "none" => 2 * now.min(128),
+        (Some(now), _) => now,
+        (None, _) => 256,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn device(scheduler: &str, tunables: &[&str], nr_requests: u64) -> Device {
+        let attribute = |name: &&str| (name.to_string(), device::Attribute { value: "1".into(), writable: true });
+        let tunables: BTreeMap<_, _> = tunables.iter().map(attribute).collect();
+        // The device that the fields do not matter of.
+        let mut any = device::list(&Root::real()).unwrap().remove(0);
+        (any.scheduler, any.tunables, any.nr_requests) = (Some(scheduler.into()), tunables, Some(nr_requests));
+        any
+    }
+
+    fn names(offered: &[Offered]) -> Vec<(&str, bool)> {
+        offered.iter().map(|one| (one.name.as_str(), one.knob.is_some())).collect()
+    }
+
+    #[test]
+    fn what_the_kernel_shows_decides_and_what_the_table_does_not_know_is_named() {
+        let bfq = elevator::find("bfq").unwrap();
+        let device = device("bfq", &["slice_idle", "slice_idle_us", "low_latency", "brand_new"], 64);
+        let found = seen(&device, &of_table(bfq, 64), Some(bfq));
+        assert_eq!(names(&found), [("slice_idle", true), ("low_latency", true), ("brand_new", false)]);
+    }
+
+    #[test]
+    fn a_scheduler_gets_twice_the_devices_tags_unless_it_has_its_window_already() {
+        assert_eq!(nr_requests(Some(&device("none", &[], 64)), "bfq"), 128);
+        assert_eq!(nr_requests(Some(&device("none", &[], 1023)), "bfq"), 256);
+        assert_eq!(nr_requests(Some(&device("bfq", &[], 64)), "bfq"), 64);
+        assert_eq!(nr_requests(None, "bfq"), 256);
+    }
+
+    #[test]
+    fn the_simulator_is_asked_for_its_own_and_the_kernel_around_it() {
+        let setting = Setting::of(&experiment::plan::parse_arm("mq-deadline:nr_requests=32").unwrap()).unwrap();
+        let found = Model::read("hp97560").unwrap().look(|device| simulated(&setting, device));
+        let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
+        assert_eq!(of("async_depth").default, Some(32));
+        assert_eq!(of("nr_requests").default, Some(32));
+        assert!(of("fifo_batch").usual && !of("nr_requests").usual && !of("linux").usual);
+    }
+}

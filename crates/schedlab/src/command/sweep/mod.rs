@@ -1,0 +1,91 @@
+//! `schedlab sweep`: one tunable at a time.
+//!
+//! A sweep is an ordinary experiment: its plan has the scheduler with its defaults as the baseline, and an arm for every other value of
+//! every tunable. So everything that holds for plans holds for it (every arena, `--resume`, one family-wise error over all
+//! arms), and the report recognises it by the plan (`experiment::sweep`). Here the words of the user become that plan.
+
+mod knobs;
+mod size;
+mod values;
+
+use anyhow::Result;
+use elevator::Named;
+use experiment::plan::{self, ArenaKind, Arm, Plan};
+use host::Root;
+
+use crate::cli::SweepArgs;
+use crate::command::experiment::as_designed;
+use crate::command::plan::{checked, designed};
+use crate::failure::usage;
+use crate::out;
+use knobs::Offer;
+use values::Turn;
+
+/// The baseline's name.
+const DEFAULT: &str = "default";
+
+/// Sweeps what the flags name.
+pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
+    let plan = plan_of(root, args)?;
+    let whole = checked(plan.clone())?;
+    let quiet = args.conduct.quiet || args.conduct.json || args.design.plan_only;
+    size::tell(&whole, quiet)?;
+    as_designed(root, plan, &args.design, &args.conduct)
+}
+
+/// The plan that the flags describe, not yet checked.
+fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
+    let baseline = baseline(args)?;
+    let offer = Offer::of(root, &args.design, &baseline)?;
+    let turns = values::chosen(&offer, &args.tunables, &args.values)?;
+    let mut plan = designed(&args.design, arms(&baseline, &turns))?;
+    plan.name = format!("{} of {}: {}", listed(&turns), baseline.scheduler, plan.name);
+    plan.baseline = Some(DEFAULT.to_owned());
+    size::plan(&mut plan, &args.design);
+    Ok(plan)
+}
+
+/// The scheduler as the user wrote it, under its name of today where it runs in a kernel of today.
+fn baseline(args: &SweepArgs) -> Result<Arm> {
+    let word = &args.scheduler;
+    let arm = plan::parse_arm(word).map_err(|e| usage(format!("--scheduler: {e}")))?;
+    if arm.name != *word {
+        return Err(usage(format!(
+            "--scheduler {word}: the baseline of a sweep is called {DEFAULT}; write {} without a label",
+            arm.scheduler
+        )));
+    }
+    let mut arm = Arm { name: DEFAULT.to_owned(), ..arm };
+    if ArenaKind::from(args.design.arena) != ArenaKind::Sim
+        && let Named::Renamed { now, why } = elevator::resolve(&arm.scheduler)
+    {
+        out::note(format_args!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
+        now.name.clone_into(&mut arm.scheduler);
+    }
+    Ok(arm)
+}
+
+/// The baseline, and an arm for each other value.
+fn arms(baseline: &Arm, turns: &[Turn]) -> Vec<Arm> {
+    let mut arms = vec![baseline.clone()];
+    for turn in turns {
+        arms.extend(turn.values.iter().map(|value| {
+            let mut arm = Arm { name: format!("{}={value}", turn.name), ..baseline.clone() };
+            arm.tunables.insert(turn.name.clone(), value.to_string());
+            arm
+        }));
+    }
+    arms
+}
+
+/// What is turned, for the title.
+fn listed(turns: &[Turn]) -> String {
+    match turns {
+        [one] => one.name.clone(),
+        [one, other] => format!("{} and {}", one.name, other.name),
+        many => format!("{} tunables", many.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Which tunables and which values: the user's words against what there is.
+
+use anyhow::Result;
+
+use super::knobs::{Offer, Offered};
+use crate::failure::usage;
+use crate::out;
+use crate::words::nearest;
+
+/// More values of one tunable than this are a slip of the keyboard.
+const MOST_VALUES: usize = 64;
+
+/// A tunable and the values to try, the default not among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Its name.
+    pub(super) name: String,
+    /// Ascending.
+    pub(super) values: Vec<u64>,
+}
+
+/// What to turn and over which values, in the order of the words; `all` is in the order of the table.
+pub(super) fn chosen(offer: &Offer, tunables: &[String], values: &[String]) -> Result<Vec<Turn>> {
+    let given = values.iter().map(|word| read(offer, word)).collect::<Result<Vec<_>>>()?;
+    for (i, (name, _)) in given.iter().enumerate() {
+        if given[..i].iter().any(|(other, _)| other == name) {
+            return Err(usage(format!("--values {name}: given twice; write all values of {name} behind one --values")));
+        }
+    }
+    let named: Vec<String> = if tunables.is_empty() && !given.is_empty() {
+        given.iter().map(|(name, _)| name.clone()).collect()
+    } else {
+        tunables.to_vec()
+    };
+    let swept = selected(offer, &named)?;
+    if let Some((name, _)) = given.iter().find(|(name, _)| swept.iter().all(|one| one.name != *name)) {
+        return Err(usage(format!(
+            "--values {name}: {name} is not swept; add it, --tunables {},{name}",
+            if named.is_empty() { "all".to_owned() } else { named.join(",") }
+        )));
+    }
+    let of = |one: &Offered| given.iter().find(|(name, _)| *name == one.name).map(|(_, values)| values.clone());
+    swept.into_iter().map(|one| turn(offer, one, of(one))).collect()
+}
+
+/// The tunables that the words name, each once.
+fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> {
+    let mut found: Vec<&Offered> = Vec::new();
+    let all = "all".to_owned();
+    for word in if words.is_empty() { std::slice::from_ref(&all) } else { words } {
+        let word = word.trim();
+        if word == "all" {
+            let usual: Vec<&Offered> = offer.all.iter().filter(|one| one.usual).collect();
+            if usual.is_empty() {
+                return Err(usage(format!(
+                    "--tunables all: {} has no tunables; nr_requests can be swept, --tunables nr_requests",
+                    offer.scheduler
+                )));
+            }
+            found.extend(usual.into_iter().filter(|one| !words.contains(&one.name)));
+        } else if found.iter().any(|one| one.name == word) {
+            return Err(usage(format!("--tunables {word}: named twice")));
+        } else {
+            found.push(offer.find(word).ok_or_else(|| unknown(offer, "--tunables", word))?);
+        }
+    }
+    Ok(found)
+}
+
+/// The name and the values of one `--values`.
+fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
+    let Some((name, list)) = word.split_once('=').map(|(name, list)| (name.trim(), list)) else {
+        return Err(usage(format!("--values {word}: write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64")));
+    };
+    let known = offer.find(name).ok_or_else(|| unknown(offer, "--values", name))?;
+    let mut values = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        let value = match text {
+            "true" => Some(1),
+            "false" => Some(0),
+            text => text.replace('_', "").parse::<u64>().ok(),
+        };
+        let value = value.filter(|value| known.knob.is_none_or(|knob| (knob.row.min..=knob.row.max).contains(value)));
+        let Some(value) = value else { return Err(out_of_range(known, text)) };
+        if values.contains(&value) {
+            return Err(usage(format!("--values {name}: {text} is given twice")));
+        }
+        values.push(value);
+    }
+    if values.len() > MOST_VALUES {
+        return Err(usage(format!("--values {name}: {} values are more than {MOST_VALUES}", values.len())));
+    }
+    values.sort_unstable();
+    Ok((name.to_owned(), values))
+}
+
+fn out_of_range(known: &Offered, text: &str) -> anyhow::Error {
+    let range = known.knob.map_or_else(String::new, |knob| {
+        let unit = if knob.row.unit.is_empty() { String::new() } else { format!(" ({})", knob.row.unit) };
+        format!(" from {} to {}{unit}", knob.row.min, knob.row.max)
+    });
+    usage(format!("--values {}: {text:?} is out of range; it takes a whole number{range}", known.name))
+}
+
+fn turn(offer: &Offer, one: &Offered, given: Option<Vec<u64>>) -> Result<Turn> {
+    let asked = given.is_some();
+    let mut values = match (given, one.knob) {
+        (Some(values), _) => values,
+        (None, Some(knob)) => knob.levels(),
+        (None, None) => {
+            let name = &one.name;
+            return Err(usage(format!(
+                "{name}: schedlab does not know which values of it make sense; name them, --values {name}=V,V…{}",
+                if one.usual { ", or name the tunables to sweep without it, --tunables NAME,…" } else { "" }
+            )));
+        }
+    };
+    if let Some(default) = one.default.filter(|default| values.contains(default)) {
+        values.retain(|value| *value != default);
+        if values.is_empty() {
+            return Err(usage(format!(
+                "--values {}: {default} is what {} has anyway: there is nothing to compare with it",
+                one.name, offer.scheduler
+            )));
+        }
+        if asked {
+            out::note(format_args!(
+                "note: {}={default} is the default: it is the baseline and no arm of its own",
+                one.name
+            ));
+        }
+    }
+    Ok(Turn { name: one.name.clone(), values })
+}
+
+fn unknown(offer: &Offer, flag: &str, word: &str) -> anyhow::Error {
+    usage(format!(
+        "{flag}: {} has no tunable {word:?}{} There are: {}",
+        offer.scheduler,
+        nearest(word, offer.names()),
+        offer.names().collect::<Vec<_>>().join(", ")
+    ))
+}

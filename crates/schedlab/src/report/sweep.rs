@@ -1,0 +1,131 @@
+//! Sweeps arranged for readers: a table before and after, and one line for each tunable.
+//!
+//! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses and judgements. Where every arm is a
+//! point of the sweep, the table takes the place of the usual one, which would say the same once more.
+
+use experiment::plan::Method;
+use experiment::study::{Judgement, Study, Verdict};
+use experiment::sweep::{Effect, Point, Response};
+
+use super::number;
+use super::view::{self, MetricView};
+
+/// One tried value, as text.
+#[derive(Debug, Clone)]
+pub(crate) struct SweepRow<'a> {
+    /// The tunable.
+    pub(crate) tunable: String,
+    /// Its value at the baseline; `?` where nobody noted it.
+    pub(crate) default: String,
+    /// The value tried.
+    pub(crate) tried: String,
+    /// The metric at the default, without its unit.
+    pub(crate) before: String,
+    /// The metric at the value, without its unit.
+    pub(crate) after: String,
+    /// The judgement of the arm.
+    pub(crate) judgement: &'a Judgement,
+}
+
+/// The sweep of one metric of one workload.
+#[derive(Debug)]
+pub(crate) struct SweepView<'a> {
+    /// Its responses, tunable by tunable.
+    pub(crate) responses: Vec<&'a Response>,
+    /// A row for each tunable and value.
+    pub(crate) rows: Vec<SweepRow<'a>>,
+    /// Tunable, and what it does.
+    pub(crate) lines: Vec<(String, String)>,
+    /// Whether every arm of the metric is in it.
+    pub(crate) complete: bool,
+}
+
+/// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric does not decide.
+pub(crate) fn of<'a>(study: &'a Study, workload: &str, metric: &MetricView<'a>) -> Option<SweepView<'a>> {
+    let wanted = |response: &&Response| response.workload == workload && response.metric == metric.name;
+    let responses: Vec<&Response> = study.responses.iter().filter(wanted).collect();
+    if responses.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for response in &responses {
+        rows.extend(response.points.iter().filter_map(|point| row(response, point, metric)));
+    }
+    let judged = metric.rows.iter().filter(|row| row.judgement.is_some()).count();
+    let lines = responses.iter().map(|response| (view::clean(&response.tunable), line(study, response, metric)));
+    Some(SweepView { lines: lines.collect(), complete: rows.len() == judged, rows, responses })
+}
+
+/// The judgement of a point's arm.
+pub(crate) fn judgement<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'a Judgement> {
+    metric.rows.iter().find(|row| row.arm == point.arm)?.judgement
+}
+
+fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Option<SweepRow<'a>> {
+    let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| metric.scale.bare(value));
+    Some(SweepRow {
+        tunable: view::clean(&response.tunable),
+        default: response.default.as_deref().map_or_else(|| "?".into(), view::clean),
+        tried: view::clean(&point.value),
+        before: value(point.at_default),
+        after: value(point.at_value),
+        judgement: judgement(metric, point)?,
+    })
+}
+
+/// What a tunable does over its values, in one line.
+fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
+    let told = |arm: &str| {
+        let point = response.points.iter().find(|point| point.arm == arm);
+        point.map_or_else(String::new, |point| {
+            let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
+            format!("{}={}: {}", view::clean(&response.tunable), view::clean(&point.value), effect.replace("  ", " "))
+        })
+    };
+    let all = response.points.len();
+    let (mut text, told_of) = match &response.effect {
+        Effect::Helps { arm } => (told(arm), Some(arm)),
+        Effect::Hurts { arm } => (format!("no value is better; {}", told(arm)), Some(arm)),
+        Effect::Open { more_blocks: Some(more) } => {
+            let blocks = if *more == 1 { "block" } else { "blocks" };
+            (format!("not known yet: about {} more {blocks} would probably tell", number::count((*more).into())), None)
+        }
+        Effect::Open { more_blocks: None } => ("not known yet".to_owned(), None),
+        Effect::Nothing => (nothing(study, response), None),
+        Effect::Void => ("no valid evidence".to_owned(), None),
+    };
+    let kinds = [
+        (Verdict::Better, "better too"),
+        (Verdict::Worse, if matches!(response.effect, Effect::Hurts { .. }) { "worse too" } else { "worse" }),
+        (Verdict::Equivalent, "equivalent"),
+        (Verdict::Inconclusive, "not known yet"),
+        (Verdict::Void, "void"),
+    ];
+    for (verdict, word) in kinds {
+        let of = |point: &&Point| point.verdict == verdict && told_of != Some(&point.arm);
+        let values: Vec<String> = response.points.iter().filter(of).map(|point| view::clean(&point.value)).collect();
+        // What is true of all of them is said already.
+        if !values.is_empty() && values.len() < all {
+            text += &format!("; {word}: {}", values.join(", "));
+        }
+    }
+    text
+}
+
+/// That no value matters: only what was judged is spoken of.
+fn nothing(study: &Study, response: &Response) -> String {
+    let equivalent = response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
+    let within = match study.criteria.method {
+        Method::ThreeSigma => String::new(),
+        Method::Anytime | Method::Fixed => format!(" within {}", number::percent(study.criteria.margin)),
+    };
+    match (equivalent, response.points.len()) {
+        (1, 1) => format!("makes no difference that matters (equivalent{within})"),
+        (2, 2) => format!("no value makes a difference that matters (both equivalent{within})"),
+        (n, all) if n == all => format!("no value makes a difference that matters (all {n} equivalent{within})"),
+        _ => format!("no difference that matters was found{}", within.replace(" within", ": equivalent within")),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
