@@ -149,7 +149,7 @@ static SURFACES: &[Surface] = &[
     Surface {
         name: "transactions on an SSD",
         device: "nvme",
-        workload: "oltp:clients=16:read_share=90",
+        workload: "oltp:clients=32:read_share=70",
         baseline: "mq-deadline",
         schedulers: &["none", "mq-deadline", "kyber", "bfq"],
         tunables: &[

@@ -13,10 +13,8 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
 use serde::{Deserialize, Serialize};
 
+use super::result::BranchOut;
 use crate::failure::usage;
-
-/// A scheduler, and what can be turned under it: names with their levels.
-pub(crate) type Branch = (String, Vec<(String, Vec<String>)>);
 
 /// The name of the file in a search's directory.
 pub(crate) const SEARCH: &str = "search.jsonl";
@@ -33,7 +31,7 @@ pub(crate) struct Header {
     /// What must hold.
     pub(crate) constraints: Vec<String>,
     /// Every branch with its dimensions and levels.
-    pub(crate) space: Vec<Branch>,
+    pub(crate) space: Vec<BranchOut>,
     /// What is set beside, on every candidate.
     pub(crate) fixed: BTreeMap<String, String>,
     /// Trials of search and confirmation together.

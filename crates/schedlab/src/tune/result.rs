@@ -7,7 +7,7 @@ use experiment::plan::Plan;
 use experiment::record::Trial;
 use experiment::stats::{Interval, Moments, sequence};
 use experiment::study::{Study, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;
@@ -53,7 +53,7 @@ pub(crate) struct Tuned {
 }
 
 /// A scheduler of the space.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BranchOut {
     /// Its name.
     pub(crate) scheduler: String,
@@ -132,18 +132,32 @@ pub(crate) struct Confirmation {
 pub(crate) struct Recommended {
     /// As the user named it.
     pub(crate) device: String,
-    /// The device's stable name, where it has one.
-    pub(crate) identity: Option<String>,
+    /// The device's stable name; empty where it has none.
+    pub(crate) identity: String,
     /// `host`, `sim`, `kernel`.
     pub(crate) arena: String,
     /// The scheduler.
     pub(crate) scheduler: String,
     /// Tunables of it and attributes of the queue.
     pub(crate) tunables: BTreeMap<String, String>,
-    /// In words.
-    pub(crate) verdict: String,
-    /// When, UTC; none where time is virtual.
+    /// Why.
+    pub(crate) verdict: Why,
+    /// When, UTC; absent where time is virtual.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) date: Option<String>,
+}
+
+/// Why a setting is recommended.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Why {
+    /// `better`.
+    pub(crate) verdict: Verdict,
+    /// Than this.
+    pub(crate) default: String,
+    /// By so much, with the interval, in percent.
+    pub(crate) change: String,
+    /// At this confidence.
+    pub(crate) confidence: f64,
 }
 
 /// The search's part of tune.json.

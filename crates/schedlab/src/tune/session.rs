@@ -320,20 +320,35 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A default that does not report the objective can be compared with nothing.
+    /// A default that does not report what decides, or what is to hold, can be compared with nothing. A trial that is void for another
+    /// reason says nothing about that.
     fn check_default(&self, own: &[Trial]) -> Result<()> {
+        let thin = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
+        if !own.iter().all(|trial| trial.observation.voids.iter().all(thin)) {
+            return Ok(());
+        }
+        let lacks = |trial: &Trial, metric: &str| {
+            let void = trial.observation.voids.iter().any(|reason| reason.applies_to(metric));
+            void || !trial.observation.metrics.contains_key(metric)
+        };
+        let refuse = |workload: &str, metric: &str| {
+            let there: Vec<&str> = own[0].observation.metrics.keys().map(String::as_str).collect();
+            crate::failure::usage(format!(
+                "a trial of {workload} shows no valid {metric}: a percentile takes enough requests, so make trials longer (--trial-time), \
+                 or name another metric; there are: {}",
+                there.join(", ")
+            ))
+        };
         for (trial, workload) in own.iter().zip(&self.plan.workloads) {
             let metric = workload.primary.as_deref().unwrap_or_default();
-            if trial.observation.voids.is_empty() && !trial.observation.metrics.contains_key(metric) {
-                let there: Vec<&str> = trial.observation.metrics.keys().map(String::as_str).collect();
-                return Err(crate::failure::usage(format!(
-                    "workload {} reports no {metric}: choose an objective of what it reports: {}",
-                    workload.name,
-                    there.join(", ")
-                )));
+            if lacks(trial, metric) {
+                return Err(refuse(&workload.name, metric));
             }
         }
-        Ok(())
+        match self.constraints.iter().find(|c| own.iter().all(|trial| lacks(trial, c.metric))) {
+            Some(constraint) => Err(refuse(&own[0].workload, constraint.metric)),
+            None => Ok(()),
+        }
     }
 
     fn show(&self, search: &Search, way: &Way, workload: &str, arm: &str, block: u32) {

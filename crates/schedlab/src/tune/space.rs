@@ -33,9 +33,6 @@ pub(crate) struct Attribute {
     pub(crate) levels: Vec<u64>,
 }
 
-/// Two names of one thing: the first is turned, the second never.
-const ALIASES: [(&str, &str); 1] = [("slice_idle", "slice_idle_us")];
-
 /// A space, and what is set on every point of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
@@ -105,12 +102,8 @@ impl Field {
 }
 
 fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
-    let knobs = kind.knobs(build);
-    let alias = |name: &str| {
-        ALIASES.iter().any(|(first, second)| *second == name && knobs.iter().any(|knob| knob.row.name == *first))
-    };
-    let turned = knobs.iter().filter(|knob| !alias(knob.row.name));
-    turned
+    kind.knobs(build)
+        .iter()
         .map(|knob| {
             let levels = knob.levels();
             let default = levels.iter().position(|level| *level == knob.default).expect("the default is a level");

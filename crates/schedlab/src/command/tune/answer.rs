@@ -1,0 +1,192 @@
+//! What a search has found, in tune.json, on the page and in words.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use experiment::plan::{ArenaKind, Arm};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Done;
+use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
+use crate::failure::REACHED;
+use crate::out;
+use crate::tune::log::SEARCH;
+use crate::tune::objective::Objective;
+use crate::tune::page;
+use crate::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
+use crate::whole_file;
+use experiment::study::Verdict;
+
+/// What `--space --json` prints.
+#[derive(Debug, Serialize)]
+struct SpaceOut {
+    points: u64,
+    default: String,
+    trials: u32,
+    sweep_trials: u64,
+    trial_s: f64,
+    space: Vec<BranchOut>,
+}
+
+pub(super) fn show_space(design: &Design, json: bool) -> Result<u8> {
+    let space = &design.field.space;
+    let shown = SpaceOut {
+        points: space.size(),
+        default: design.plan.arms[0].name.clone(),
+        trials: design.trials,
+        sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_BLOCKS),
+        trial_s: each_s(&design.plan),
+        space: branches(&design.field),
+    };
+    if json {
+        out::line(serde_json::to_string_pretty(&shown)?)?;
+        return Ok(REACHED);
+    }
+    for branch in space.branches() {
+        out::line(&branch.name)?;
+        for dimension in &branch.dimensions {
+            let marked = |(i, level): (usize, &String)| {
+                if i == dimension.default { format!("[{level}]") } else { level.clone() }
+            };
+            let levels: Vec<String> = dimension.levels.iter().enumerate().map(marked).collect();
+            out::line(format!("  {:<20} {}", dimension.name, levels.join(" ")))?;
+        }
+    }
+    out::line(format!(
+        "\n{} settings; the default is {}; search and confirmation get {} trials of {:.1} s (sweeps of one tunable at a time would take {})",
+        shown.points, shown.default, shown.trials, shown.trial_s, shown.sweep_trials
+    ))?;
+    Ok(REACHED)
+}
+
+pub(super) fn write(dir: &Path, tuned: &Tuned) -> Result<Vec<PathBuf>> {
+    let files = [("tune.json", serde_json::to_string_pretty(tuned)? + "\n"), ("tune.html", page::render(tuned)?)];
+    let mut written = Vec::new();
+    for (name, text) in files {
+        let path = dir.join(name);
+        whole_file::replace(&path, &text)?;
+        written.push(path);
+    }
+    written.push(dir.join(SEARCH));
+    if tuned.confirmation.is_some() {
+        written.push(dir.join("confirm"));
+    }
+    Ok(written)
+}
+
+pub(super) fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmation>, dir: &Path) -> Tuned {
+    let Done { search, course, environment, confirmation: compared } = done;
+    let plan = &design.plan;
+    let arm_of = |number: usize| -> Arm {
+        match &search.candidates()[number].point {
+            Some(point) if number != tuner::BASELINE => design.field.arm(point),
+            _ => plan.arms[0].clone(),
+        }
+    };
+    let arms: Vec<String> = (0..search.candidates().len()).map(|number| arm_of(number).name).collect();
+    let winner = compared.as_ref().map(|(number, _, _)| Winner {
+        arm: arms[*number].clone(),
+        searched_ratio: search.candidates()[*number].effect().exp(),
+        blocks: search.candidates()[*number].blocks(),
+    });
+    let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
+    let recommended =
+        compared.as_ref().zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|((number, _, _), c)| {
+            let Arm { scheduler, tunables, .. } = arm_of(*number);
+            let verdict = Why {
+                verdict: c.verdict,
+                default: plan.arms[0].name.clone(),
+                change: c.words(),
+                confidence: c.confidence,
+            };
+            let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+            let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
+            let identity = identity.clone().unwrap_or_default();
+            Recommended { device, identity, arena, scheduler, tunables, verdict, date }
+        });
+    let answer =
+        answer(design, &arms, compared.as_ref().map(|(n, ..)| *n), confirmation.as_ref(), recommended.as_ref(), dir);
+    Tuned {
+        schema: 1,
+        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        arena: plan.arena.name().to_owned(),
+        device: plan.device.clone(),
+        identity,
+        workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
+        objective: objective_words(design),
+        constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
+        default: plan.arms[0].name.clone(),
+        default_holds: default_holds(search, &design.constraints),
+        space: branches(&design.field),
+        points: design.field.space.size(),
+        search: searched(search, course, &arms, !design.constraints.is_empty()),
+        winner,
+        confirmation,
+        recommended,
+        answer,
+    }
+}
+
+fn objective_words(design: &Design) -> String {
+    let mut metrics: Vec<&str> =
+        design.plan.workloads.iter().filter_map(|workload| workload.primary.as_deref()).collect();
+    metrics.dedup();
+    let words = match design.objective {
+        Objective::Own => metrics.join(", "),
+        _ => design.objective.words(),
+    };
+    if design.plan.workloads.len() > 1 {
+        format!("{words}, the geometric mean of the workloads' ratios")
+    } else {
+        words
+    }
+}
+
+/// What to do, in a sentence or two.
+fn answer(
+    design: &Design,
+    arms: &[String],
+    winner: Option<usize>,
+    confirmation: Option<&Confirmation>,
+    recommended: Option<&Recommended>,
+    dir: &Path,
+) -> String {
+    let default = &design.plan.arms[0].name;
+    let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
+        return format!(
+            "nothing that was tried looked better than {default}: no improvement is confirmed, keep the default"
+        );
+    };
+    let arm = &arms[winner];
+    if let Some(recommended) = recommended {
+        let keep = if design.plan.arena == ArenaKind::Host {
+            let mut words = vec![format!("scheduler={}", recommended.scheduler)];
+            words.extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
+            format!(
+                "\nset it now: schedlab set {} {}\nmake it last: schedlab keep --from {}",
+                recommended.device,
+                words.join(" "),
+                dir.display()
+            )
+        } else {
+            String::new()
+        };
+        return format!("recommended: {arm}{keep}");
+    }
+    let why = match confirmation.verdict {
+        Verdict::Better => {
+            let open: Vec<&str> =
+                confirmation.constraints.iter().filter(|(_, shown)| !shown).map(|(text, _)| text.as_str()).collect();
+            format!("{arm} is better, but it is not shown that {} holds", open.join(" and "))
+        }
+        Verdict::Equivalent => format!("{arm} is no better than {default} by more than the margin"),
+        Verdict::Worse => format!("{arm} is worse than {default} on fresh blocks"),
+        Verdict::Inconclusive => format!("fresh blocks do not show that {arm} is better than {default}"),
+        Verdict::Void => format!("the evidence about {arm} is void, see {}", dir.join("confirm").display()),
+    };
+    format!(
+        "no improvement is confirmed: keep the default ({default})\n{why}; alpha is spent, so nothing else is tried on this evidence: search \
+         again with another --seed or a larger budget"
+    )
+}

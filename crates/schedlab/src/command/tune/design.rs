@@ -1,0 +1,327 @@
+//! What is fixed before the first trial of a search: plan, space, objective, budget.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use elevator::{Initial, QueueFacts};
+use experiment::plan::{self, ArenaKind, Budget, Plan};
+use host::{Root, device};
+use tuner::{Options, Proposals, Search, belief};
+
+use crate::arena::host::Target;
+use crate::arena::sim::Model;
+use crate::cli::{ConductArgs, DesignArgs, MethodArg, TuneArgs};
+use crate::command::plan::{bare, checked, designed, every_scheduler, present_scheduler};
+use crate::conduct::trial_length;
+use crate::failure::usage;
+use crate::tune::log::Header;
+use crate::tune::objective::{Constraint, Objective};
+use crate::tune::result::BranchOut;
+use crate::tune::session::{Course, mode};
+use crate::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
+
+/// How many trials the default length of one aims at on a machine.
+const TRIALS_AIMED_AT: f64 = 150.0;
+/// The wall time of a search on a machine, unless the user says otherwise.
+const USUAL_BUDGET: &str = "10m";
+/// The share of the trials that is kept for the confirmation.
+pub(super) const CONFIRM_SHARE: f64 = 0.35;
+/// Blocks of a confirmation: at least, usually, at most.
+const CONFIRM_BLOCKS: (u32, u32, u32) = (6, 20, 60);
+/// Trials of the least search that is one, a workload.
+const LEAST_SEARCH: u32 = 8;
+/// Blocks that a sweep of one tunable needs for a level.
+pub(super) const SWEEP_BLOCKS: u64 = 6;
+/// What switching and checking takes of each trial on a machine, about, in seconds.
+const OVERHEAD_S: f64 = 0.03;
+/// Makes the confirmation's seeds others than the search's.
+const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
+
+/// Everything that is fixed before the first trial.
+pub(super) struct Design {
+    pub(super) plan: Plan,
+    pub(super) field: Field,
+    pub(super) objective: Objective,
+    pub(super) constraints: Vec<Constraint>,
+    /// Trials of search and confirmation together.
+    pub(super) trials: u32,
+    /// The wall time of both, where that is what limits.
+    pub(super) time_s: Option<f64>,
+    pub(super) alpha: f64,
+    pub(super) fixed: BTreeMap<String, String>,
+    pub(super) patience: u32,
+}
+
+pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
+    let objective = Objective::parse(args.objective.as_deref())?;
+    let constraints: Vec<Constraint> =
+        args.constraint.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
+    let (design, time_s) = design_args(args)?;
+    let schedulers = if args.schedulers.is_empty() { every_scheduler(root, &design)? } else { args.schedulers.clone() };
+    let baseline = baseline(root, args, &schedulers)?;
+    let wish = Wish { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
+    let field = field(root, args, &wish)?;
+    let other = field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
+    let other = other.expect("a space that can be searched has two points");
+    let mut plan = designed(&design, vec![bare(&baseline), other])?;
+    plan.name = format!("search: {}", plan.name);
+    objective.decide(&mut plan.workloads);
+    let plan = checked(plan)?;
+    let workloads = plan.workloads.len() as u32;
+    let trials = match (args.trials, time_s) {
+        (Some(trials), _) => trials,
+        (None, Some(time_s)) => (time_s / each_s(&plan)) as u32,
+        (None, None) => {
+            let quarter = field.space.one_at_a_time().saturating_mul(SWEEP_BLOCKS).div_ceil(4).clamp(40, 2000) as u32;
+            workloads * (quarter + 2 * CONFIRM_BLOCKS.1)
+        }
+    };
+    let least = workloads * (LEAST_SEARCH + 2 * CONFIRM_BLOCKS.0);
+    if trials < least {
+        let (words, remedy) = match args.trials {
+            Some(_) => (format!("--trials {trials}"), format!("--trials {least}")),
+            None => {
+                let needed = (f64::from(least) * each_s(&plan) * 1.05).ceil();
+                (
+                    format!("the budget holds {trials} trials, which"),
+                    format!("--budget {needed:.0}s, or shorter trials (--trial-time)"),
+                )
+            }
+        };
+        return Err(usage(format!(
+            "{words} is too few for a search of {workloads} workload{} and a confirmation of {} blocks: give at least {remedy}",
+            if workloads == 1 { "" } else { "s" },
+            CONFIRM_BLOCKS.0
+        )));
+    }
+    let time_s = time_s.filter(|_| !plan.arena.is_virtual());
+    let alpha = plan.criteria.alpha;
+    let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
+    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, fixed: wish.fixed, patience })
+}
+
+pub(super) fn options(design: &Design) -> Options {
+    let workloads = design.plan.workloads.len() as u32;
+    Options {
+        seed: design.plan.seed,
+        mode: mode(&design.plan),
+        margin: design.plan.criteria.margin.ln_1p(),
+        trials: (design.trials - confirmation_trials(design.trials, workloads)) / workloads,
+        width: if design.plan.arena.is_virtual() { 4 } else { 3 },
+        patience: Some(design.patience),
+        proposals: Proposals::Mixed,
+    }
+}
+
+/// How many of so many trials are kept for the confirmation.
+fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
+    let (least, _, most) = CONFIRM_BLOCKS;
+    let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
+    share.clamp(2 * workloads * least, 2 * workloads * most)
+}
+
+pub(super) fn baseline_point(design: &Design) -> Option<tuner::Point> {
+    design.field.plain(&design.plan.arms[0].scheduler)
+}
+
+/// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
+/// evidence is judged at.
+pub(super) fn confirmation_plan(design: &Design, search: &Search, course: &Course, winner: usize) -> Result<Plan> {
+    let point = search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
+    let mut plan = design.plan.clone();
+    let winner = design.field.arm(point);
+    plan.name = format!("{} against the default, {}: the confirmation of a search", winner.name, plan.arms[0].name);
+    plan.arms.truncate(1);
+    plan.arms.push(winner);
+    plan.seed ^= FRESH_SEEDS;
+    plan.criteria.alpha = belief::FRESH * design.alpha;
+    let pair = 2 * plan.workloads.len() as u32;
+    let by_trials = (design.trials.saturating_sub(course.trials) / pair).max(CONFIRM_BLOCKS.0);
+    let left = design.time_s.map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
+    let blocks = left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
+    // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
+    let to_the_end = plan.workloads.len() > 1 || !design.constraints.is_empty();
+    let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
+    plan.budget = Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end };
+    plan.check().map_err(|e| usage(e.to_string()))?;
+    Ok(plan)
+}
+
+/// What a trial takes, in seconds.
+pub(super) fn each_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }
+}
+
+pub(super) fn conduct_args(args: &TuneArgs, dir: &Path) -> ConductArgs {
+    ConductArgs {
+        out: Some(dir.to_path_buf()),
+        resume: args.resume,
+        destroy_data: args.destroy_data.clone(),
+        loop_dir: args.loop_dir.clone(),
+        cache_dir: args.cache_dir.clone(),
+        trace: None,
+        json: args.json,
+        verbose: false,
+        quiet: args.quiet,
+    }
+}
+
+pub(super) fn header(design: &Design) -> Header {
+    Header {
+        schema: 1,
+        plan: design.plan.clone(),
+        objective: design.objective.words(),
+        constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
+        space: branches(&design.field),
+        fixed: design.fixed.clone(),
+        trials: design.trials,
+        patience: Some(design.patience),
+    }
+}
+
+pub(super) fn branches(field: &Field) -> Vec<BranchOut> {
+    let of = |branch: &tuner::Branch| BranchOut {
+        scheduler: branch.name.clone(),
+        tunables: branch.dimensions.iter().map(|d| (d.name.clone(), d.levels.clone())).collect(),
+    };
+    field.space.branches().iter().map(of).collect()
+}
+
+/// The flags that `compare` shares, and the time of the whole search where it is limited by time.
+fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
+    let virtual_time = ArenaKind::from(args.arena).is_virtual();
+    let budget = match (&args.budget, args.trials) {
+        (Some(word), _) => Some(word.clone()),
+        (None, None) if !virtual_time => Some(USUAL_BUDGET.to_owned()),
+        _ => None,
+    };
+    let seconds = |word: &String| plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")));
+    let time_s = budget.as_ref().map(seconds).transpose()?;
+    let trial_time = args.trial_time.clone().or_else(|| {
+        let each = time_s.map_or(1.2, |s| s / TRIALS_AIMED_AT / args.workload.len() as f64);
+        let ms = ((each - OVERHEAD_S) * 1000.0 * 5.0 / 6.0).clamp(200.0, 5000.0);
+        (!virtual_time).then(|| format!("{ms:.0}ms"))
+    });
+    let design = DesignArgs {
+        arena: args.arena,
+        device: args.device.clone(),
+        kernel: args.kernel.clone(),
+        workload: args.workload.clone(),
+        clients: args.clients,
+        budget: None,
+        blocks: "auto".to_owned(),
+        seed: args.seed,
+        margin: args.margin.clone(),
+        alpha: args.alpha.clone(),
+        method: MethodArg::Anytime,
+        trial_time,
+        warmup: args.warmup.clone(),
+        plan_only: false,
+    };
+    Ok((design, time_s))
+}
+
+fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
+    let pair = |word: &String| {
+        let pair = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        let (name, value) =
+            pair.ok_or_else(|| usage(format!("--fix {word}: write NAME=VALUE, e.g. nr_requests=128")))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    words.iter().map(pair).collect()
+}
+
+/// The scheduler that the winner has to beat.
+fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<String> {
+    const KERNELS_CHOICE: &str = "mq-deadline";
+    if let Some(name) = &args.baseline {
+        return Ok(name.clone());
+    }
+    if !ArenaKind::from(args.arena).is_virtual()
+        && let Some(now) = present_scheduler(root, &args.device)?
+    {
+        return Ok(now);
+    }
+    let usual = schedulers.iter().find(|name| *name == KERNELS_CHOICE).or(schedulers.first());
+    usual.cloned().ok_or_else(|| usage("there is no scheduler to choose; name some with --schedulers"))
+}
+
+fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
+    if ArenaKind::from(args.arena).is_virtual() {
+        let model = Model::read(&args.device)?;
+        return Field::of(wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
+    }
+    let temporary = Target::is_temporary(&args.device)?;
+    let found =
+        if temporary { None } else { Some(device::find(root, &args.device).map_err(|e| usage(e.to_string()))?) };
+    let present = present_scheduler(root, &args.device)?;
+    let read = |name: &str| {
+        let path = root.sys("block").join(&found.as_ref()?.name).join("queue").join(name);
+        std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    };
+    let build = elevator::Build { rotational: read("rotational") == Some(1), ..elevator::Build::default() };
+    let shown = |name: &str| read(name).map(|value| value.to_string());
+    Field::of(wish, &build, |scheduler| {
+        let tags = read("nr_requests").filter(|_| present.as_deref() == Some("none"));
+        let facts = QueueFacts { scheduler, tags, shown: &shown };
+        let rows = elevator::QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty() && is_turned(row.name, wish));
+        let attributes = rows.filter_map(|row| {
+            // What belongs to the scheduler says nothing of another one.
+            let own = !matches!(row.initial, Initial::Scheduler(_)) || present.as_deref() == Some(scheduler);
+            let usual = || row.default(&facts).and_then(|value| value.parse().ok());
+            let default = read(row.name).filter(|_| own).or_else(usual);
+            let mut levels = row.levels(&facts);
+            if row.name == "nr_requests" && scheduler == "none" {
+                // Without a scheduler there are as many requests as the hardware has tags, and no more.
+                levels.retain(|level| default.is_some_and(|tags| *level <= tags));
+            }
+            // What a device does not have cannot be set.
+            let there = found.is_none() || read(row.name).is_some();
+            there.then(|| Attribute { name: row.name.to_owned(), default, levels })
+        });
+        attributes.collect()
+    })
+}
+
+/// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when the user names it.
+fn is_turned(name: &str, wish: &Wish) -> bool {
+    const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
+    let named = wish.tunables.iter().any(|own| own == name) || wish.fixed.contains_key(name);
+    !OF_THE_CACHE.contains(&name) || named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_always_gets_enough_for_a_verdict_and_never_everything() {
+        for workloads in 1..4 {
+            for trials in (workloads * 20)..600 {
+                let kept = confirmation_trials(trials, workloads);
+                assert!(kept >= 2 * workloads * CONFIRM_BLOCKS.0, "{trials}");
+                assert!(
+                    trials - kept >= workloads * LEAST_SEARCH,
+                    "{trials} trials, {workloads} workloads: {kept} kept"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_fixed_is_a_name_and_a_value() {
+        assert_eq!(fixed(&["nr_requests=64".to_owned()]).unwrap()["nr_requests"], "64");
+        for word in ["nr_requests", "=64", "nr_requests="] {
+            assert!(fixed(&[word.to_owned()]).unwrap_err().to_string().contains("NAME=VALUE"), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_seeds_of_the_confirmation_are_none_of_the_searchs() {
+        use experiment::schedule::trial_seed;
+        let search: Vec<u64> = (0..1000).map(|block| trial_seed(1, "oltp", block, 0)).collect();
+        assert!((0..1000).all(|block| !search.contains(&trial_seed(1 ^ FRESH_SEEDS, "oltp", block, 0))));
+    }
+}
