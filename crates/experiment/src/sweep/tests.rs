@@ -1,3 +1,5 @@
+//! Which plans are sweeps, and what is said of each tunable.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! From the flags of a sweep to its plan: values, arms, and how long it takes.
+
 use clap::Parser;
 use experiment::sweep::of_plan;
 

@@ -1,3 +1,5 @@
+//! Sweeps in reports: the table before and after, the line of each tunable, and what is left out.
+
 use experiment::plan::parse_arms;
 use experiment::record::{Header, Observation, Record, Trial};
 use experiment::study::study;
