@@ -72,9 +72,14 @@ impl ElevatorKind {
     /// What can be turned on a scheduler that was built so, with nr_requests as many as there are tags: its tunables, without those
     /// that only say how the laboratory reads the source, that describe the disk, or that are another's alias.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
+        self.knobs_of(build, Tunable::is_knob)
+    }
+
+    /// The tunables that `wanted` picks, with their defaults.
+    pub(crate) fn knobs_of(&self, build: &Build, wanted: impl Fn(&Tunable) -> bool) -> Vec<Knob> {
         let elevator = (self.build)(build);
-        let turned = self.tunables.iter().filter(|row| row.is_knob());
-        turned.map(|row| Knob::new(*row, elevator.get(row.name), build.nr_tags.into())).collect()
+        let rows = self.tunables.iter().filter(|row| wanted(row));
+        rows.map(|row| Knob::new(*row, elevator.get(row.name), build.nr_tags.into())).collect()
     }
 }
 

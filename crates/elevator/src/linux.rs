@@ -4,7 +4,7 @@
 //! translated with a word to the user, or refused with the nearest choice named. Versions: blk-mq became the only path, and
 //! cfq, deadline and anticipatory's last relatives left, in Linux 5.0; anticipatory itself was removed in 2.6.33.
 
-use crate::kind::{Build, Tunable};
+use crate::kind::{Build, Role, Tunable};
 use crate::knob::Knob;
 use crate::table::find;
 
@@ -86,16 +86,12 @@ pub static LINUX: &[LinuxScheduler] = &[
     },
 ];
 
-/// Rows of [`crate::ELEVATORS`] that the kernel does not have: switches of the laboratory.
-const OURS: [(&str, &str); 2] = [("bfq", "burst"), ("mq-deadline", "linux")];
-
 impl LinuxScheduler {
     /// Its tunables as the kernel names them, with their defaults for a queue that was made so; what only the laboratory has is left out.
     /// From Linux 7.0 on, mq-deadline's `async_depth` is an attribute of the queue.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
-        let ours = |row: &Tunable| OURS.contains(&(self.name, row.name));
-        let all = find(self.name).map(|kind| kind.knobs(build)).unwrap_or_default();
-        all.into_iter().filter(|knob| !ours(&knob.row)).collect()
+        let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk);
+        find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()
     }
 }
 

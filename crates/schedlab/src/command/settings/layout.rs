@@ -81,7 +81,10 @@ fn wide(text: &mut String, line: &Line, widest: usize, width: usize) {
 fn narrow(text: &mut String, line: &Line, width: usize) {
     let (left, right) = (left(line), right(line));
     let used = left.chars().count() + right.chars().count();
-    if right.is_empty() {
+    if left.chars().count() > width {
+        let _ =
+            writeln!(text, "{} {} =\n{:INDENT$}{}\n{:INDENT$}{right}", mark(line), line.name, "", line.with_unit(), "");
+    } else if right.is_empty() {
         let _ = writeln!(text, "{left}");
     } else if used + 2 <= width {
         let gap = width - used;
