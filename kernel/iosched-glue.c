@@ -714,13 +714,18 @@ static int make_core(struct iosched *io, u32 queue_tags)
 		.hz = clamp(hz, 100u, 1000u),
 		.sectors = q->disk ? get_capacity(q->disk) : 0,
 	};
-	/* The queue is frozen: memory must not be waited for by writing to it. */
+	/*
+	 * The queue is frozen: memory must not be waited for by writing to it. Nor for ever: without
+	 * I/O nobody is killed for memory either, and where all of it waits to be written to this disk
+	 * the allocator would look for some until the queue runs again, which it does after this.
+	 */
+	const gfp_t may_fail = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	unsigned int noio = memalloc_noio_save();
 
 	io->tags = config.tags;
 	io->queue_tags = queue_tags;
-	io->core = kvzalloc_node(io->ops->state_size(config.tags), GFP_KERNEL, q->node);
-	io->slots = kvcalloc(config.tags, sizeof(*io->slots), GFP_KERNEL);
+	io->core = kvzalloc_node(io->ops->state_size(config.tags), may_fail, q->node);
+	io->slots = kvcalloc(config.tags, sizeof(*io->slots), may_fail);
 	memalloc_noio_restore(noio);
 	if (!io->core || !io->slots) {
 		kvfree(io->core);

@@ -105,7 +105,15 @@ impl<'a> HostArena<'a> {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
             let consent = ours.as_deref().or(args.destroy_data.as_deref());
-            Some(host::check_writable(root, &device, consent).map_err(as_usage)?)
+            let claim = host::check_writable(root, &device, consent).map_err(as_usage)?;
+            if temporary.is_none() {
+                progress.say(&format!(
+                    "{} is written to: it holds no file system or partitions that are known, or was given with --destroy-data; what else \
+                     may be on it is lost",
+                    device.path.display()
+                ));
+            }
+            Some(claim)
         } else {
             None
         };

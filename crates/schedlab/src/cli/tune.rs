@@ -12,7 +12,7 @@ Examples:
   schedlab tune --device /dev/sdb --workload randread --budget 20m      search on a disk, reading only
   schedlab tune --device loop:512M --workload oltp --objective p99      the least p99 of a temporary loop device
   schedlab tune --arena sim --device wd4tb7200 --workload oltp --objective iops --constraint 'p99<200ms'
-  schedlab tune --arena sim --device hp97560 --workload mixed --objective 'min:read_p99 + write_p99'
+  schedlab tune --arena sim --device hp97560 --workload oltp --objective 'min:read_p99 + write_p99'
   schedlab tune --device /dev/sdb --schedulers mq-deadline,bfq --tunables fifo_batch,slice_idle --space
                                                                         what would be searched, and how large it is
   schedlab tune … --out out --resume                                    go on after Ctrl-C or a crash

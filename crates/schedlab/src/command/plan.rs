@@ -199,12 +199,7 @@ pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
     for arm in &mut plan.arms {
-        match plan.arena {
-            ArenaKind::Host => current_name(arm)?,
-            // In the simulator an old name means the old scheduler.
-            ArenaKind::Sim => drop(Setting::of(arm)?),
-            ArenaKind::Kernel => kernel::Setting::of(arm)?.check_known(plan.kernel.as_deref())?,
-        }
+        check_arm(plan.arena, plan.kernel.as_deref(), arm)?;
     }
     for spec in &mut plan.workloads {
         let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
@@ -237,6 +232,36 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
         )));
     }
     Ok(plan)
+}
+
+/// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.
+fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm) -> Result<()> {
+    match arena {
+        ArenaKind::Host => current_name(arm),
+        // In the simulator an old name means the old scheduler.
+        ArenaKind::Sim => Setting::of(arm).map(drop),
+        ArenaKind::Kernel => kernel::Setting::of(arm)?.check_known(kernel),
+    }
+}
+
+/// The schedulers that the user names to choose from, by their present names; each must be one of those that there are.
+pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String]) -> Result<Vec<String>> {
+    let arena = ArenaKind::from(design.arena);
+    let offered = if arena == ArenaKind::Host { every_scheduler(root, design)? } else { Vec::new() };
+    let one = |word: &String| -> Result<String> {
+        let mut arm = bare(word);
+        check_arm(arena, design.kernel.as_deref(), &mut arm)?;
+        if arena == ArenaKind::Host && !offered.contains(&arm.scheduler) {
+            let nearest = nearest(word, offered.iter().map(String::as_str));
+            return Err(usage(format!(
+                "{} does not offer the scheduler {word:?}{nearest}; it offers {}",
+                design.device,
+                offered.join(", ")
+            )));
+        }
+        Ok(arm.scheduler)
+    };
+    words.iter().map(one).collect()
 }
 
 /// A metric that decides exists, and can decide.

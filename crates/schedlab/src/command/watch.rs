@@ -44,6 +44,10 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
 fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     let device = watched(root, args)?;
     let watch = described(root, args, &device)?;
+    if args.design.plan_only {
+        out::print(watch.plan.to_toml())?;
+        return Ok(REACHED);
+    }
     let files = files(root, &watch);
     if args.print {
         for (path, text) in &files {
@@ -86,7 +90,7 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
             watch.program.display()
         )),
     }
-    if device.identity.starts_with("name ") {
+    if has_only_a_name(device) {
         out::note(format_args!(
             "note: {} has no world-wide name and no serial number: whatever has this name at the time is tested",
             device.path.display()
@@ -98,6 +102,11 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
             watch.program.display()
         ));
     }
+}
+
+/// Whether nothing but its name tells the device from others.
+fn has_only_a_name(device: &Device) -> bool {
+    device.identity.starts_with("name ")
 }
 
 /// The files of a watch with their texts.
@@ -151,6 +160,13 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
                     device.path.display()
                 )));
             }
+            if has_only_a_name(device) {
+                return Err(usage(format!(
+                    "--destroy-data {word}: {} has no world-wide name and no serial number, so at the next test another disk could \
+                     have its name, and its data would be lost; watch it with a workload that only reads",
+                    device.path.display()
+                )));
+            }
             true
         }
         None => false,
@@ -191,8 +207,16 @@ fn list(root: &Root, json: bool) -> Result<u8> {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["WATCH", "DEVICE", "WORK", "WHEN", "LAST TEST", "VERDICT"]);
-    for watch in Watch::all(root) {
-        let watch = watch?;
+    for (name, watch) in Watch::all(root) {
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                let why = format!("{error:#}; or: schedlab watch remove {name} --force");
+                table.add_row([&name, "", "", "", "cannot be read", &why]);
+                rows.push(json!({"name": name, "error": why}));
+                continue;
+            }
+        };
         let history = History::of(root, &watch.identity)?;
         let last = history.entries.iter().rev().find(|entry| entry.watch == watch.name);
         let measured = history.last_measured(&watch.name);
@@ -223,9 +247,19 @@ fn list(root: &Root, json: bool) -> Result<u8> {
 }
 
 fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
-    let watch = Watch::load(root, name)?;
-    HostArena::require_root()?;
     let config = watch::path(root, name);
+    let watch = match Watch::load(root, name) {
+        Ok(watch) => watch,
+        // What can no longer be read, or is half there, must not stay for ever.
+        Err(_) if force => return remove_whatever_is_there(root, name),
+        Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
+            return Err(error.context(format!(
+                "to remove its timer, its service and its file all the same: schedlab watch remove {name} --force"
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    HostArena::require_root()?;
     // Its own file is there to be edited; the units are not.
     let files: Vec<_> = files(root, &watch)
         .into_iter()
@@ -240,6 +274,21 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     }
     host::systemd::reload(root)?;
     out::line(format_args!("{name} is no longer watched; its history stays: schedlab history"))?;
+    Ok(REACHED)
+}
+
+/// Removes the files of a watch, whatever they say.
+fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
+    watch::check_name(name)?;
+    HostArena::require_root()?;
+    let files = units::paths(root, name).into_iter().chain([watch::path(root, name)]);
+    let files: Vec<_> = files.map(|path| (path, None)).collect();
+    if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {
+        host::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
+    }
+    host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, true)?;
+    host::systemd::reload(root)?;
+    out::line(format_args!("what was left of the watch {name} is removed; its history stays: schedlab history"))?;
     Ok(REACHED)
 }
 

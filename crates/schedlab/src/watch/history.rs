@@ -107,8 +107,9 @@ impl History {
 
     fn at(dir: PathBuf) -> Result<History> {
         let path = dir.join(FILE);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let text = match fs::read(&path) {
+            // A byte that is no text costs its own line only.
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(anyhow!("cannot read {}: {error}", path.display())),
         };

@@ -127,9 +127,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Every watch, or why it cannot be read.
-    pub(crate) fn all(root: &Root) -> Vec<Result<Watch>> {
-        names(root).iter().map(|name| Watch::load(root, name)).collect()
+    /// Every watch by its name, or why it cannot be read.
+    pub(crate) fn all(root: &Root) -> Vec<(String, Result<Watch>)> {
+        let load = |name: String| {
+            let watch = Watch::load(root, &name);
+            (name, watch)
+        };
+        names(root).into_iter().map(load).collect()
     }
 
     /// As it is written down.
@@ -165,7 +169,8 @@ pub(crate) fn name_for(device: &Path) -> String {
     name.chars().filter(|c| is_plain(*c)).collect()
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Refuses what cannot be in the name of a file and of a unit.
+pub(crate) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.starts_with('.') || name.len() > 100 || !name.chars().all(is_plain) {
         return Err(usage(format!(
             "{name:?} cannot be the name of a watch: use letters, digits, `.`, `_` and `-`, e.g. --name nightly"

@@ -97,7 +97,7 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
         (Apply::Set, Some(arm)) => apply(root, watch, device, arm)?,
         _ => None,
     };
-    let words = words(watch, device, &measured, former.flatten().as_deref());
+    let words = words(watch, device, &measured, former);
     let changed = measured.changed;
     let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let named = device.path.display().to_string();
@@ -115,11 +115,13 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     Ok(())
 }
 
-fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<&str>) -> String {
+fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<Option<String>>) -> String {
     let name = |arm: Option<&str>| arm.unwrap_or("no advice").to_owned();
     let changed = if measured.changed {
-        let (before, now) = (name(former), name(measured.recommended.as_deref()));
+        let (before, now) = (name(former.flatten().as_deref()), name(measured.recommended.as_deref()));
         format!("The verdict on {} has changed from {before} to {now}.", device.path.display())
+    } else if former.is_none() {
+        format!("The first verdict on {}.", device.path.display())
     } else {
         format!("The verdict on {} is what it was.", device.path.display())
     };

@@ -24,9 +24,14 @@ pub(crate) fn name(watch: &str) -> String {
     format!("schedlab-watch-{watch}")
 }
 
+/// Where the service and the timer of a watch are.
+pub(crate) fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
+    ["service", "timer"].map(|kind| root.path(DIR).join(format!("{}.{kind}", name(watch))))
+}
+
 /// The service and the timer of a watch.
 pub(crate) fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
-    let at = |kind: &str| root.path(DIR).join(format!("{}.{kind}", name(&watch.name)));
+    let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
         "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
         watch.name
@@ -49,7 +54,7 @@ pub(crate) fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
         device = specifiers(&watch.plan.device),
         calendar = watch.every.calendar(&watch.between),
     );
-    [Unit { path: at("service"), text: service }, Unit { path: at("timer"), text: timer }]
+    [Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }]
 }
 
 /// The state directory, from wherever the service is started.

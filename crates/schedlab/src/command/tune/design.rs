@@ -12,7 +12,7 @@ use tuner::{Options, Proposals, Search, belief};
 use crate::arena::host::Target;
 use crate::arena::sim::Model;
 use crate::cli::{ConductArgs, DesignArgs, MethodArg, TuneArgs};
-use crate::command::plan::{bare, checked, designed, every_scheduler, present_scheduler};
+use crate::command::plan::{bare, checked, designed, every_scheduler, named_schedulers, present_scheduler};
 use crate::conduct::trial_length;
 use crate::failure::usage;
 use crate::tune::log::Header;
@@ -58,7 +58,10 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let constraints: Vec<Constraint> =
         args.constraint.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
     let (design, time_s) = design_args(args)?;
-    let schedulers = if args.schedulers.is_empty() { every_scheduler(root, &design)? } else { args.schedulers.clone() };
+    let schedulers = match args.schedulers.as_slice() {
+        [] => every_scheduler(root, &design)?,
+        named => named_schedulers(root, &design, named)?,
+    };
     let baseline = baseline(root, args, &schedulers)?;
     let wish = Wish { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
     let field = field(root, args, &wish)?;
