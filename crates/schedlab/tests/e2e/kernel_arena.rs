@@ -160,7 +160,12 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     let Some(arena) = Arena::new() else { return };
     let ran = arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
     let here = std::env::current_dir().unwrap();
-    assert_eq!(ran.stdout, format!("out\n2030-01-01\n{}\n", here.display()));
+    // In a checkout below /tmp, which is the guest's own there, the directory has another name.
+    let at = ran.stdout.strip_prefix("out\n2030-01-01\n").expect("what it printed before");
+    assert!(
+        at.trim_end() == here.to_str().unwrap() || here.starts_with("/tmp") && at.ends_with("/crates/schedlab\n"),
+        "{at}"
+    );
     assert!(ran.stderr.starts_with("err\nschedlab: 100."), "{}", ran.stderr);
     assert_eq!(arena.exec("--quiet", "kill -KILL $$").expect_status(137).stderr, "");
     arena.exec("", "echo x > /etc/schedlab-was-here").expect_status(2).says(&["Read-only file system"]);
