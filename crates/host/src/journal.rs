@@ -12,6 +12,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,10 @@ pub(crate) const TEMPORARY: &str = "schedlab-loop-";
 
 /// What the keys of kept settings begin with.
 pub(crate) const KEPT: &str = "schedlab-kept-";
+
+/// How long a lock can outlive its owner: a process killed while it starts another leaves its locks to that one until it has
+/// become the program that it is to be.
+pub(crate) const INHERITED: Duration = Duration::from_secs(2);
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,7 +112,11 @@ impl Lock {
             if !try_flock(&file, &path)? {
                 let mut text = String::new();
                 let _ = file.read_to_string(&mut text);
-                return Err(Error::Busy { device: what.to_string(), pid_of_other: text.trim().parse().ok() });
+                let owner: Option<u32> = text.trim().parse().ok();
+                let is_dead = owner.is_some_and(|pid| !root.proc(pid.to_string()).exists());
+                if !is_dead || !flock_within(&file, &path, INHERITED)? {
+                    return Err(Error::Busy { device: what.to_string(), pid_of_other: owner });
+                }
             }
             // Its last owner may have deleted it between our opening and our locking.
             let ours = file.metadata().map_err(Error::io("look at", &path))?.ino();
@@ -137,6 +147,18 @@ pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
         Err(errno) => Err(Error::io("lock", path)(errno.into())),
     }
+}
+
+/// The same, and who has it now is given `patience` to let go.
+pub(crate) fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
+    let began = Instant::now();
+    while !try_flock(file, path)? {
+        if began.elapsed() >= patience {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(true)
 }
 
 /// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
@@ -280,9 +302,24 @@ mod tests {
         Lock::take(&root, "k", "/dev/x").expect("free again");
     }
 
+    #[test]
+    fn a_lock_that_a_dead_owners_child_still_has_for_a_moment_is_waited_for() {
+        let (_dir, root) = machine();
+        let lock = Lock::take(&root, "k", "/dev/x").expect("free");
+        let dead = u32::MAX;
+        fs::write(root.state("lock").join("k.lock"), dead.to_string()).expect("writable");
+        let child = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(lock);
+        });
+        Lock::take(&root, "k", "/dev/x").expect("free as soon as the child has become another program");
+        child.join().expect("it ends");
+    }
+
     fn machine() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake proc");
         fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
         fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
         (dir, root)

@@ -20,6 +20,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::time::Duration;
 
 use super::apply::{self, Write, activation, in_order};
 use super::attribute::{Place, is_schedulers_own, same};
@@ -364,7 +365,8 @@ fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Prob
 fn lock_queue(root: &Root, name: &str, path: &str) -> Result<Option<File>, Error> {
     let dir = queue_dir(root, name);
     let Ok(file) = File::open(&dir) else { return Ok(None) };
-    match journal::try_flock(&file, &dir)? {
+    // Who has it is not written anywhere; a dead owner's child lets go of it together with the entry's lock.
+    match journal::flock_within(&file, &dir, Duration::from_millis(100))? {
         true => Ok(Some(file)),
         false => Err(Error::Busy { device: path.to_string(), pid_of_other: None }),
     }

@@ -179,8 +179,8 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     child.wait().unwrap();
     assert_ne!(device.snapshot(), before, "the crash left its mark");
     let ran = lab.run("restore").expect_status(0);
-    assert!(ran.stdout.contains(&device.name), "{}", ran.stdout);
-    assert_eq!(device.snapshot(), before);
+    assert!(ran.stdout.contains(&format!("{} is restored", device.name)), "{}", ran.stdout);
+    assert_eq!(device.snapshot(), before, "{}", ran.stdout);
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
     let dir = lab.path("");
