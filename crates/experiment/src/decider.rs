@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use crate::judge::{Question, judge};
-use crate::metric::direction_of;
 use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
@@ -69,7 +68,7 @@ impl Decider {
             primary: true,
             baseline: self.plan.baseline(),
             arms: &arms,
-            direction: direction_of(metric).0,
+            direction: self.plan.direction_of(metric),
             criteria: &self.plan.criteria,
         };
         let samples: Vec<&Sample> = self.samples.get(workload).into_iter().flatten().collect();

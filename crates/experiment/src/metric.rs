@@ -90,13 +90,17 @@ pub static METRICS: &[Metric] = &[
     row("failure_wait_total_ms", "ms", Descriptive, "all waiting of the failed ones"),
     row("false_idle_ms", "ms", Descriptive, "failed waiting per anticipation, successful or not"),
     row("false_idle_per_success_ms", "ms", Descriptive, "failed waiting per successful anticipation"),
+    row("tps", "tx/s", HigherIsBetter, "transactions completed per second"),
+    row("wall_s", "s", LowerIsBetter, "time from the start of a program to its end"),
+    row("startup_ms", "ms", LowerIsBetter, "time from the cold start of a program until it is ready"),
     row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
     row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];
 
-/// The row of a metric, if it is one of schedlab's own.
+/// The row of a metric, if it is one of schedlab's own. A program with several jobs reports `JOB.METRIC` of each.
 pub fn find(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
+    let own = name.rsplit_once('.').map_or(name, |(_, metric)| metric);
+    METRICS.iter().find(|metric| metric.name == own)
 }
 
 /// The direction of any metric, foreign ones included: from the table, else from the words of its name, else
@@ -139,6 +143,7 @@ mod tests {
     fn foreign_metrics_get_their_direction_from_their_words_and_a_guess_is_admitted() {
         assert_eq!(direction_of("buffered_disk_reads_mb_per_s"), (HigherIsBetter, true));
         assert_eq!(direction_of("latency_average_ms"), (LowerIsBetter, true));
+        assert_eq!(direction_of("logger.latency_p99_us"), (LowerIsBetter, true));
         assert_eq!(direction_of("kflops"), (HigherIsBetter, true));
         assert_eq!(direction_of("deceptive_idle_ms"), (Descriptive, true));
         assert_eq!(direction_by_words("deceptive_idle_ms"), (LowerIsBetter, true));

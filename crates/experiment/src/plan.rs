@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::metric::{Direction, direction_of};
+
 mod check;
 mod compact;
 mod read;
 mod units;
 
-pub use compact::{parse_arm, parse_arms, parse_workload, parse_workloads};
+pub use compact::{parse_arm, parse_arms, parse_background, parse_workload, parse_workloads};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
@@ -92,6 +94,12 @@ pub struct Plan {
     /// The work.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
+    /// The file system that is made on the device, where the work uses files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileSystemSpec>,
+    /// Metrics that only this plan's programs report.
+    #[serde(rename = "metric", default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
     /// What somebody else published about the same: shown beside what is measured here, never part of a verdict.
     #[serde(rename = "published", default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -126,13 +134,83 @@ pub struct Arm {
     pub tunables: BTreeMap<String, String>,
 }
 
+/// The file system that is made on the device under test for the time of the experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSystemSpec {
+    /// `ext4`, `xfs` or `btrfs`.
+    pub kind: String,
+    /// Further options of mkfs, as on its command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mkfs: String,
+    /// Options of mount, e.g. `noatime,data=journal`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mount: String,
+}
+
+/// A metric of a user's own program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnMetric {
+    /// Its name; it should end with the unit.
+    pub name: String,
+    /// Which way it improves.
+    pub better: Better,
+}
+
+/// Which way a metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// What share of the device a process gets, beside what the scheduler gives everybody.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// Weight of its control group for I/O, 1 to 10000; 100 is everybody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_weight: Option<u32>,
+    /// Bounds of its control group: `rbps`, `wbps`, `riops`, `wiops` as in cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_max: Option<String>,
+    /// Its I/O priority: `idle`, `best-effort:0…7` or `realtime:0…7`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ioprio: Option<String>,
+}
+
+impl Share {
+    /// Whether nothing is asked for.
+    pub fn is_plain(&self) -> bool {
+        *self == Share::default()
+    }
+}
+
+/// Load beside the work that is measured; its own figures are noted and never judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Background {
+    /// A row of the workload table.
+    pub kind: String,
+    /// Its parameters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
+    pub params: BTreeMap<String, String>,
+    /// Its share of the device.
+    #[serde(default, skip_serializing_if = "Share::is_plain")]
+    pub share: Share,
+}
+
 /// One workload with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// Its label in the report; unique.
     pub name: String,
-    /// A row of the workload table.
+    /// A row of the workload table, or a program that is started.
     pub kind: String,
     /// The metric that decides; the workload's own choice if not named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +218,29 @@ pub struct WorkloadSpec {
     /// Parameters as text (`clients = "8"`, `block_size = "4k"`), read by the workload crate.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub params: BTreeMap<String, String>,
+    /// Its share of the device.
+    #[serde(default, skip_serializing_if = "Share::is_plain")]
+    pub share: Share,
+    /// What goes on beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Background>,
+}
+
+impl Plan {
+    /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say.
+    pub fn direction_of(&self, metric: &str) -> Direction {
+        let own = self.metrics.iter().find(|own| own.name == metric);
+        own.map_or_else(|| direction_of(metric).0, |own| own.better.into())
+    }
+}
+
+impl From<Better> for Direction {
+    fn from(better: Better) -> Direction {
+        match better {
+            Better::Higher => Direction::HigherIsBetter,
+            Better::Lower => Direction::LowerIsBetter,
+        }
+    }
 }
 
 /// How long to measure: an experiment ends when every verdict is reached, or here.

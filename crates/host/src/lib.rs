@@ -16,6 +16,7 @@ pub mod modules;
 pub mod probe;
 pub mod rivals;
 mod root;
+pub mod session;
 pub mod settings;
 pub mod systemd;
 
@@ -25,4 +26,5 @@ pub use error::Error;
 pub use journal::key;
 pub use loopdev::LoopDevice;
 pub use root::Root;
+pub use session::Session;
 pub use settings::{Change, Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};

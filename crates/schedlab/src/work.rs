@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::Result;
-use experiment::plan::{Plan, WorkloadSpec};
+use experiment::plan::{Plan, Share, WorkloadSpec};
 use workload::{Params, WorkloadKind};
 
 use crate::failure::usage;
@@ -117,7 +117,14 @@ mod tests {
 
     fn spec(params: &[(&str, &str)]) -> WorkloadSpec {
         let params = params.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        WorkloadSpec { name: "mine".to_owned(), kind: "replay".to_owned(), primary: None, params }
+        WorkloadSpec {
+            name: "mine".to_owned(),
+            kind: "replay".to_owned(),
+            primary: None,
+            params,
+            share: Share::default(),
+            background: Vec::new(),
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A crate, and the crates of the workspace that it may use. Arrows go one way: each may use only what stands above it.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("elevator", &[]),
     ("workload", &["elevator"]),
     ("sim", &["elevator", "workload"]),
@@ -14,10 +14,11 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("experiment", &[]),
     ("tuner", &["experiment"]),
     ("host", &["elevator", "workload"]),
+    ("runner", &["workload", "host"]),
     ("kernel-core", &["elevator"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
     ("guest", &["elevator", "workload", "sim"]),
-    ("schedlab", &["elevator", "workload", "sim", "experiment", "tuner", "host", "guest"]),
+    ("schedlab", &["elevator", "workload", "sim", "experiment", "tuner", "host", "runner", "guest"]),
 ];
 
 const PURE: [&str; 5] = ["elevator", "workload", "sim", "experiment", "tuner"];

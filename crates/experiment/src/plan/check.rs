@@ -4,7 +4,7 @@
 //! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
 
 use super::read::nearest;
-use super::{Criteria, Plan, PlanError, SCHEMA};
+use super::{Criteria, Plan, PlanError, SCHEMA, Share};
 
 /// A budget longer than this is a slip of the keyboard.
 const LONGEST_S: f64 = 30.0 * 86_400.0;
@@ -25,6 +25,7 @@ impl Plan {
             return Err(value("device", "is empty", "name one, e.g. device = \"sdb\" or \"loop:512M\""));
         }
         self.check_names()?;
+        self.check_files()?;
         self.check_budget()?;
         self.check_shares()
     }
@@ -64,6 +65,12 @@ impl Plan {
                 return Err(value(what, "is empty", "name one, e.g. kind = \"oltp\""));
             }
         }
+        for metric in &self.metrics {
+            if metric.name.trim().is_empty() {
+                let remedy = "give it the name that the program's output is read under, e.g. name = \"orders_per_s\"";
+                return Err(value("a metric's name", "is empty", remedy));
+            }
+        }
         match &self.baseline {
             Some(name) if !arms.contains(&name.as_str()) => Err(PlanError::NoSuchName {
                 what: "arm",
@@ -73,6 +80,29 @@ impl Plan {
             }),
             _ => Ok(()),
         }
+    }
+
+    fn check_files(&self) -> Result<(), PlanError> {
+        const KINDS: [&str; 3] = ["ext4", "xfs", "btrfs"];
+        if let Some(files) = &self.files
+            && !KINDS.contains(&files.kind.as_str())
+        {
+            return Err(PlanError::NoSuchName {
+                what: "kind of file system",
+                name: files.kind.clone(),
+                nearest: nearest(&files.kind, KINDS),
+                known: KINDS.map(str::to_string).to_vec(),
+            });
+        }
+        let shares = self.workloads.iter().flat_map(|workload| {
+            let of = |share, kind: &str| (share, format!("{kind} of workload `{}`", workload.name));
+            let others = workload.background.iter().map(move |load| of(&load.share, "background"));
+            std::iter::once(of(&workload.share, "share")).chain(others)
+        });
+        for (share, whose) in shares {
+            share.check(&whose)?;
+        }
+        Ok(())
     }
 
     fn check_budget(&self) -> Result<(), PlanError> {
@@ -103,6 +133,32 @@ impl Plan {
         within("limits.foreign_io_share", limits.foreign_io_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.05")?;
         within("limits.reached_share", limits.reached_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.9")?;
         within("limits.steal_share", limits.steal_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.1")
+    }
+}
+
+impl Share {
+    fn check(&self, whose: &str) -> Result<(), PlanError> {
+        if self.io_weight.is_some_and(|weight| !(1..=10_000).contains(&weight)) {
+            return Err(value(format!("io_weight in the {whose}"), "is out of range", "give 1 to 10000, e.g. 50"));
+        }
+        let is_bound = |word: &str| {
+            let (key, bound) = word.split_once('=').unwrap_or((word, ""));
+            ["rbps", "wbps", "riops", "wiops"].contains(&key) && bound.starts_with(|c: char| c.is_ascii_digit())
+        };
+        if self.io_max.as_ref().is_some_and(|text| text.trim().is_empty() || !text.split_whitespace().all(is_bound)) {
+            let remedy = "give rbps, wbps, riops or wiops, e.g. io_max = \"wbps=10M wiops=100\"";
+            return Err(value(format!("io_max in the {whose}"), "cannot be read", remedy));
+        }
+        let is_priority = |text: &str| {
+            let (class, level) = text.split_once(':').unwrap_or((text, ""));
+            let level_fits = level.parse::<u8>().is_ok_and(|level| level < 8);
+            text == "idle" || (["best-effort", "realtime"].contains(&class) && level_fits)
+        };
+        if self.ioprio.as_ref().is_some_and(|text| !is_priority(text)) {
+            let remedy = "give idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
+            return Err(value(format!("ioprio in the {whose}"), "cannot be read", remedy));
+        }
+        Ok(())
     }
 }
 
@@ -214,6 +270,26 @@ mod tests {
             let message = refused(change).to_string();
             assert!(message.contains(key) && message.contains("give "), "{message}");
         }
+    }
+
+    #[test]
+    fn file_systems_and_shares_of_the_device_are_checked() {
+        let files =
+            |kind: &str| Some(super::super::FileSystemSpec { kind: kind.into(), mkfs: "".into(), mount: "".into() });
+        assert!(refused(|plan| plan.files = files("ext5")).to_string().contains("did you mean `ext4`"));
+        assert!(refused(|plan| plan.workloads[0].share.io_weight = Some(0)).to_string().contains("1 to 10000"));
+        for wrong in ["", "wbps", "bps=1", "wbps=fast"] {
+            let error = refused(|plan| plan.workloads[0].share.io_max = Some(wrong.into())).to_string();
+            assert!(error.contains("wbps=10M") && error.contains("`oltp`"), "{error}");
+        }
+        for wrong in ["rt", "idle:3", "best-effort", "best-effort:8"] {
+            let error = refused(|plan| plan.workloads[0].share.ioprio = Some(wrong.into())).to_string();
+            assert!(error.contains("best-effort:0"), "{error}");
+        }
+        let mut plan = plan();
+        plan.workloads[0].share.io_max = Some("rbps=1M wiops=5".into());
+        plan.workloads[0].share.ioprio = Some("realtime:7".into());
+        plan.check().unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::check::unique;
-use super::{Arm, PlanError, WorkloadSpec};
+use super::{Arm, Background, PlanError, Share, WorkloadSpec};
 
 /// Reads an arm: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a name of its own the arm is
 /// called as it is written.
@@ -33,18 +33,63 @@ pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
 }
 
 /// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter `primary=METRIC` names the
-/// metric that decides; it is no part of the label that a workload without a name of its own gets.
+/// metric that decides; it is no part of the label that a workload without a name of its own gets. Where a file comes first,
+/// `file=` need not be written: `fio:random.fio`.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
 pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
-    let mut parts = split(word, "a workload", "oltp:clients=8:block_size=8k or mine=oltp:clients=8")?;
+    let mut parts = split_workload(word)?;
     let primary = parts.pairs.remove("primary");
     if primary.is_some() && parts.name == word.trim() {
         let kept: Vec<&str> = parts.name.split(':').filter(|field| !field.trim().starts_with("primary=")).collect();
         parts.name = kept.join(":");
     }
-    Ok(WorkloadSpec { name: parts.name, kind: parts.head, primary, params: parts.pairs })
+    let share = share_of(&mut parts.pairs, word)?;
+    Ok(WorkloadSpec { name: parts.name, kind: parts.head, primary, params: parts.pairs, share, background: Vec::new() })
+}
+
+/// Reads a load for the background: a workload, and perhaps `io_weight`, `io_max`, `ioprio`.
+///
+/// # Errors
+/// [`PlanError::Word`] with an example.
+pub fn parse_background(word: &str) -> Result<Background, PlanError> {
+    let mut parts = split_workload(word)?;
+    let share = share_of(&mut parts.pairs, word)?;
+    Ok(Background { kind: parts.head, params: parts.pairs, share })
+}
+
+fn split_workload(word: &str) -> Result<Parts, PlanError> {
+    let trimmed = word.trim();
+    let (head, rest) = trimmed.split_once(':').unwrap_or((trimmed, ""));
+    let first = rest.split(':').next().unwrap_or_default();
+    let is_file = !first.contains('=') && first.contains(['.', '/']);
+    let what = ("a workload", "oltp:clients=8:block_size=8k or mine=oltp:clients=8");
+    if !is_file {
+        return split(trimmed, what.0, what.1);
+    }
+    let mut parts = split(&format!("{head}:file={rest}"), what.0, what.1)?;
+    if !head.contains('=') {
+        trimmed.clone_into(&mut parts.name);
+    }
+    Ok(parts)
+}
+
+/// Takes the share of the device out of a workload's parameters. Several bounds are separated by `+`: a comma separates workloads.
+fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, PlanError> {
+    let weight = pairs.remove("io_weight").map(|text| {
+        text.parse().map_err(|_| PlanError::Word {
+            word: word.to_string(),
+            problem: format!("io_weight={text} is no number"),
+            remedy: "give 1 to 10000, e.g. io_weight=50".to_string(),
+        })
+    });
+    let io_max = pairs.remove("io_max").map(|text| text.replace('+', " "));
+    Ok(Share {
+        io_weight: weight.transpose()?,
+        io_max,
+        ioprio: pairs.remove("ioprio").map(|text| text.replace('/', ":")),
+    })
 }
 
 /// Reads several workloads.
@@ -132,6 +177,29 @@ mod tests {
         assert_eq!(workload.params.into_iter().collect::<Vec<_>>(), [("clients".to_string(), "8".to_string())]);
         assert_eq!(parse_workload("oltp:primary=iops:clients=8").unwrap().name, "oltp:clients=8");
         assert!(parse_workloads(&["oltp", "oltp"]).unwrap_err().to_string().contains("first=oltp,second=oltp"));
+    }
+
+    #[test]
+    fn a_file_that_comes_first_needs_no_key() {
+        let workload = parse_workload("fio:jobs/random.fio:primary=iops").unwrap();
+        assert_eq!((workload.kind.as_str(), workload.params["file"].as_str()), ("fio", "jobs/random.fio"));
+        assert_eq!(workload.name, "fio:jobs/random.fio");
+        let workload = parse_workload("mine=fio:a.fio:x=1").unwrap();
+        assert_eq!(
+            (workload.name.as_str(), workload.params["file"].as_str(), workload.params.len()),
+            ("mine", "a.fio", 2)
+        );
+        assert!(parse_workload("oltp:8k").unwrap_err().to_string().contains("`8k` is not KEY=VALUE"));
+    }
+
+    #[test]
+    fn a_share_of_the_device_is_no_parameter_of_the_work() {
+        let load =
+            parse_background("seqwrite:clients=2:io_weight=50:io_max=wbps=10M+wiops=5:ioprio=best-effort/7").unwrap();
+        assert_eq!((load.kind.as_str(), load.params.len(), load.share.io_weight), ("seqwrite", 1, Some(50)));
+        assert_eq!(load.share.io_max.as_deref(), Some("wbps=10M wiops=5"));
+        assert_eq!(load.share.ioprio.as_deref(), Some("best-effort:7"));
+        assert!(parse_background("seqwrite:io_weight=much").unwrap_err().to_string().contains("io_weight=50"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
         baseline: Some(plan.baseline().to_string()),
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
-        directions: BTreeMap::new(),
+        directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
         criteria: criteria.unwrap_or(&plan.criteria).clone(),
         cautions: record_cautions(record, criteria),
     };

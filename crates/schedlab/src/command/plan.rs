@@ -100,6 +100,8 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         limits: plan::Limits::default(),
         arms,
         workloads,
+        files: None,
+        metrics: Vec::new(),
         published: Vec::new(),
     })
 }

@@ -250,6 +250,8 @@ fn header() -> Header {
         kind: row.1.into(),
         primary: Some(row.2.into()),
         params: BTreeMap::from([("clients".into(), "8".into())]),
+        share: Default::default(),
+        background: Vec::new(),
     };
     let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Header {
@@ -269,7 +271,9 @@ fn header() -> Header {
             limits: Default::default(),
             arms: ARMS.iter().map(arm).collect(),
             workloads: WORK.iter().map(workload).collect(),
-            published: Vec::new(),
+            files: None,
+        metrics: Vec::new(),
+        published: Vec::new(),
         },
         environment: BTreeMap::from([
             ("kernel".into(), section(&[("release", "6.12.48"), ("command line", "root=/dev/sda1 ro quiet")])),

@@ -1,0 +1,79 @@
+//! What can go wrong with a program.
+
+use host::session::Ended;
+
+/// How many of a program's last lines are shown.
+const LAST_LINES: usize = 5;
+
+/// Why a program did not give a measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The machine refused something: a program that is missing, a file that cannot be written.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// A file of the runner's own could not be used.
+    #[error("cannot {doing}: {cause}")]
+    File {
+        /// What was tried, with the path.
+        doing: String,
+        /// The system's answer.
+        cause: std::io::Error,
+    },
+    /// The program is of a version that cannot be used.
+    #[error("{program} is version {found}, and {needed} is needed")]
+    Version {
+        /// The program.
+        program: String,
+        /// Its version.
+        found: String,
+        /// What would do.
+        needed: String,
+    },
+    /// The program ended with an error.
+    #[error("{program} ended with {status}{tail}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// Its exit status in words.
+        status: String,
+        /// Its last lines.
+        tail: String,
+    },
+    /// The program did not end in time.
+    #[error("{program} was still running after {seconds} s and was ended (deadline= allows more){tail}")]
+    TooLong {
+        /// The program.
+        program: String,
+        /// The deadline.
+        seconds: u64,
+        /// Its last lines.
+        tail: String,
+    },
+    /// What it printed is not what its version prints.
+    #[error("{program} printed no {missing}{tail}")]
+    Unreadable {
+        /// The program.
+        program: String,
+        /// What was looked for.
+        missing: String,
+        /// Its last lines.
+        tail: String,
+    },
+    /// The experiment was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The last lines of what a program printed, as the end of a message.
+pub(crate) fn tail(ended: &Ended) -> String {
+    let last = |text: &str| -> Vec<String> {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(ToString::to_string).collect()
+    };
+    let said = Some(last(&ended.stderr)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(&ended.stdout));
+    if said.is_empty() {
+        "; it printed nothing".to_string()
+    } else {
+        format!("; its last lines:\n  {}", said.join("\n  "))
+    }
+}

@@ -1,0 +1,195 @@
+//! What a row of the table of runners is, what a runner gets, and what it gives.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use host::session::{Ended, Launch, Share};
+use host::{Device, Session};
+
+use crate::error::{RunnerError, tail};
+use crate::options::{Opt, Options, OptionsError};
+
+/// What a runner works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The bare device.
+    Device,
+    /// A file system on the device.
+    Files,
+    /// A file system if the plan has one, else the bare device.
+    Either,
+}
+
+/// A row of the table of runners.
+#[derive(Debug)]
+pub struct RunnerKind {
+    /// The name in plans and on the command line.
+    pub name: &'static str,
+    /// One line for `schedlab list workloads`.
+    pub help: &'static str,
+    /// The program and its Debian package; None where the user names it.
+    pub program: Option<(&'static str, &'static str)>,
+    /// What it works on.
+    pub needs: Needs,
+    /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
+    pub reaches_device: fn(&Options) -> bool,
+    /// Whether it writes to the bare device; on a file system that is made for it everything may be written anyway.
+    pub writes: fn(&Options) -> bool,
+    /// The metric that decides, unless the plan names another.
+    pub primary: fn(&Options) -> String,
+    /// Metrics of its own that no table knows, each with whether more is better.
+    pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
+    /// The options that it accepts.
+    pub options: &'static [Opt],
+    /// What must hold of the options beside their forms; Err says what would be right.
+    pub check: fn(&Options) -> Result<(), String>,
+    /// Makes the runner of one experiment.
+    pub make: fn(&Options) -> Box<dyn Runner>,
+}
+
+impl RunnerKind {
+    /// Reads options on top of the row's defaults and checks them.
+    ///
+    /// # Errors
+    /// A key that this runner does not accept, a value that cannot be read or cannot be.
+    pub fn read<'a>(
+        &'static self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Options, OptionsError> {
+        let options = Options::read(self, pairs)?;
+        (self.check)(&options).map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
+        Ok(options)
+    }
+}
+
+/// What a runner works with.
+#[derive(Clone, Copy)]
+pub struct Bench<'a> {
+    /// Through which everything is started.
+    pub session: &'a Session,
+    /// The device under test.
+    pub device: &'a Device,
+    /// Where the file system on it is mounted, if there is one.
+    pub directory: Option<&'a Path>,
+    /// Set when the experiment is interrupted.
+    pub stop: &'a AtomicBool,
+    /// Tells the user what takes long.
+    pub say: &'a dyn Fn(&str),
+}
+
+impl Bench<'_> {
+    /// The directory of the file system.
+    ///
+    /// # Panics
+    /// For a runner that [`Needs::Files`] the arena has made one.
+    pub fn files(&self) -> &Path {
+        self.directory.expect("a runner that needs files gets a file system")
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// # Errors
+    /// [`RunnerError`] when it cannot be started, takes longer than `deadline`, or ends with another status than 0.
+    pub fn run(&self, launch: &Launch, deadline: Duration) -> Result<Ended, RunnerError> {
+        let ended = self.session.start(launch)?.wait(deadline, self.stop)?;
+        let program = launch.program.display().to_string();
+        if ended.stopped {
+            return Err(RunnerError::Interrupted);
+        }
+        if ended.too_long {
+            return Err(RunnerError::TooLong { program, seconds: deadline.as_secs(), tail: tail(&ended) });
+        }
+        if !ended.status.success() {
+            return Err(RunnerError::Failed { program, status: ended.status.to_string(), tail: tail(&ended) });
+        }
+        Ok(ended)
+    }
+
+    /// Where a program is.
+    ///
+    /// # Errors
+    /// With the Debian package that has it.
+    pub fn program(&self, name: &str, package: &str) -> Result<PathBuf, RunnerError> {
+        Ok(self.session.program(name, package, "as a workload")?)
+    }
+}
+
+/// One trial that is to be measured.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Seed of random choices, for programs that take one.
+    pub seed: u64,
+    /// The measured window, for programs that take one.
+    pub duration: Duration,
+    /// Work before the window.
+    pub warmup: Duration,
+    /// How long the program may take in all.
+    pub deadline: Duration,
+    /// Its share of the device.
+    pub share: Share,
+}
+
+/// What a trial of a program showed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seen {
+    /// Length of what was measured.
+    pub window: Duration,
+    /// Value of each metric, in the unit of its name.
+    pub metrics: BTreeMap<String, f64>,
+    /// How many requests or transactions each percentile of `metrics` rests on.
+    pub counts: BTreeMap<String, u64>,
+    /// What else was counted, for the record.
+    pub counters: BTreeMap<String, f64>,
+    /// What the program says that it has moved to and from the device, if it knows.
+    pub moved: Option<Moved>,
+}
+
+/// Bytes that a program has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Whether the device must have counted exactly these: then more is somebody else's I/O.
+    pub exact: bool,
+}
+
+/// A program of one experiment.
+pub trait Runner: Debug {
+    /// The version of the program, for the record.
+    ///
+    /// # Errors
+    /// The program is missing, or of a version that cannot be used.
+    fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError>;
+
+    /// Makes what every trial needs; once, before the first.
+    ///
+    /// # Errors
+    /// Whatever makes the experiment impossible.
+    fn prepare(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
+    /// Puts everything back as the first trial found it; nothing of the program runs afterwards.
+    ///
+    /// # Errors
+    /// Whatever makes the next trial impossible.
+    fn reset(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
+    /// Measures one trial.
+    ///
+    /// # Errors
+    /// What went wrong with the program; the trial is void then.
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError>;
+
+    /// What is to be noted after [`Runner::prepare`], e.g. how long things took.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,16 @@
+//! Real programs as workloads: how each is started, fed, measured and stopped.
+//!
+//! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of schedulers, plans or statistics; whatever it starts or
+//! makes goes through the [`Session`](host::Session), which ends it. The order of an experiment is: [`Runner::prepare`] once, then for each
+//! trial [`Runner::reset`] (nothing of the program is running afterwards), the arena empties the caches, and [`Runner::measure`].
+
+mod command;
+mod error;
+mod kind;
+mod options;
+mod table;
+
+pub use error::RunnerError;
+pub use kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
+pub use options::{Form, Opt, Options, OptionsError};
+pub use table::{RUNNERS, find};

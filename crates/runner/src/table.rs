@@ -1,0 +1,12 @@
+//! The table of runners.
+
+use crate::command;
+use crate::kind::RunnerKind;
+
+/// Every runner.
+pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND];
+
+/// The row of a runner.
+pub fn find(name: &str) -> Option<&'static RunnerKind> {
+    RUNNERS.iter().copied().find(|row| row.name == name)
+}
