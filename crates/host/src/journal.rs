@@ -246,13 +246,23 @@ pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Removes unfinished entries of dead owners.
+/// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
 pub(crate) fn sweep(root: &Root) {
     for name in root.names(root.state("journal")) {
         if let Some(key) = name.strip_suffix(".json.new")
             && let Ok(lock) = Lock::take(root, key, key)
         {
             let _ = fs::remove_file(root.state("journal").join(&name));
+            lock.retire();
+        }
+    }
+    for name in root.names(root.state("lock")) {
+        if let Some(key) = name.strip_suffix(".lock")
+            && [TEMPORARY, SESSION].iter().any(|prefix| key.starts_with(prefix))
+            && !path(root, key).exists()
+            && let Ok(lock) = Lock::take(root, key, key)
+            && !path(root, key).exists()
+        {
             lock.retire();
         }
     }

@@ -151,9 +151,6 @@ fn why_not(launch: &Launch, said: &str, cause: &io::Error) -> String {
             "{cause}{user}: it needs to be executable (`chmod +x`), on a file system without noexec, with every directory above it and its working directory {} open{user}",
             dir.display()
         ),
-        _ if cause.raw_os_error() == Some(libc::ENOEXEC) => {
-            format!("{cause}: it is no program of this machine, and a script begins with #!")
-        }
         _ => cause.to_string(),
     }
 }
