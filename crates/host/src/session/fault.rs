@@ -93,7 +93,10 @@ pub enum Fault {
         users: Vec<String>,
     },
     /// Programs that do not die.
-    #[error("still there {seconds} s after they were killed: {}; they wait for a device (see `dmesg`), then `schedlab restore`", list(programs))]
+    #[error(
+        "still there {seconds} s after they were killed: {}; they wait for a device (see `dmesg`), then `schedlab restore`",
+        list(programs)
+    )]
     StillRunning {
         /// How long it was waited.
         seconds: u64,

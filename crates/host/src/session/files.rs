@@ -130,11 +130,14 @@ impl MadeFiles {
         if let Some(mount) = device::usage_now(root, &name).mounts.first() {
             return Err(not_wiped(format!("it is mounted at {}: `umount {}`", mount.at, mount.at)));
         }
-        let output = root.run("wipefs", &["--all", "--quiet", &node], "util-linux", "to take a file system off a device")?;
+        let output =
+            root.run("wipefs", &["--all", "--quiet", &node], "util-linux", "to take a file system off a device")?;
         let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
         match uuid_of(root, &node)? {
             None => Ok(Some(node)),
-            Some(_) => Err(not_wiped(format!("wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that"))),
+            Some(_) => {
+                Err(not_wiped(format!("wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that")))
+            }
         }
     }
 }
@@ -171,14 +174,16 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
         // One more word is one more device to some, and a journal on another device, a prototype or a directory to others.
-        let leads_away = word.contains('/') || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
+        let leads_away =
+            word.contains('/') || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
             let why = "it names a file or a device, and only the device under test may be written".to_string();
             return Err(Fault::Option { program: maker.tool.into(), option: word.into(), why }.into());
         }
     }
     let elsewhere = ["bind", "rbind", "move", "remount", "loop"];
-    if let Some(option) = wanted.mount.split(',').find(|word| elsewhere.contains(&word.split('=').next().unwrap_or(""))) {
+    if let Some(option) = wanted.mount.split(',').find(|word| elsewhere.contains(&word.split('=').next().unwrap_or("")))
+    {
         let why = "it mounts something else than the file system on the device under test".to_string();
         return Err(Fault::Option { program: "mount".into(), option: option.into(), why }.into());
     }
@@ -356,7 +361,10 @@ mod tests {
     #[test]
     fn the_users_extended_options_of_ext4_do_not_take_ours_away() {
         let full = "lazy_itable_init=0,lazy_journal_init=0";
-        assert_eq!(options("ext4", "-b 1024 -E stride=4", true), format!("-q -F -b 1024 -E {full},nodiscard,stride=4 -U u-u"));
+        assert_eq!(
+            options("ext4", "-b 1024 -E stride=4", true),
+            format!("-q -F -b 1024 -E {full},nodiscard,stride=4 -U u-u")
+        );
         assert_eq!(options("ext4", "-Estride=4", false), format!("-q -F -E {full},stride=4 -U u-u"));
         assert_eq!(options("xfs", "-m reflink=0", false), "-q -f -m reflink=0 -m uuid=u-u");
         assert_eq!(options("btrfs", "-m single", true), "-q -f -K -m single -U u-u");
@@ -376,7 +384,8 @@ mod tests {
         fs::write(root.proc("sys/kernel/osrelease"), "6.1.0\n").expect("fake proc");
         fs::write(root.proc("filesystems"), "nodev\tproc\n\text4\n").expect("fake proc");
         fs::create_dir_all(root.modules()).expect("fake modules");
-        fs::write(root.modules().join("modules.dep"), "kernel/fs/xfs/xfs.ko.zst: kernel/lib/libcrc32c.ko.zst\n").expect("fake");
+        fs::write(root.modules().join("modules.dep"), "kernel/fs/xfs/xfs.ko.zst: kernel/lib/libcrc32c.ko.zst\n")
+            .expect("fake");
         assert_eq!(["ext4", "xfs", "btrfs"].map(|kind| is_in_kernel(&root, kind)), [true, true, false]);
     }
 }

@@ -133,7 +133,10 @@ fn fill(
         return Err(refuse(why.to_string()));
     };
     let dir = group.enter(blkio.join(name)).map_err(|cause| {
-        refuse(format!("no group can be made in {}: {cause} (are you root, and is it writable in this container?)", blkio.display()))
+        refuse(format!(
+            "no group can be made in {}: {cause} (are you root, and is it writable in this container?)",
+            blkio.display()
+        ))
     })?;
     give_v1(&dir, limits, device).map_err(|(what, why)| Fault::Share { what, why })?;
     group.account = Some((dir.join("blkio.throttle.io_service_bytes_recursive"), device.to_string()));
@@ -195,7 +198,8 @@ fn give_v1(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
 
 fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
     if weight > BFQ_WEIGHT {
-        let why = format!("{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others");
+        let why =
+            format!("{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others");
         return Err((format!("io_weight {weight}"), why));
     }
     give(dir, file, &weight.to_string(), "it needs the scheduler bfq, and its control groups (`modprobe bfq`)")
@@ -203,7 +207,8 @@ fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
 
 fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
     let path = dir.join(file);
-    write(&path, value).map_err(|cause| (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display())))
+    write(&path, value)
+        .map_err(|cause| (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display())))
 }
 
 impl Group {

@@ -165,8 +165,7 @@ impl Session {
         };
         let group = group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
         drop(state);
-        let place =
-            start::Place { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
+        let place = start::Place { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
         start::start(launch, place)
     }
 
@@ -226,7 +225,7 @@ impl Drop for Session {
 pub(crate) fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Left, Error> {
     let mut left = Left::default();
     if boot_id == root.boot_id()? {
-        left.programs = Whose::session(root, key).end(root)?;
+        left.programs = Whose::session(root, key).end(root, Duration::ZERO)?;
         group::of_session(root, key).iter().try_for_each(|dir| group::remove_tree(dir))?;
         made.controllers.iter().for_each(Enabled::put_back);
     }

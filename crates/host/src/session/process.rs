@@ -129,7 +129,7 @@ impl Running {
                     told = Some(Instant::now());
                 }
                 Some(since) if since.elapsed() > GRACE => {
-                    self.whose.end(&self.root)?;
+                    self.whose.end(&self.root, Duration::ZERO)?;
                 }
                 _ => {}
             }
@@ -163,11 +163,7 @@ impl Running {
 
     /// Kills what the program has left behind, and gives the names.
     fn end(&mut self) -> Result<Vec<String>, Error> {
-        let since = Instant::now();
-        while !self.whose.alive(&self.root).is_empty() && since.elapsed() < FAREWELL {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let left = self.whose.end(&self.root)?;
+        let left = self.whose.end(&self.root, FAREWELL)?;
         self.ended = true;
         Ok(left)
     }
@@ -210,7 +206,7 @@ impl Drop for Running {
             return;
         }
         let _ = self.child.kill();
-        let _ = self.whose.end(&self.root);
+        let _ = self.whose.end(&self.root, Duration::ZERO);
         // It is reaped unless it hangs in the kernel.
         let since = Instant::now();
         while self.is_alive() && since.elapsed() < GRACE {

@@ -67,6 +67,10 @@ impl Whose {
         let all = processes(root);
         let in_groups: BTreeSet<i32> = self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
         let is_ours = |pid: &i32| {
+            // Half of what there is are threads of the kernel, children of number 2.
+            if all.get(pid).is_some_and(|stat| stat.parent == 2) {
+                return false;
+            }
             let environment = || fs::read(root.proc(format!("{pid}/environ"))).unwrap_or_default();
             in_groups.contains(pid) || self.has(&environment())
         };
@@ -92,25 +96,29 @@ impl Whose {
         ours.into_iter().filter_map(of).collect()
     }
 
-    /// Kills all of it, again and again until nothing is left, and gives the names of what there was, each once.
-    pub(super) fn end(&self, root: &Root) -> Result<Vec<String>, Error> {
+    /// Waits until nothing of it is left, kills what is still there after `patience`, again and again, and gives the names of what it killed,
+    /// each once.
+    pub(super) fn end(&self, root: &Root, patience: Duration) -> Result<Vec<String>, Error> {
         let since = Instant::now();
         let mut names = BTreeSet::new();
-        // Whoever forks while the list is read may be missed once, so one empty list is not enough.
-        let mut empty = 0;
-        while empty < 2 {
+        // Nobody leaves a control group by forking. Without one, who forks while the list is read may be missed once.
+        let mut looks = if self.groups.is_empty() { 2 } else { 1 };
+        while looks > 0 {
             let alive = self.alive(root);
-            empty = if alive.is_empty() { empty + 1 } else { 0 };
-            names.extend(alive.iter().map(|process| process.name.clone()));
-            self.groups.iter().for_each(|dir| group::kill(dir));
-            alive.iter().for_each(|process| process.signal(root, Signal::KILL));
-            if !alive.is_empty() {
-                if since.elapsed() > PATIENCE {
-                    let programs = alive.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
-                    return Err(Fault::StillRunning { seconds: PATIENCE.as_secs(), programs }.into());
-                }
-                thread::sleep(Duration::from_millis(1));
+            if alive.is_empty() {
+                looks -= 1;
+                continue;
             }
+            if since.elapsed() >= patience {
+                names.extend(alive.iter().map(|process| process.name.clone()));
+                self.groups.iter().for_each(|dir| group::kill(dir));
+                alive.iter().for_each(|process| process.signal(root, Signal::KILL));
+            }
+            if since.elapsed() > patience + PATIENCE {
+                let programs = alive.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
+                return Err(Fault::StillRunning { seconds: PATIENCE.as_secs(), programs }.into());
+            }
+            thread::sleep(Duration::from_millis(2));
         }
         Ok(names.into_iter().collect())
     }
@@ -201,6 +209,19 @@ mod tests {
             fs::write(dir.join("environ"), environment).expect("fake proc");
         }
         (dir, root)
+    }
+
+    #[test]
+    fn a_daemon_in_a_session_of_its_own_is_found_and_killed_by_its_mark_alone() {
+        let key = format!("no-group-{}", std::process::id());
+        let mut parent = std::process::Command::new("sh");
+        parent
+            .args(["-c", "setsid sh -c 'sleep 1000 & sleep 1000' >&- 2>&- & sleep 0.2"])
+            .env(MARK, format!("{key}/1"));
+        assert!(parent.status().expect("a shell").success());
+        let whose = Whose::program(&key, 1, vec![]);
+        assert_eq!(whose.end(&Root::real(), Duration::ZERO).expect("they die"), ["sh", "sleep"]);
+        assert_eq!(whose.alive(&Root::real()), []);
     }
 
     fn names(whose: &Whose, root: &Root) -> Vec<String> {

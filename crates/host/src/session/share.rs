@@ -63,7 +63,9 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
         let known = ["rbps", "wbps", "riops", "wiops"].into_iter().find(|known| *known == name);
         let name = known.ok_or_else(|| refused(&what, form))?;
         let bound = if name.ends_with("bps") { workload::parse_size(value) } else { value.parse().ok() };
-        let bound = bound.filter(|bound| *bound > 0).ok_or_else(|| refused(&what, "it needs a number above 0, and bytes may end in k, M or G"))?;
+        let bound = bound
+            .filter(|bound| *bound > 0)
+            .ok_or_else(|| refused(&what, "it needs a number above 0, and bytes may end in k, M or G"))?;
         if all.iter().any(|(other, _)| *other == name) {
             return Err(refused(&what, "it is said twice"));
         }
@@ -77,7 +79,9 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
 
 /// Class in the upper bits from 13 on, level in the lower ones.
 fn priority(text: &str) -> Result<u16, Fault> {
-    let wrong = || refused(&format!("ioprio {text}"), "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7");
+    let wrong = || {
+        refused(&format!("ioprio {text}"), "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7")
+    };
     if text == "idle" {
         return Ok(3 << 13);
     }
@@ -97,7 +101,8 @@ mod tests {
 
     fn of(io_weight: Option<u32>, io_max: &str, ioprio: &str) -> Result<Limits, String> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio) }).map_err(|fault| fault.to_string())
+        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio) })
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]

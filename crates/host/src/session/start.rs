@@ -70,7 +70,8 @@ fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
 }
 
 fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child, Error> {
-    let [stdout, stderr, stdin] = files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
+    let [stdout, stderr, stdin] =
+        files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
@@ -144,9 +145,12 @@ fn why_not(launch: &Launch, said: &str, cause: &io::Error) -> String {
             format!("its working directory {} is not there", dir.display())
         }
         io::ErrorKind::NotFound if found.is_some() => {
-            "it is there, but not the interpreter or loader that it names in its first bytes (see `file`, `ldd`)".to_string()
+            "it is there, but not the interpreter or loader that it names in its first bytes (see `file`, `ldd`)"
+                .to_string()
         }
-        io::ErrorKind::NotFound => "there is no such program: install its package, or name its file in full".to_string(),
+        io::ErrorKind::NotFound => {
+            "there is no such program: install its package, or name its file in full".to_string()
+        }
         io::ErrorKind::PermissionDenied => format!(
             "{cause}{user}: it needs to be executable (`chmod +x`), on a file system without noexec, with every directory above it and its working directory {} open{user}",
             dir.display()

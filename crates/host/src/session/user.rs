@@ -36,7 +36,11 @@ fn read(said: &str) -> Option<User> {
         list.split(',').map(|part| part.split('(').next()?.parse().ok()).collect()
     };
     let (uid, gid, groups) = (*numbers("uid")?.first()?, *numbers("gid")?.first()?, numbers("groups")?);
-    Some(User { uid: Uid::from_raw(uid), gid: Gid::from_raw(gid), groups: groups.into_iter().map(Gid::from_raw).collect() })
+    Some(User {
+        uid: Uid::from_raw(uid),
+        gid: Gid::from_raw(gid),
+        groups: groups.into_iter().map(Gid::from_raw).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ fn each_file_system_is_made_with_its_options_survives_cooling_and_leaves_a_blank
 #[test]
 fn a_loop_devices_file_keeps_all_its_blocks() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
-    let made = LoopDevice::create(&bench.root, 16 << 20, bench.dir.path(), &mut |_| std::ops::ControlFlow::Continue(()));
+    let made =
+        LoopDevice::create(&bench.root, 16 << 20, bench.dir.path(), &mut |_| std::ops::ControlFlow::Continue(()));
     let device = made.expect("there is room");
     let blocks = || fs::metadata(device.file()).expect("its file").blocks();
     let before = blocks();
@@ -71,7 +72,12 @@ fn a_session_that_is_dropped_with_programs_at_work_in_its_files_leaves_nothing()
     let blank = bench.blank_loop(16);
     let session = make(&bench, &blank, &wanted("ext4", "", "")).expect("ext4");
     let at = session.directory().expect("a mount").to_path_buf();
-    let launch = host::session::Launch { program: "sleep".into(), args: vec!["1000".into()], dir: at.clone(), ..Default::default() };
+    let launch = host::session::Launch {
+        program: "sleep".into(),
+        args: vec!["1000".into()],
+        dir: at.clone(),
+        ..Default::default()
+    };
     let running = session.start(&launch).expect("it can be started");
     drop(session);
     is_gone(&blank, &at);
@@ -87,7 +93,10 @@ fn who_uses_the_files_is_named_when_they_cannot_be_unmounted() {
     let at = session.directory().expect("a mount").to_path_buf();
     let open = File::create(at.join("open")).expect("writable");
     let error = session.cool().expect_err("we have a file open").to_string();
-    assert!(error.contains(&at.display().to_string()) && error.contains(&format!("({})", std::process::id())), "{error}");
+    assert!(
+        error.contains(&at.display().to_string()) && error.contains(&format!("({})", std::process::id())),
+        "{error}"
+    );
     let error = session.end().expect_err("we still have").to_string();
     assert!(error.contains("schedlab restore"), "{error}");
     assert_eq!(holds(blank.word()), "ext4", "what is mounted is not wiped");
@@ -127,7 +136,9 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
 fn what_mkfs_or_mount_refuses_is_told_in_their_words_and_leaves_a_blank_device() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
     let blank = bench.blank_loop(16);
-    for (files, needle) in [(wanted("ext4", "-b 77", ""), "invalid block size"), (wanted("ext4", "", "no-such-option"), "mount")] {
+    for (files, needle) in
+        [(wanted("ext4", "-b 77", ""), "invalid block size"), (wanted("ext4", "", "no-such-option"), "mount")]
+    {
         let error = make(&bench, &blank, &files).map(drop).expect_err(needle);
         assert!(matches!(error, Error::ToolFailed { .. }) && error.to_string().contains(needle), "{error}");
         assert_eq!((holds(blank.word()), mounted(&blank)), (String::new(), String::new()));

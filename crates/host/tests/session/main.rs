@@ -20,7 +20,8 @@ fn assert_no_trace(bench: &Bench) {
     assert!(left.is_empty(), "{left:?}");
     // Other tests of this process have sessions at the same time: of those only the sum must be nothing in the end, so here only locks count.
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
-    let locks: Vec<PathBuf> = locks.map(|entry| entry.path()).filter(|path| path.display().to_string().contains(&own)).collect();
+    let locks: Vec<PathBuf> =
+        locks.map(|entry| entry.path()).filter(|path| path.display().to_string().contains(&own)).collect();
     assert!(locks.is_empty(), "{locks:?}");
 }
 

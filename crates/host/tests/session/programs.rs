@@ -1,7 +1,7 @@
 //! Programs of a session: what they get, how they end, and that nothing of them stays.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ fn a_program_is_fed_and_what_it_prints_and_its_status_are_kept() {
 fn reading_what_is_printed_so_far_does_not_disturb_what_is_printed_later() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let mut running = session.start(&shell("echo one; read _ < /proc/self/fd/0; sleep 0.3; echo two")).expect("a shell");
+    let mut running =
+        session.start(&shell("echo one; read _ < /proc/self/fd/0; sleep 0.3; echo two")).expect("a shell");
     while running.printed().is_empty() {
         thread::sleep(Duration::from_millis(1));
     }
@@ -130,7 +131,8 @@ fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
 fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let running = session.start(&shell("trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1; done")).expect("a shell");
+    let running =
+        session.start(&shell("trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1; done")).expect("a shell");
     let stop = Arc::new(AtomicBool::new(false));
     let setter = thread::spawn({
         let stop = stop.clone();
@@ -168,7 +170,10 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason_and_the_next_step()
         let path = bench.dir.path().join(name);
         let text_of_path = path.display().to_string();
         // By another process: a file that a child of ours has open for writing cannot be executed.
-        super::run("sh", &["-c", "printf '%s' \"$1\" > \"$2\" && chmod \"$3\" \"$2\"", "sh", text, &text_of_path, mode]);
+        super::run(
+            "sh",
+            &["-c", "printf '%s' \"$1\" > \"$2\" && chmod \"$3\" \"$2\"", "sh", text, &text_of_path, mode],
+        );
         path
     };
     let cases = [

@@ -18,7 +18,8 @@ fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     let of = format!("of={}", device.path.display());
     let words = ["if=/dev/zero", &of, "bs=64k", &format!("count={}", kib / 64), "oflag=direct"].map(Into::into);
     let launch = Launch { program: "dd".into(), args: words.into(), share, ..Launch::default() };
-    let ended = session.start(&launch).expect("dd").wait(Duration::from_secs(120), &AtomicBool::new(false)).expect("it ends");
+    let ended =
+        session.start(&launch).expect("dd").wait(Duration::from_secs(120), &AtomicBool::new(false)).expect("it ends");
     assert!(ended.status.success(), "{}", ended.stderr);
     ended
 }
@@ -57,7 +58,9 @@ fn a_bound_of_bytes_a_second_bounds_what_is_written_and_the_kernel_counts_it() {
 fn a_priority_is_in_effect_before_the_program_begins() {
     let Some(bench) = Bench::set_up(&["ionice"]) else { return };
     let session = begin(&bench);
-    for (priority, shown) in [("best-effort:6", "best-effort: prio 6"), ("idle", "idle"), ("realtime:2", "realtime: prio 2")] {
+    for (priority, shown) in
+        [("best-effort:6", "best-effort: prio 6"), ("idle", "idle"), ("realtime:2", "realtime: prio 2")]
+    {
         let share = Share { ioprio: Some(priority.to_string()), ..Share::default() };
         let args = vec!["-c".into(), "exec ionice -p $$".into()];
         let launch = Launch { program: "/bin/sh".into(), args, share, ..Launch::default() };
