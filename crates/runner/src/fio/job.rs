@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 use super::allow::{self, Fate};
 use super::output::Wanted;
 
@@ -108,6 +110,13 @@ impl JobFile {
                 && !["ramp_time", "pre_read"].iter().any(|key| job.contains_key(key))
                 && value(job, "ioengine") != "mmap"
         })
+    }
+
+    /// A checksum of what fio gets of this file.
+    pub(super) fn digest(&self) -> String {
+        let text = self.text(Target::Directory(Path::new("")), &[], &[]);
+        let sum = Sha256::digest(text.as_bytes());
+        sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The first line that names a file, if one does.

@@ -149,3 +149,10 @@ fn only_direct_requests_without_ramp_are_counted_exactly() {
         assert!(!read(text).is_exact(), "{text}");
     }
 }
+
+#[test]
+fn the_checksum_is_of_what_fio_gets_and_not_of_remarks() {
+    let digest = |text| read(text).digest();
+    assert_eq!(digest("[a]\nbs=4k\n"), digest("; a remark\n[a]\nblocksize = 4k # another\ngroup_reporting\n"));
+    assert_ne!(digest("[a]\nbs=4k\n"), digest("[a]\nbs=8k\n"));
+}

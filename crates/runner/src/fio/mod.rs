@@ -112,7 +112,8 @@ impl Runner for Fio {
             .and_then(|rest| rest.split('.').next())
             .and_then(|text| text.parse::<u32>().ok());
         match major {
-            Some(major) if major >= FIRST_MAJOR => Ok(found),
+            // The file's contents are part of what was measured: a record does not go on with another file.
+            Some(major) if major >= FIRST_MAJOR => Ok(format!("{found}, job file {}", self.file()?.digest())),
             Some(_) => Err(RunnerError::Version { program: PROGRAM.into(), found, needed: "3.0 or later".into() }),
             None => Err(unreadable("version", &ended)),
         }
