@@ -48,7 +48,7 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     },
     own_metrics: |_| Vec::new(),
     options: &[
-        Opt { name: "file", default: "", form: Form::Text, help: "the job file" },
+        Opt { name: "file", default: "", form: Form::File, help: "the job file" },
         Opt {
             name: "runtime",
             default: "trial",
@@ -112,7 +112,7 @@ impl Runner for Fio {
             .and_then(|rest| rest.split('.').next())
             .and_then(|text| text.parse::<u32>().ok());
         match major {
-            // The file's contents are part of what was measured: a record does not go on with another file.
+            // What the file and the environment make together is part of what was measured: a record does not go on with another job.
             Some(major) if major >= FIRST_MAJOR => Ok(format!("{found}, job file {}", self.file()?.digest())),
             Some(_) => Err(RunnerError::Version { program: PROGRAM.into(), found, needed: "3.0 or later".into() }),
             None => Err(unreadable("version", &ended)),
