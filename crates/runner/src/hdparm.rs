@@ -5,7 +5,7 @@
 //! ([`RunnerKind::reaches_device`]), and the arena makes its trials void.
 //!
 //! hdparm prints the amount in whole MB, the time and the rate with two decimals; its MB are 2^20 bytes. The figure is the printed rate, which
-//! hdparm computes from the time that it has not rounded yet: amount by printed time would be 6 % off where a small fast device is read in
+//! hdparm computes from the time that it has not rounded yet: amount by printed time would be 2 % off where a small fast device is read in
 //! 0.08 s. Amount and time must agree with it within their rounding.
 //!
 //! It waits and writes back the machine's dirty pages (`sync`) before it measures: set-up, outside of its window.
@@ -147,6 +147,14 @@ mod tests {
     fn a_slow_device_is_read_in_thousands_of_bytes() {
         let seen = read(" Timing buffered disk reads:   2 MB in  4.00 seconds = 512.00 kB/sec\n", false).unwrap();
         assert!((seen.metrics["throughput_mb_per_s"] - 0.524_288).abs() < 1e-9, "{seen:?}");
+    }
+
+    #[test]
+    fn cached_reads_never_reach_a_scheduler_and_say_so() {
+        let cached = HDPARM.read([("test", "cached")]).unwrap();
+        assert!(!(HDPARM.reaches_device)(&cached) && (HDPARM.reaches_device)(&HDPARM.read([]).unwrap()));
+        assert!((HDPARM.make)(&cached).remarks()[0].contains("no scheduler ever sees it"));
+        assert!(HDPARM.read([("test", "both")]).unwrap_err().to_string().contains("buffered (-t) or cached (-T)"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod allow;
 mod job;
 mod output;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -107,16 +108,11 @@ impl Runner for Fio {
         };
         let ended = bench.run(&launch, self.deadline)?;
         let found = ended.stdout.trim().to_string();
-        let major = found
-            .strip_prefix("fio-")
-            .and_then(|rest| rest.split('.').next())
-            .and_then(|text| text.parse::<u32>().ok());
-        match major {
-            // What the file and the environment make together is part of what was measured: a record does not go on with another job.
-            Some(major) if major >= FIRST_MAJOR => Ok(format!("{found}, job file {}", self.file()?.digest())),
-            Some(_) => Err(RunnerError::Version { program: PROGRAM.into(), found, needed: "3.0 or later".into() }),
-            None => Err(unreadable("version", &ended)),
+        if !is_new_enough(&found).ok_or_else(|| unreadable("version", &ended))? {
+            return Err(RunnerError::Version { program: PROGRAM.into(), found, needed: "3.0 or later".into() });
         }
+        // What the file and the environment make together is part of what was measured: a record does not go on with another job.
+        Ok(format!("{found}, job file {}", self.file()?.digest()))
     }
 
     fn prepare(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
@@ -136,16 +132,9 @@ impl Runner for Fio {
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
         let file = self.file()?;
-        let mut offered = vec![("randseed", seed(trial.seed))];
-        let is_trial_long = self.offers_length && !file.has_length();
-        if is_trial_long {
-            let in_us = |time: Duration| format!("{}us", time.as_micros());
-            offered.extend([("runtime", in_us(trial.duration)), ("time_based", "1".into())]);
-            if !trial.warmup.is_zero() {
-                offered.push(("ramp_time", in_us(trial.warmup)));
-            }
-        }
-        let exact = file.is_exact() && bench.directory.is_none() && !(is_trial_long && !trial.warmup.is_zero());
+        let offered = self.offered(file, trial);
+        let has_ramp = offered.iter().any(|(key, _)| *key == "ramp_time");
+        let exact = file.is_exact() && bench.directory.is_none() && !has_ramp;
         let launch = Launch { share: trial.share.clone(), ..self.launch(bench, file, &[], &offered) };
         let ended = bench.run(&launch, trial.deadline)?;
         let jobs = output::read(&ended.stdout).map_err(|missing| unreadable(&missing, &ended))?;
@@ -156,6 +145,20 @@ impl Runner for Fio {
 impl Fio {
     fn file(&self) -> Result<&JobFile, RunnerError> {
         self.file.as_ref().map_err(|problem| refused(problem))
+    }
+
+    /// What jobs get that do not say it themselves: the seed, and, if none in the file says when it ends, the trial's length.
+    fn offered(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
+        // fio computes with its seed: zero would make all generators alike.
+        let mut offered = vec![("randseed", (trial.seed % (1 << 62) + 1).to_string())];
+        if self.offers_length && !file.has_length() {
+            let in_us = |time: Duration| format!("{}us", time.as_micros());
+            offered.extend([("runtime", in_us(trial.duration)), ("time_based", "1".into())]);
+            if !trial.warmup.is_zero() {
+                offered.push(("ramp_time", in_us(trial.warmup)));
+            }
+        }
+        offered
     }
 
     /// Makes the files that the jobs read, in an empty directory. On a bare device fio only reads the job file: it says early what is wrong in it.
@@ -189,15 +192,9 @@ impl Fio {
             ("percentile_list", "50:99:99.9".into()),
         ];
         forced.extend(more.iter().cloned());
-        let mut args = vec!["--output-format=json+".into(), "--eta=never".into()];
-        // On a file system the files have to be made.
-        if bench.directory.is_none() && !file.writes() {
-            args.push("--readonly".into());
-        }
-        args.push("-".into());
         Launch {
             program: self.program.clone(),
-            args,
+            args: arguments(file.writes(), own.is_some()),
             dir: own.as_deref().unwrap_or(Path::new("/")).to_path_buf(),
             input: file.text(target, &forced, offered).into_bytes(),
             ..Launch::default()
@@ -205,9 +202,16 @@ impl Fio {
     }
 }
 
-/// A seed of fio's: it computes with it, so that zero would make all generators alike.
-fn seed(seed: u64) -> String {
-    (seed % (1 << 62) + 1).to_string()
+/// Of `fio-3.33`, `fio-3.41-12-gabcdef`; None if it is no version of fio's.
+fn is_new_enough(found: &str) -> Option<bool> {
+    let major: u32 = found.strip_prefix("fio-")?.split('.').next()?.parse().ok()?;
+    Some(major >= FIRST_MAJOR)
+}
+
+/// On a file system the files have to be made, even for jobs that only read.
+fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
+    let readonly = (!writes && !on_files).then_some("--readonly");
+    ["--output-format=json+", "--eta=never"].into_iter().chain(readonly).chain(["-"]).map(OsString::from).collect()
 }
 
 fn refused(problem: &str) -> RunnerError {
@@ -216,4 +220,82 @@ fn refused(problem: &str) -> RunnerError {
 
 fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
     RunnerError::Unreadable { program: PROGRAM.into(), missing: missing.to_string(), tail: tail(ended) }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::session::Share;
+
+    use super::*;
+
+    fn fio(text: &str, offers_length: bool) -> (Fio, JobFile) {
+        let file = JobFile::parse("a.fio", text, &|_| None).unwrap();
+        let fio = Fio {
+            file: Ok(file.clone()),
+            offers_length,
+            fresh: true,
+            deadline: Duration::ZERO,
+            program: PathBuf::new(),
+        };
+        (fio, file)
+    }
+
+    fn offered(text: &str, offers_length: bool, warmup_ms: u64) -> String {
+        let (fio, file) = fio(text, offers_length);
+        let warmup = Duration::from_millis(warmup_ms);
+        let (duration, deadline) = (Duration::from_millis(1500), Duration::ZERO);
+        let trial = Trial { seed: 6, duration, warmup, deadline, share: Share::default() };
+        let pairs: Vec<String> =
+            fio.offered(&file, &trial).iter().map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(" ")
+    }
+
+    #[test]
+    fn only_a_file_without_any_length_gets_that_of_the_trial() {
+        let long = "randseed=7 runtime=1500000us time_based=1";
+        assert_eq!(offered("[a]\n", true, 0), long);
+        assert_eq!(offered("[a]\n", true, 200), format!("{long} ramp_time=200000us"));
+        assert_eq!(offered("[a]\n", false, 200), "randseed=7");
+        assert_eq!(offered("[a]\nsize=1M\n", true, 200), "randseed=7");
+    }
+
+    #[test]
+    fn versions_before_3_are_too_old() {
+        for (found, is_new) in [
+            ("fio-3.33", Some(true)),
+            ("fio-3.41-12-gabc", Some(true)),
+            ("fio-2.99", Some(false)),
+            ("3.33", None),
+            ("fio-x", None),
+        ] {
+            assert_eq!(is_new_enough(found), is_new, "{found}");
+        }
+    }
+
+    #[test]
+    fn only_jobs_that_read_the_bare_device_are_read_only_for_fio() {
+        let is_read_only = |writes, on_files| arguments(writes, on_files).contains(&"--readonly".into());
+        assert!(is_read_only(false, false) && !is_read_only(true, false) && !is_read_only(false, true));
+    }
+
+    #[test]
+    fn the_metric_that_decides_and_consent_follow_from_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.fio");
+        let options = |text: &str| {
+            fs::write(&path, text).unwrap();
+            FIO.read([("file", path.to_str().unwrap())])
+        };
+        let read = options("[a]\nrw=read\n").unwrap();
+        assert_eq!(((FIO.primary)(&read).as_str(), (FIO.writes)(&read)), ("throughput_mb_per_s", false));
+        let mixed = options("[a]\nrw=read\n[b]\nrw=randwrite\n").unwrap();
+        assert_eq!(((FIO.primary)(&mixed).as_str(), (FIO.writes)(&mixed)), ("iops", true));
+        assert!(options("[a]\ndirectory=/\n").unwrap_err().to_string().contains("a.fio:2:"));
+        assert!(
+            FIO.read([("file", "/nowhere/a.fio")]).unwrap_err().to_string().contains("/nowhere/a.fio cannot be read")
+        );
+        assert!(FIO.read([]).unwrap_err().to_string().contains("name a job file"));
+        let runtime = [("file", path.to_str().unwrap()), ("runtime", "5s")];
+        assert!(FIO.read(runtime).unwrap_err().to_string().contains("trial or file"));
+    }
 }

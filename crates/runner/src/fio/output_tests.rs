@@ -119,3 +119,9 @@ fn figures_that_are_missing_or_contradict_each_other_are_an_error() {
     let none = read(&print(vec![job("a", 0, idle(), idle())])).unwrap();
     assert!(seen(&none, &wanted(&["a"]), true).unwrap_err().contains("request"));
 }
+
+#[test]
+fn a_percentile_is_the_first_bin_that_reaches_it() {
+    let seen = metrics(vec![job("a", 0, way(1000, 10, 1000, json!({"1000": 5, "2000": 5})), idle())], &["a"]);
+    assert_eq!((seen.metrics["latency_p50_us"], seen.metrics["latency_p99_us"]), (1.0, 2.0));
+}

@@ -155,6 +155,34 @@ fn a_machine_without_fio_is_told_its_package() {
 }
 
 #[test]
+fn jobs_that_write_find_new_files_before_each_trial_unless_told_otherwise() {
+    if !can_run(&["losetup", "blkid", "fio", "mkfs.ext4", "wipefs"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let (path, dir) = listener(&lab, "fio");
+    let file = lab.path("write.fio");
+    fs::write(&file, "[w]\nrw=write\nbs=64k\nsize=4M\nend_fsync=1\n").unwrap();
+    let mut times_made = |fresh: bool| {
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).unwrap();
+        let words = format!(
+            "compare --device loop:64M --loop-dir {} --fs ext4 --schedulers none,bfq --workload fio:{}:fresh={fresh} --blocks 1 --out {}",
+            lab.path("").display(),
+            file.display(),
+            lab.path(&format!("out-{fresh}")).display()
+        );
+        Ran::from(lab.command(&words).env("PATH", &path).output().unwrap()).expect_measured();
+        let outputs: Vec<Value> = heard(&dir).iter().filter_map(|text| json_of(text)).collect();
+        let made = outputs.iter().filter(|fio| fio["jobs"][0]["write"]["total_ios"] == 0).count();
+        (made, outputs.len() - made)
+    };
+    let (made, measured) = times_made(true);
+    assert!(measured >= 2 && made == measured + 1, "made {made} times for {measured} trials");
+    assert_eq!(times_made(false).0, 1);
+}
+
+#[test]
 fn a_job_that_fails_is_told_in_fios_words() {
     if !can_run(&["losetup", "blkid", "fio", "mkfs.ext4"]) {
         return;
