@@ -1,10 +1,12 @@
 //! The table of runners.
 
 use crate::command;
+use crate::fio;
+use crate::hdparm;
 use crate::kind::RunnerKind;
 
 /// Every runner.
-pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND];
+pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND, &fio::FIO, &hdparm::HDPARM];
 
 /// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {
