@@ -1,5 +1,7 @@
 //! What can go wrong with a program.
 
+use std::path::Path;
+
 use host::session::Ended;
 
 /// How many of a program's last lines are shown.
@@ -59,9 +61,27 @@ pub enum RunnerError {
         /// Its last lines.
         tail: String,
     },
+    /// The program did something else than what it was asked for, or found something else than it needs.
+    #[error("{program}: {problem}{tail}")]
+    Wrong {
+        /// The program.
+        program: String,
+        /// What was wrong, and what would be right.
+        problem: String,
+        /// Its last lines; empty where they say nothing.
+        tail: String,
+    },
     /// The experiment was interrupted.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunnerError {
+    /// Makes an error of a file of the system's answer.
+    pub(crate) fn file(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
+        let doing = format!("{doing} {}", path.display());
+        move |cause| RunnerError::File { doing, cause }
+    }
 }
 
 /// The last lines of what a program printed, as the end of a message.

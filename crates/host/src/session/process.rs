@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -129,8 +130,12 @@ impl Running {
 }
 
 fn text_of(file: &mut File) -> String {
+    // Read by position: the descriptor's offset is shared with the program, which goes on writing at it.
     let mut bytes = Vec::new();
-    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    let mut chunk = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = file.read_at(&mut chunk, bytes.len() as u64) {
+        bytes.extend_from_slice(&chunk[..read]);
+    }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
