@@ -181,6 +181,11 @@ pub enum VoidReason {
         /// By what.
         by: String,
     },
+    /// The program that was to be measured gave no figures.
+    ProgramFailed {
+        /// What happened, with its last lines.
+        detail: String,
+    },
     /// A reason that came with foreign data.
     Foreign {
         /// As written there.

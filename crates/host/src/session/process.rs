@@ -122,6 +122,11 @@ impl Running {
         text_of(&mut self.stdout)
     }
 
+    /// What it has complained so far.
+    pub fn complained(&mut self) -> String {
+        text_of(&mut self.stderr)
+    }
+
     fn kill(&self) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -129,14 +134,11 @@ impl Running {
     }
 }
 
+/// Read without moving the place at which the program writes on.
 fn text_of(file: &mut File) -> String {
-    // Read by position: the descriptor's offset is shared with the program, which goes on writing at it.
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0; 1 << 16];
-    while let Ok(read @ 1..) = file.read_at(&mut chunk, bytes.len() as u64) {
-        bytes.extend_from_slice(&chunk[..read]);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let mut bytes = vec![0; file.metadata().map_or(0, |meta| meta.len() as usize)];
+    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..read]).into_owned()
 }
 
 pub(super) fn start(_root: &Root, key: &str, launch: &Launch) -> Result<Running, Error> {

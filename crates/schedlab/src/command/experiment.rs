@@ -56,6 +56,9 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
         std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     locate_patches(&mut plan, args.plan.parent())?;
+    if let Some(word) = &args.budget {
+        plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
+    }
     planned(root, plan, &args.conduct)
 }
 
