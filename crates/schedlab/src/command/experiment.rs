@@ -1,6 +1,6 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -167,7 +167,19 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
             )));
         }
     }
-    same_kernels(header, environment)
+    same_kernels(header, environment)?;
+    let none = BTreeMap::new();
+    let versions = |facts: &'_ Environment| facts.get("programs").unwrap_or(&none).clone();
+    let (then, now) = (versions(&header.environment), versions(environment));
+    for (label, version) in &now {
+        let before = then.get(label).map_or("unknown", String::as_str);
+        if before != version {
+            return Err(usage(format!(
+                "the program of {label} was {before} and is {version} now: trials of different programs are never joined; name another --out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.

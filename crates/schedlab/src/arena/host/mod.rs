@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{self, Arm, FileSystemSpec, Limits, Plan};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::record::{Environment, OWN_CPU, Observation, VoidReason};
 use host::engine::{self, Drive};
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta};
 use host::session::{FileSystem, Share};
@@ -416,7 +416,7 @@ impl HostArena<'_> {
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
                 observation.counters = seen.counters;
-                observation.counters.insert("schedlab_cpu_share".to_owned(), own);
+                observation.counters.insert(OWN_CPU.to_owned(), own);
             }
             Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
                 voids.push(reason)
