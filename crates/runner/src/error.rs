@@ -84,13 +84,18 @@ impl RunnerError {
     }
 }
 
-/// The last lines of what a program printed, as the end of a message.
+/// The last lines of what a program complained or, if it did not, printed, as the end of a message.
 pub(crate) fn tail(ended: &Ended) -> String {
+    tail_of(&ended.stderr, &ended.stdout)
+}
+
+/// The last lines of the first of these that is not empty.
+pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(ToString::to_string).collect()
     };
-    let said = Some(last(&ended.stderr)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(&ended.stdout));
+    let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));
     if said.is_empty() {
         "; it printed nothing".to_string()
     } else {

@@ -51,6 +51,15 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
+    /// What it works on with these options: a program that could work on either may be told by `on=files` or `on=device`.
+    pub fn needs_with(&self, options: &Options) -> Needs {
+        match (self.needs, options.text("on")) {
+            (Needs::Either, Some("files")) => Needs::Files,
+            (Needs::Either, Some("device")) => Needs::Device,
+            (needs, _) => needs,
+        }
+    }
+
     /// Reads options on top of the row's defaults and checks them.
     ///
     /// # Errors

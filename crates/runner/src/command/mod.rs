@@ -11,7 +11,7 @@ use std::time::Duration;
 use host::session::{Ended, Launch, Share};
 
 use crate::cache;
-use crate::error::{RunnerError, tail};
+use crate::error::{RunnerError, tail, tail_of};
 use crate::kind::{Bench, Needs, Runner, RunnerKind, Seen, Trial};
 use crate::options::{Form, Opt, Options};
 use extract::Extract;
@@ -62,7 +62,12 @@ const OPTIONS: &[Opt] = &[
         form: Form::Text,
         help: "where the figures are printed: stdout or stderr",
     },
-    text("on", "what it needs: files or device; without it a file system if {dir} is used"),
+    Opt {
+        name: "on",
+        default: "files",
+        form: Form::Text,
+        help: "files: it works in {dir}, on a file system on the device; device: on the bare device",
+    },
     Opt { name: "writes", default: "true", form: Form::Flag, help: "false: on a bare device it only reads" },
     text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
 ];
@@ -147,11 +152,8 @@ impl Command {
             let found = std::fs::canonicalize(file).map_err(RunnerError::file("find the program", Path::new(file)))?;
             self.file = Some(found);
         }
-        let words = ["run", "setup", "reset"].iter().filter_map(|key| self.options.text(key));
-        let uses_dir = words.into_iter().any(|line| line.contains("{dir}"));
         let problem = match (self.options.text("on"), bench.directory) {
-            (Some("files"), None) => "it needs a file system (on=files), and none is made: add --fs ext4",
-            (None, None) if uses_dir => "{dir} is a file system on the device, and none is made: add --fs ext4",
+            (Some("files"), None) => "it needs a file system on the device, and none is made: add --fs ext4",
             (Some("device"), Some(_)) => "it needs the bare device (on=device): take the file system out of the plan",
             _ => return Ok(()),
         };
@@ -237,8 +239,11 @@ impl Runner for Command {
             Some(directory) => cache::sync(directory)?,
             None => cache::sync_device(&bench.device.path)?,
         };
-        let printed = if self.options.text("stream") == Some("stderr") { &ended.stderr } else { &ended.stdout };
-        let unreadable = |missing| RunnerError::Unreadable { program: self.name(), missing, tail: tail(&ended) };
+        let Ended { stdout, stderr, .. } = &ended;
+        let (printed, other) =
+            if self.options.text("stream") == Some("stderr") { (stderr, stdout) } else { (stdout, stderr) };
+        let tail = tail_of(printed, other);
+        let unreadable = |missing| RunnerError::Unreadable { program: self.name(), missing, tail };
         let mut metrics = self.extract.read(printed).map_err(unreadable)?;
         metrics.values_mut().for_each(|value| *value *= self.scale);
         let window = ended.wall + synced;

@@ -38,23 +38,26 @@ pub(crate) static STARTUP: RunnerKind = RunnerKind {
     make: |options| Box::new(Startup::of(options)),
 };
 
+/// Debian's, not one that stands first in somebody's PATH: a machine's own packages are the same everywhere.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// Modules of Python's own that a script of some size has: some hundred files.
 const DEFAULT_ARGS: &str = "-B -S -c 'import argparse, asyncio, csv, ctypes, decimal, email.message, http.server, json, logging.handlers, \
                             multiprocessing.pool, pydoc, sqlite3, ssl, subprocess, tarfile, unittest, urllib.request, xml.dom.minidom, zipfile'";
 
 const OPTIONS: &[Opt] = &[
-    opt("program", "python3", Form::Text, "what is started: a name in PATH, or a path"),
+    opt("program", PYTHON, Form::Text, "what is started: a path, or a name in PATH"),
     opt(
         "args",
         "",
         Form::Text,
-        "its arguments, quoted as in a shell; python3 imports 20 of its own modules if nothing is said",
+        "its arguments, quoted as in a shell; Python imports 20 of its own modules if nothing is said",
     ),
     opt(
         "copy",
         "",
         Form::Text,
-        "files and directories that it reads, with blanks between; python3's own library if nothing is said",
+        "files and directories that it reads, with blanks between; Python's own library if nothing is said",
     ),
     opt("starts", "5", Form::Number, "cold starts in a trial; 0: as many as fit into the trial's duration"),
     opt("pause", "100ms", Form::Time, "time between two starts"),
@@ -111,7 +114,7 @@ impl Startup {
     fn of(options: &Options) -> Startup {
         let words = |key: &str| options.text(key).map(|text| shlex::split(text).expect("checked: quotes are closed"));
         let program = options.text("program").unwrap_or_default().to_string();
-        let ours = program == "python3";
+        let ours = program == PYTHON;
         let args = words("args").or_else(|| shlex::split(DEFAULT_ARGS).filter(|_| ours));
         let ready = options.text("ready").map(|ready| Regex::new(ready).expect("checked: it can be read"));
         Startup {
@@ -128,6 +131,10 @@ impl Startup {
     fn find(&self, bench: &Bench<'_>) -> Result<PathBuf, RunnerError> {
         let given = Path::new(&self.program);
         if given.is_absolute() {
+            if self.program == PYTHON && !given.exists() {
+                let (tool, package, purpose) = (PYTHON.into(), "python3".into(), "to be started".into());
+                return Err(host::Error::ToolMissing { tool, package, purpose }.into());
+            }
             return given.metadata().map(|_| given.to_path_buf()).map_err(RunnerError::file("find the program", given));
         }
         bench.program(&self.program, &self.program)
@@ -218,12 +225,14 @@ impl Runner for Startup {
     fn prepare(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let program = self.find(bench)?;
         let mut copy = self.copy.clone();
-        if copy.is_empty() && self.program == "python3" {
+        let of_python = copy.is_empty() && self.program == PYTHON;
+        if of_python {
             copy.push(tree::python_library(bench, &program)?);
         }
         (bench.say)(&format!("copying {} with what it reads", self.program));
         let root = bench.files().join("startup");
-        self.tree = Some(Tree::make(bench, &root, &program, &copy)?);
+        let leave_out = if of_python { tree::NO_LIBRARY } else { &[] };
+        self.tree = Some(Tree::make(bench, &root, &program, &copy, leave_out)?);
         cache::sync(bench.files()).map(drop)
     }
 

@@ -23,6 +23,9 @@ const AT_A_TIME: usize = 200;
 /// Device nodes that programs expect, with their numbers.
 const NODES: [(&str, u32, u32); 4] = [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
+/// What lies in the directory of Python's library and is none of it.
+pub(super) const NO_LIBRARY: &[&str] = &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
+
 /// The tree, on the device.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -34,11 +37,17 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Copies everything; a tree that is there already is replaced.
+    /// Copies everything; a tree that is there already is replaced. Directories and files called as in `leave_out` are not.
     ///
     /// # Errors
     /// A file that cannot be copied, e.g. for want of space; a library that the machine does not have.
-    pub(super) fn make(bench: &Bench<'_>, root: &Path, program: &Path, copy: &[PathBuf]) -> Result<Tree, RunnerError> {
+    pub(super) fn make(
+        bench: &Bench<'_>,
+        root: &Path,
+        program: &Path,
+        copy: &[PathBuf],
+        leave_out: &[&str],
+    ) -> Result<Tree, RunnerError> {
         if root.exists() {
             fs::remove_dir_all(root).map_err(RunnerError::file("remove", root))?;
         }
@@ -52,7 +61,7 @@ impl Tree {
         // Under the name by which it was found, so that a link to it works as it does outside.
         copy_file(program, root)?;
         for path in copy {
-            copy_all(path, root)?;
+            copy_all(path, root, leave_out)?;
         }
         let objects =
             std::iter::once(program.to_path_buf()).chain(cache::files_below(root)?.into_iter().filter(is_object));
@@ -103,7 +112,7 @@ fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
 }
 
-fn copy_all(path: &Path, root: &Path) -> Result<(), RunnerError> {
+fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerError> {
     let failed = |cause| RunnerError::file("copy to the device", path)(cause);
     let kind = fs::symlink_metadata(path).map_err(failed)?.file_type();
     if kind.is_symlink() {
@@ -113,7 +122,10 @@ fn copy_all(path: &Path, root: &Path) -> Result<(), RunnerError> {
     } else if kind.is_dir() {
         let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
         fs::create_dir_all(inside(path, root)).map_err(failed)?;
-        entries.iter().try_for_each(|entry| copy_all(&entry.path(), root))
+        entries
+            .iter()
+            .filter(|entry| leave_out.iter().all(|name| entry.file_name() != *name))
+            .try_for_each(|entry| copy_all(&entry.path(), root, leave_out))
     } else if kind.is_file() {
         copy_file(path, root)
     } else {
