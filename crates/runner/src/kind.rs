@@ -10,7 +10,7 @@ use host::session::{Ended, Launch, Running, Share};
 use host::{Device, Session};
 
 use crate::error::{RunnerError, tail};
-use crate::options::{Opt, Options, OptionsError};
+use crate::options::{DEADLINE, Opt, Options, OptionsError};
 
 /// What a runner works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,11 @@ impl RunnerKind {
             (Needs::Either, Some("device")) => Needs::Device,
             (needs, _) => needs,
         }
+    }
+
+    /// Every option that it takes: its own, and those that all take.
+    pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
+        self.options.iter().chain([&DEADLINE])
     }
 
     /// Reads options on top of the row's defaults and checks them.

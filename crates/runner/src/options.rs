@@ -57,7 +57,7 @@ impl Form {
 }
 
 /// The option that every runner has.
-pub(crate) const DEADLINE: Opt = Opt {
+pub(crate) static DEADLINE: Opt = Opt {
     name: "deadline",
     default: "30min",
     form: Form::Time,
@@ -110,7 +110,7 @@ impl Options {
         kind: &'static RunnerKind,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
-        let rows = || kind.options.iter().chain([&DEADLINE]);
+        let rows = || kind.all_options();
         let mut all: BTreeMap<&'static str, String> =
             rows().filter(|row| !row.default.is_empty()).map(|row| (row.name, row.default.to_string())).collect();
         for (key, text) in pairs {

@@ -230,7 +230,7 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
             check_primary(&spec.name, primary)?;
         }
         for load in &mut spec.background {
-            let kind = work::find(&load.kind)?;
+            let kind = work::find_load(&spec.name, &load.kind)?;
             load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
         }
     }
