@@ -4,7 +4,7 @@
 //! and what was just created is read from the page cache. So, unless `flush=false` asks for the program as it is, it is paused where its phases
 //! meet: what it has written goes to the device, which counts as time of the phase, and after the creation its files are dropped from memory.
 //!
-//! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to half a millisecond.
+//! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to a millisecond.
 
 mod expected;
 mod report;
@@ -162,7 +162,7 @@ impl Postmark {
         let files = Postmark::location(bench);
         let mut times = Times::default();
         // Often at the end of the creation: what goes on until we look is read from memory.
-        if wait_for(bench, running, TRANSACTIONS_BEGIN, Duration::from_micros(100), began + trial.deadline) {
+        if wait_for(bench, running, TRANSACTIONS_BEGIN, Duration::from_micros(250), began + trial.deadline) {
             times.creation = began.elapsed();
             if self.flush {
                 let written = paused(running, || {
@@ -177,7 +177,7 @@ impl Postmark {
             }
         }
         let resumed = Instant::now();
-        if wait_for(bench, running, DELETION_BEGINS, Duration::from_micros(500), began + trial.deadline) {
+        if wait_for(bench, running, DELETION_BEGINS, Duration::from_millis(1), began + trial.deadline) {
             times.transactions = resumed.elapsed();
             if self.flush {
                 let written = paused(running, || cache::sync(&files))?;
