@@ -173,7 +173,8 @@ impl Command {
             ("device", bench.device.path.display().to_string()),
         ];
         if let Some(trial) = trial {
-            values.push(("seed", trial.seed.to_string()));
+            // As many bits as a shell and a C program can count with.
+            values.push(("seed", (trial.seed & 0x7fff_ffff).to_string()));
             values.push(("seconds", trial.duration.as_secs_f64().to_string()));
         }
         let (program, args) = match (line, &self.file) {

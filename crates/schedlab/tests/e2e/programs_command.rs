@@ -16,6 +16,7 @@ fn run(lab: &Lab, plan: &str) -> crate::common::Ran {
     let file = lab.path("plan.toml");
     fs::write(&file, plan).unwrap();
     let (file, dir, out) = (file.display(), lab.path(""), lab.path("out"));
+    let _ = fs::remove_dir_all(&out);
     lab.run(&format!("run {file} --loop-dir {} --out {} --json", dir.display(), out.display()))
 }
 
@@ -108,7 +109,6 @@ fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
         assert!(metric(trial, "tps") > 0.0 && metric(trial, "reported_tps") > 0.0, "{trial}");
         assert!(counter(trial, "device_written_bytes") > 2e6, "{trial}");
     }
-    fs::remove_dir_all(lab.path("out")).unwrap();
     run(&lab, &plan(128, 2, &work(false))).expect_status(3);
     for trial in trials(&lab.path("out")) {
         assert_eq!(trial["observation"]["voids"][0]["reason"], "never-reached", "{trial}");
