@@ -203,7 +203,6 @@ fn a_job_that_fails_is_told_in_fios_words() {
 
 /// fio's workers are sessions of their own, so that ending the process group leaves them.
 #[test]
-#[ignore = "needs sessions that end programs by their control group or mark: take this line out when they do"]
 fn a_job_past_its_deadline_is_ended_with_its_workers() {
     if !can_run(&["losetup", "blkid", "fio"]) {
         return;
