@@ -314,7 +314,7 @@ fn a_tree_that_is_warm_is_no_cold_start() {
     let Some(mut ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
     let mut runner = ground.prepared("startup", &[("starts", "1")]).unwrap();
     // Pages under write-back or mapped by somebody cannot be dropped: as with another program that has them mapped.
-    let mapped = fs::File::open(ground.directory().join("startup/usr/bin/python3")).unwrap();
+    let mapped = fs::File::open(ground.directory().join("startup-0/usr/bin/python3")).unwrap();
     // SAFETY: nobody changes the file, and the mapping ends with the test.
     let map = unsafe { memmap2::MmapOptions::new().populate().map(&mapped).unwrap() };
     let never = AtomicBool::new(false);
@@ -328,7 +328,7 @@ fn a_program_that_stays_is_ready_when_it_says_so_and_is_ended() {
     let Some(mut ground) = Ground::files(64, &["chroot", "ldd", "sleep"]) else { return };
     let options = [
         ("program", "/bin/sh"),
-        ("args", "-c 'echo listening on 80; while :; do :; done # 98765'"),
+        ("args", "-c 'trap \"\" TERM; echo listening on 80; while :; do :; done # 98765'"),
         ("ready", "^listening"),
     ];
     let mut starts = options.to_vec();

@@ -37,7 +37,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Copies everything; a tree that is there already is replaced. Directories and files called as in `leave_out` are not.
+    /// Copies everything to a directory that is not there yet. Directories and files called as in `leave_out` are not.
     ///
     /// # Errors
     /// A file that cannot be copied, e.g. for want of space; a library that the machine does not have.
@@ -48,9 +48,6 @@ impl Tree {
         copy: &[PathBuf],
         leave_out: &[&str],
     ) -> Result<Tree, RunnerError> {
-        if root.exists() {
-            fs::remove_dir_all(root).map_err(RunnerError::file("remove", root))?;
-        }
         fs::create_dir_all(root.join("dev")).map_err(RunnerError::file("create", root))?;
         for (name, major, minor) in NODES {
             let node = root.join("dev").join(name);
