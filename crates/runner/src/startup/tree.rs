@@ -60,8 +60,8 @@ impl Tree {
         for path in copy {
             copy_all(path, root, leave_out)?;
         }
-        let objects =
-            std::iter::once(program.to_path_buf()).chain(cache::files_below(root)?.into_iter().filter(is_object));
+        let objects = std::iter::once(program.to_path_buf())
+            .chain(cache::files_below(root)?.into_iter().filter(|path| is_object(path)));
         let objects: Vec<PathBuf> = objects.collect();
         for library in libraries(bench, &objects)? {
             if !inside(&library, root).exists() {
@@ -93,7 +93,7 @@ pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf
     }
 }
 
-fn is_object(path: &PathBuf) -> bool {
+fn is_object(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
 }
 
