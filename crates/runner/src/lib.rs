@@ -7,6 +7,8 @@
 mod cache;
 mod command;
 mod error;
+mod fio;
+mod hdparm;
 mod kind;
 mod options;
 mod postmark;

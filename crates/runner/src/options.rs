@@ -23,6 +23,8 @@ pub struct Opt {
 pub enum Form {
     /// Any text.
     Text,
+    /// A file's path; one that is not found from here is looked for beside the plan.
+    File,
     /// A whole number from 0.
     Number,
     /// Bytes, e.g. `64k`.
@@ -38,6 +40,7 @@ impl Form {
     pub fn words(self) -> &'static str {
         match self {
             Form::Text => "text",
+            Form::File => "a file's path",
             Form::Number => "a whole number, e.g. 8",
             Form::Size => "a size, e.g. 64k or 1G",
             Form::Time => "a time, e.g. 500ms, 10s or 5min",
@@ -47,7 +50,7 @@ impl Form {
 
     fn reads(self, text: &str) -> bool {
         match self {
-            Form::Text => true,
+            Form::Text | Form::File => true,
             Form::Number => text.parse::<u64>().is_ok(),
             Form::Size => workload::parse_size(text).is_some(),
             Form::Time => workload::parse_duration_ns(text).is_some(),

@@ -192,6 +192,8 @@ fn a_program_that_did_something_else_is_not_believed() {
         stdout: String::new(),
         stderr: "its last words".into(),
         wall: Duration::ZERO,
+        left: Vec::new(),
+        io: None,
         too_long: false,
         stopped: false,
     };

@@ -11,6 +11,7 @@ mod kernel;
 mod kernel_arena;
 mod programs;
 mod programs_command;
+mod programs_fio;
 mod published;
 mod replay;
 mod settings;
