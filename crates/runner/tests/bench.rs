@@ -250,7 +250,7 @@ fn postmark_does_what_it_was_asked_for_and_its_data_reach_the_device() {
     let Some(mut ground) = Ground::files(256, &["postmark"]) else { return };
     let options = [
         ("number", "1000"),
-        ("transactions", "4000"),
+        ("transactions", "40000"),
         ("size_min", "4k"),
         ("size_max", "12k"),
         ("subdirectories", "5"),
@@ -267,7 +267,7 @@ fn postmark_does_what_it_was_asked_for_and_its_data_reach_the_device() {
         assert!(read as f64 >= 0.9 * moved.read_bytes as f64, "{read} of {moved:?}");
         assert!(written >= moved.written_bytes, "{written} of {moved:?}");
         assert!(seen.metrics["wall_synced_s"] > seen.metrics["wall_s"]);
-        let tps = 4000.0 / seen.counters["transactions_s"];
+        let tps = 40000.0 / seen.counters["transactions_s"];
         assert!((seen.metrics["tps"] - tps).abs() < 1e-6 * tps);
         assert_eq!(seen.counters["created"], seen.counters["deleted"]);
         assert!(
@@ -314,7 +314,7 @@ fn a_tree_that_is_warm_is_no_cold_start() {
     let Some(mut ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
     let mut runner = ground.prepared("startup", &[("starts", "1")]).unwrap();
     // Pages under write-back or mapped by somebody cannot be dropped: as with another program that has them mapped.
-    let mapped = fs::File::open(ground.directory().join("startup/usr/bin/python3")).unwrap();
+    let mapped = fs::File::open(ground.directory().join("startup-0/usr/bin/python3")).unwrap();
     // SAFETY: nobody changes the file, and the mapping ends with the test.
     let map = unsafe { memmap2::MmapOptions::new().populate().map(&mapped).unwrap() };
     let never = AtomicBool::new(false);
@@ -328,7 +328,7 @@ fn a_program_that_stays_is_ready_when_it_says_so_and_is_ended() {
     let Some(mut ground) = Ground::files(64, &["chroot", "ldd", "sleep"]) else { return };
     let options = [
         ("program", "/bin/sh"),
-        ("args", "-c 'echo listening on 80; while :; do :; done # 98765'"),
+        ("args", "-c 'trap \"\" TERM; echo listening on 80; while :; do :; done # 98765'"),
         ("ready", "^listening"),
     ];
     let mut starts = options.to_vec();

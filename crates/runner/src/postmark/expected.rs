@@ -154,6 +154,9 @@ mod tests {
         let expected = Expected::of(&appending, 42).unwrap();
         assert_eq!(expected.flushed, Moved { read_bytes: 0, written_bytes: expected.written_bytes, exact: false });
         assert_eq!(expected.written_bytes, files + expected.transaction_written_bytes);
+        let mixed = PostmarkParams { bias_read: Some(5), ..reading.clone() };
+        let expected = Expected::of(&mixed, 42).unwrap();
+        assert_eq!(expected.flushed.read_bytes, files, "what was appended since the drop is in memory");
         let churning = PostmarkParams { bias_read: None, bias_create: Some(5), ..reading.clone() };
         let expected = Expected::of(&churning, 42).unwrap();
         let flushed = expected.flushed.written_bytes;

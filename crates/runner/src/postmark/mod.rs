@@ -161,20 +161,39 @@ impl Postmark {
         let began = Instant::now();
         let files = Postmark::location(bench);
         let mut times = Times::default();
-        // Often at the end of the creation: what goes on until we look is read from memory.
-        if wait_for(bench, running, TRANSACTIONS_BEGIN, Duration::from_micros(250), began + trial.deadline) {
+        // Often, and before everybody else: what the program does until it is stopped is read from memory.
+        let hurried = self.flush && rustix::process::setpriority_process(None, -20).is_ok();
+        let begun = wait_for(bench, running, TRANSACTIONS_BEGIN, Duration::from_micros(250), began + trial.deadline);
+        if begun {
             times.creation = began.elapsed();
             if self.flush {
-                let written = paused(running, || {
-                    let written = cache::sync(&files)?;
-                    let dropping = Instant::now();
-                    cache::forget(&cache::files_below(&files)?)?;
-                    times.pause = dropping.elapsed();
-                    Ok(written)
-                })?;
-                times.creation += written;
-                times.flush += written;
+                running.signal(Signal::STOP);
             }
+        }
+        if hurried {
+            let _ = rustix::process::setpriority_process(None, 0);
+        }
+        if begun && self.flush {
+            let printed = running.printed();
+            let written = paused(running, || {
+                // It prints a dot for each tenth of its transactions.
+                if printed.rsplit_once(TRANSACTIONS_BEGIN).is_some_and(|(_, dots)| !dots.is_empty()) {
+                    let problem =
+                        "a tenth of its transactions or more was done before it could be stopped: more transactions";
+                    return Err(RunnerError::Wrong {
+                        program: PROGRAM.into(),
+                        problem: problem.into(),
+                        tail: String::new(),
+                    });
+                }
+                let written = cache::sync(&files)?;
+                let dropping = Instant::now();
+                cache::forget(&cache::files_below(&files)?)?;
+                times.pause = dropping.elapsed();
+                Ok(written)
+            })?;
+            times.creation += written;
+            times.flush += written;
         }
         let resumed = Instant::now();
         if wait_for(bench, running, DELETION_BEGINS, Duration::from_millis(1), began + trial.deadline) {

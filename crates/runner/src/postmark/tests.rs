@@ -20,8 +20,8 @@ fn can_run(tool: &str) -> bool {
     found
 }
 
-/// What the program does, from its system calls; a file's number is its name.
-fn traced(commands: &str, location: &Path) -> Vec<PostmarkOperation> {
+/// What the program does, from its system calls; a file's number is its name. And the largest read and write.
+fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2]) {
     let (input, trace) = (location.with_extension("in"), location.with_extension("trace"));
     fs::create_dir(location).unwrap();
     fs::write(&input, commands).unwrap();
@@ -44,7 +44,8 @@ struct Open {
     bytes: u32,
 }
 
-fn operations(trace: &str, location: &str) -> Vec<PostmarkOperation> {
+fn operations(trace: &str, location: &str) -> (Vec<PostmarkOperation>, [u32; 2]) {
+    let mut largest = [0, 0];
     let mut open: BTreeMap<String, Open> = BTreeMap::new();
     let mut done = Vec::new();
     for line in trace.lines() {
@@ -62,7 +63,10 @@ fn operations(trace: &str, location: &str) -> Vec<PostmarkOperation> {
             }
             "read" | "write" => {
                 if let Some(open) = open.get_mut(&fd) {
-                    open.bytes += result.trim().parse::<u32>().unwrap();
+                    let bytes: u32 = result.trim().parse().unwrap();
+                    open.bytes += bytes;
+                    let largest = &mut largest[usize::from(name == "write")];
+                    *largest = bytes.max(*largest);
                 }
             }
             "close" => done.extend(open.remove(&fd).map(closed)),
@@ -73,7 +77,7 @@ fn operations(trace: &str, location: &str) -> Vec<PostmarkOperation> {
             _ => {}
         }
     }
-    done
+    (done, largest)
 }
 
 fn closed(open: Open) -> PostmarkOperation {
@@ -106,7 +110,14 @@ fn debians_program_and_our_own_workload_issue_the_same_operations() {
         &[],
         &[("seed", "7"), ("number", "60"), ("transactions", "400")],
         &[("seed", "1"), ("number", "50"), ("subdirectories", "1"), ("transactions", "100")],
-        &[("subdirectories", "7"), ("number", "100"), ("transactions", "300"), ("buffering", "false")],
+        &[
+            ("read_block", "700"),
+            ("write_block", "300"),
+            ("subdirectories", "7"),
+            ("number", "100"),
+            ("transactions", "300"),
+            ("buffering", "false"),
+        ],
         &[("number", "20"), ("transactions", "300"), ("bias_create", "10"), ("bias_read", "2")],
         &[("number", "300"), ("transactions", "200"), ("bias_read", "off"), ("bias_create", "3")],
         &[
@@ -129,7 +140,7 @@ fn debians_program_and_our_own_workload_issue_the_same_operations() {
         let postmark = Postmark::of(&read(pairs).unwrap());
         let seed = postmark.setup.seed.expect("these have seeds of their own");
         let location = dir.path().join(format!("set-{at}"));
-        let theirs = traced(&commands(&postmark.setup, seed, postmark.buffering, &location), &location);
+        let (theirs, largest) = traced(&commands(&postmark.setup, seed, postmark.buffering, &location), &location);
         let ours: Vec<_> =
             PostmarkOperations::new(&postmark.setup, seed).unwrap().map(|(_, operation)| operation).collect();
         assert!(ours.len() as u64 >= u64::from(2 * postmark.setup.number), "{pairs:?}");
@@ -138,6 +149,9 @@ fn debians_program_and_our_own_workload_issue_the_same_operations() {
             panic!("{pairs:?}: operation {at} of ours is {:?}, of the program {:?}", ours[at], theirs[at]);
         }
         assert_eq!(ours.len(), theirs.len(), "{pairs:?}");
+        if !postmark.buffering {
+            assert_eq!(largest, [postmark.setup.read_block, postmark.setup.write_block], "{pairs:?}");
+        }
     }
 }
 

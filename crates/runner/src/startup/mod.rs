@@ -230,7 +230,9 @@ impl Runner for Startup {
             copy.push(tree::python_library(bench, &program)?);
         }
         (bench.say)(&format!("copying {} with what it reads", self.program));
-        let root = bench.files().join("startup");
+        // Several workloads of a plan can be starts, each with a tree of its own.
+        let free = (0..).map(|at| bench.files().join(format!("startup-{at}"))).find(|root| !root.exists());
+        let root = free.expect("there is always a higher number");
         let leave_out = if of_python { tree::NO_LIBRARY } else { &[] };
         self.tree = Some(Tree::make(bench, &root, &program, &copy, leave_out)?);
         cache::sync(bench.files()).map(drop)

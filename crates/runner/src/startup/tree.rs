@@ -37,7 +37,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Copies everything; a tree that is there already is replaced. Directories and files called as in `leave_out` are not.
+    /// Copies everything to a directory that is not there yet. Directories and files called as in `leave_out` are not.
     ///
     /// # Errors
     /// A file that cannot be copied, e.g. for want of space; a library that the machine does not have.
@@ -48,9 +48,6 @@ impl Tree {
         copy: &[PathBuf],
         leave_out: &[&str],
     ) -> Result<Tree, RunnerError> {
-        if root.exists() {
-            fs::remove_dir_all(root).map_err(RunnerError::file("remove", root))?;
-        }
         fs::create_dir_all(root.join("dev")).map_err(RunnerError::file("create", root))?;
         for (name, major, minor) in NODES {
             let node = root.join("dev").join(name);
@@ -63,8 +60,8 @@ impl Tree {
         for path in copy {
             copy_all(path, root, leave_out)?;
         }
-        let objects =
-            std::iter::once(program.to_path_buf()).chain(cache::files_below(root)?.into_iter().filter(is_object));
+        let objects = std::iter::once(program.to_path_buf())
+            .chain(cache::files_below(root)?.into_iter().filter(|path| is_object(path)));
         let objects: Vec<PathBuf> = objects.collect();
         for library in libraries(bench, &objects)? {
             if !inside(&library, root).exists() {
@@ -96,7 +93,7 @@ pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf
     }
 }
 
-fn is_object(path: &PathBuf) -> bool {
+fn is_object(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
 }
 

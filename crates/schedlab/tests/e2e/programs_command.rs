@@ -99,7 +99,7 @@ fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
     let lab = Lab::new();
     let work = |flush: bool| {
         format!(
-            "kind = 'postmark-program'\nparams = {{ number = 800, transactions = 3000, seed = 'trial', flush = {flush} }}\n"
+            "kind = 'postmark-program'\nparams = {{ number = 800, transactions = 30000, seed = 'trial', flush = {flush} }}\n"
         )
     };
     run(&lab, &plan(128, 2, &work(true))).expect_measured();
