@@ -4,10 +4,15 @@
 //! makes goes through the [`Session`](host::Session), which ends it. The order of an experiment is: [`Runner::prepare`] once, then for each
 //! trial [`Runner::reset`] (nothing of the program is running afterwards), the arena empties the caches, and [`Runner::measure`].
 
+mod cache;
 mod command;
 mod error;
+mod fio;
+mod hdparm;
 mod kind;
 mod options;
+mod postmark;
+mod startup;
 mod table;
 
 pub use error::RunnerError;

@@ -10,6 +10,8 @@ mod keep;
 mod kernel;
 mod kernel_arena;
 mod programs;
+mod programs_command;
+mod programs_fio;
 mod published;
 mod replay;
 mod settings;
