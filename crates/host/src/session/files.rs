@@ -26,6 +26,9 @@ use crate::root::Root;
 /// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long somebody may have the device who only asks whether it is free.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// Which file system, and how it is made and mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
@@ -231,16 +234,23 @@ pub(super) fn make(
     Ok(mounted)
 }
 
-/// Takes hold of the device as mkfs will: nobody uses it then.
+/// Takes hold of the device as mkfs will: nobody uses it then. Who looks for a free loop device claims this one for a moment (losetup), so a
+/// moment is waited.
 pub(super) fn claim(root: &Root, device: &Device) -> Result<fs::File, Error> {
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
     let path = root.path(&device.path);
-    OpenOptions::new().read(true).custom_flags(exclusive).open(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::ResourceBusy => {
-            Error::InUse { device: device.path.display().to_string(), found: vec![Obstacle::OpenedExclusively] }
+    let since = Instant::now();
+    loop {
+        match OpenOptions::new().read(true).custom_flags(exclusive).open(&path) {
+            Ok(claim) => return Ok(claim),
+            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(Error::io("open", path)(error)),
+            Err(_) if since.elapsed() < MOMENT => thread::sleep(Duration::from_millis(10)),
+            Err(_) => {
+                let found = vec![Obstacle::OpenedExclusively];
+                return Err(Error::InUse { device: device.path.display().to_string(), found });
+            }
         }
-        _ => Error::io("open", path)(error),
-    })
+    }
 }
 
 fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {

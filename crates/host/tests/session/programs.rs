@@ -1,5 +1,6 @@
 //! Programs of a session: what they get, how they end, and that nothing of them stays.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -50,11 +51,22 @@ fn reading_what_is_printed_so_far_does_not_disturb_what_is_printed_later() {
 }
 
 #[test]
-fn of_very_much_that_is_printed_the_end_is_kept() {
+fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given_back() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let ended = run_to_end(&session, &shell("head -c 150000000 /dev/zero | tr '\\0' x; echo end"));
-    assert!(ended.stdout.len() <= 64 << 20 && ended.stdout.ends_with("xend\n"), "{} bytes", ended.stdout.len());
+    let script = "head -c 150000000 /dev/zero | tr '\\0' x; echo end; exec sleep 1000";
+    let mut running = session.start(&shell(script)).expect("a shell");
+    let printed = loop {
+        let printed = running.printed();
+        if printed.ends_with("xend\n") {
+            break printed;
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(printed.len(), 64 << 20);
+    let file = std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
+    assert_eq!(file.len(), 150_000_004);
+    assert!(file.blocks() * 512 <= 65 << 20, "{} blocks", file.blocks());
 }
 
 #[test]
@@ -147,15 +159,26 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)));
 }
 
+/// A user of this machine who is in more groups than one, if there is any; else nobody.
+fn somebody_with_groups() -> String {
+    let table = std::fs::read_to_string("/etc/group").expect("every machine has groups");
+    let members = table.lines().filter_map(|line| line.rsplit(':').next()?.split(',').next());
+    let is_plain = |name: &&str| !name.is_empty() && *name != "root";
+    let mut members = members.filter(is_plain);
+    members.next().unwrap_or("nobody").to_string()
+}
+
 #[test]
 fn a_program_runs_as_another_user_with_that_users_groups_and_without_ours() {
     let Some(bench) = Bench::set_up(&["id"]) else { return };
     let session = begin(&bench);
+    let user = somebody_with_groups();
+    let of = |what: &str| super::run("id", &[what, &user]).trim().to_string();
     let mut launch = shell("id -u; id -ru; id -g; id -G; grep -E '^Cap(Prm|Eff)' /proc/self/status");
-    launch.user = Some("nobody".to_string());
+    launch.user = Some(user.clone());
     let ended = run_to_end(&session, &launch);
     let lines: Vec<&str> = ended.stdout.lines().collect();
-    assert_eq!((lines[0], lines[1], lines[2], lines[3]), ("65534", "65534", "65534", "65534"));
+    assert_eq!(lines[..4], [of("-u"), of("-u"), of("-g"), of("-G")], "{user}");
     assert!(lines[4..].iter().all(|line| line.ends_with("0000000000000000")) && lines.len() == 6, "{lines:?}");
     launch.user = Some("nobody-of-this-name".to_string());
     let error = session.start(&launch).expect_err("there is none").to_string();
