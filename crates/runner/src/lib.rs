@@ -8,6 +8,7 @@ mod command;
 mod error;
 mod kind;
 mod options;
+mod pgbench;
 mod table;
 
 pub use error::RunnerError;

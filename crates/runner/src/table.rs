@@ -2,9 +2,10 @@
 
 use crate::command;
 use crate::kind::RunnerKind;
+use crate::pgbench;
 
 /// Every runner.
-pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND];
+pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND, &pgbench::PGBENCH];
 
 /// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {
