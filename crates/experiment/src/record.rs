@@ -15,6 +15,9 @@ mod void;
 
 pub use parse::{Cut, Record, RecordError};
 
+/// The counter of the processor time that schedlab itself has used while it waited for a program, as a share of the measured window.
+pub const OWN_CPU: &str = "schedlab_cpu_share";
+
 /// One line of record.jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -180,6 +183,11 @@ pub enum VoidReason {
     Interrupted {
         /// By what.
         by: String,
+    },
+    /// The program that was to be measured gave no figures.
+    ProgramFailed {
+        /// What happened, with its last lines.
+        detail: String,
     },
     /// A reason that came with foreign data.
     Foreign {

@@ -40,7 +40,7 @@ impl Form {
             Form::Text => "text",
             Form::Number => "a whole number, e.g. 8",
             Form::Size => "a size, e.g. 64k or 1G",
-            Form::Time => "a time, e.g. 500ms, 10s or 5m",
+            Form::Time => "a time, e.g. 500ms, 10s or 5min",
             Form::Flag => "true or false",
         }
     }
@@ -59,7 +59,7 @@ impl Form {
 /// The option that every runner has.
 pub(crate) const DEADLINE: Opt = Opt {
     name: "deadline",
-    default: "30m",
+    default: "30min",
     form: Form::Time,
     help: "a trial of the program that takes longer is ended and void",
 };

@@ -299,9 +299,10 @@ impl<'a> Conductor<'a> {
         self.progress.trial(self.share_done(), self.time_left(), &workload.name, &baseline, 0);
         let seed = schedule::trial_seed(self.plan.seed, &workload.name, u32::MAX, 0);
         let observation = self.trial(&baseline, workload, seed)?;
-        let what = match (observation.voids.first(), observation.metrics.get("iops")) {
+        let primary = workload.primary.as_deref().unwrap_or("iops");
+        let what = match (observation.voids.first(), observation.metrics.get(primary)) {
             (Some(reason), _) => reason.to_string(),
-            (None, iops) => format!("{:.0} IO/s", iops.copied().unwrap_or(0.0)),
+            (None, value) => format!("{primary} {:.4}", value.copied().unwrap_or(0.0)),
         };
         self.note("precondition", format!("{} under {baseline}, not counted: {what}", workload.name))
     }

@@ -63,6 +63,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Kernel(args) => command::kernel::run(args),
         Command::Bench(args) => command::bench::run(args),
         Command::SettingKeeper(args) => command::settings::keeper::run(root, args),
+        Command::BackgroundLoad => arena::host::background::inside(),
         Command::GuestWarden(args) => Ok(guest::warden::watch_over(args.parent, &args.workdir, &args.command)),
         Command::GuestInit(args) => arena::kernel::inside::run(&args.workdir),
         Command::GuestExec(args) => arena::kernel::exec::inside(&args.workdir),

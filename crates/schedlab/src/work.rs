@@ -1,4 +1,5 @@
-//! From a plan's words to a workload that can be run: its row, its parameters, and the trace that it replays.
+//! From a plan's words to work that can be done: a workload's row, its parameters, and the trace that it replays; or a program with its
+//! options; and the load in the background.
 //!
 //! Crate `workload` reads no files, so the one that `replay` names is read here, once for an experiment and before anything on
 //! the machine is touched. Every arena gets its workloads from here.
@@ -8,7 +9,8 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::Result;
-use experiment::plan::{Plan, Share, WorkloadSpec};
+use experiment::plan::{Background, Plan, Share, WorkloadSpec};
+use runner::{Needs, Options, RunnerKind};
 use workload::{Params, WorkloadKind};
 
 use crate::failure::usage;
@@ -20,10 +22,43 @@ pub(crate) struct Work {
     pub(crate) params: Params,
 }
 
+/// A program that is ready to be prepared.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) kind: &'static RunnerKind,
+    pub(crate) options: Options,
+}
+
+impl Program {
+    /// Reads the options of a runner's row.
+    ///
+    /// # Errors
+    /// Wrong usage: an unknown option, a value that cannot be.
+    pub(crate) fn of(kind: &'static RunnerKind, spec: &WorkloadSpec) -> Result<Program> {
+        let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let options = kind.read(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+        Ok(Program { kind, options })
+    }
+
+    /// Whether it cannot do without a file system.
+    pub(crate) fn needs_files(&self) -> bool {
+        self.kind.needs == Needs::Files
+    }
+}
+
+/// A load in the background.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    pub(crate) work: Work,
+    pub(crate) share: Share,
+}
+
 /// Every workload of a plan by its label.
 #[derive(Debug)]
 pub(crate) struct Works {
     by_label: BTreeMap<String, Work>,
+    programs: BTreeMap<String, Program>,
+    loads: BTreeMap<String, Vec<Load>>,
     /// What the user should know of the traces that were read.
     pub(crate) words: Vec<String>,
 }
@@ -32,13 +67,54 @@ impl Works {
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
     pub(crate) fn of(plan: &Plan) -> Result<Works> {
-        let mut works = Works { by_label: BTreeMap::new(), words: Vec::new() };
+        let mut works =
+            Works { by_label: BTreeMap::new(), programs: BTreeMap::new(), loads: BTreeMap::new(), words: Vec::new() };
         for spec in &plan.workloads {
+            if !spec.background.is_empty() {
+                let loads = spec.background.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
+                works.loads.insert(spec.name.clone(), loads);
+            }
+            if let Some(kind) = runner::find(&spec.kind) {
+                works.programs.insert(spec.name.clone(), Program::of(kind, spec)?);
+                continue;
+            }
             let work = work_of(spec)?;
             works.words.extend(remark(&work.params));
             works.by_label.insert(spec.name.clone(), work);
         }
         Ok(works)
+    }
+
+    /// The program of this label, if it is one.
+    pub(crate) fn program(&self, label: &str) -> Option<&Program> {
+        self.programs.get(label)
+    }
+
+    /// Programs by their labels.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = (&str, &Program)> {
+        self.programs.iter().map(|(label, program)| (label.as_str(), program))
+    }
+
+    /// What goes on beside the work of this label.
+    pub(crate) fn loads(&self, label: &str) -> &[Load] {
+        self.loads.get(label).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The labels of all workloads.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = &str> + Clone {
+        self.by_label.keys().chain(self.programs.keys()).map(String::as_str)
+    }
+
+    /// Whether something is written to the bare device.
+    pub(crate) fn write(&self) -> bool {
+        let loads = self.loads.values().flatten().map(|load| &load.work);
+        self.by_label.values().chain(loads).any(|work| work.kind.writes_with(&work.params))
+            || self.programs.values().any(|program| (program.kind.writes)(&program.options))
+    }
+
+    /// Workloads of the load engine by their labels.
+    pub(crate) fn engine(&self) -> impl Iterator<Item = (&str, &Work)> {
+        self.by_label.iter().map(|(label, work)| (label.as_str(), work))
     }
 
     /// The workload of this spec.
@@ -73,12 +149,50 @@ impl Works {
     }
 }
 
+fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
+    if runner::find(&load.kind).is_some() {
+        return Err(usage(format!(
+            "workload {}: {} is a program; the background is made of schedlab's own workloads, e.g. seqwrite:clients=2",
+            spec.name, load.kind
+        )));
+    }
+    let name = format!("{}, background {}", spec.name, load.kind);
+    let (kind, params) = (load.kind.clone(), load.params.clone());
+    let alone = WorkloadSpec { name, kind, primary: None, params, share: Share::default(), background: Vec::new() };
+    let work = work_of(&alone)?;
+    if work.kind.needs_trace() || work.kind.pass_based {
+        return Err(usage(format!(
+            "workload {}: {} ends by itself, and a background goes on until it is ended; take e.g. seqwrite or randread",
+            spec.name, work.kind.name
+        )));
+    }
+    Ok(Load { work, share: load.share.clone() })
+}
+
 pub(crate) fn work_of(spec: &WorkloadSpec) -> Result<Work> {
-    let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
+    let kind = find(&spec.kind)?;
     let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
     Ok(Work { kind, params })
+}
+
+/// The row of a workload of the load engine.
+///
+/// # Errors
+/// Wrong usage, with the nearest name of a workload or a program.
+pub(crate) fn find(name: &str) -> Result<&'static WorkloadKind> {
+    workload::find(name).map_err(|e| match runner::RUNNERS.iter().map(|row| row.name).find(|row| near(row, name)) {
+        Some(row) if e.nearest.is_none() => usage(format!("no workload is called {name} (did you mean {row}?)")),
+        _ => {
+            let programs: Vec<&str> = runner::RUNNERS.iter().map(|row| row.name).collect();
+            usage(format!("{e}; and the programs {}", programs.join(", ")))
+        }
+    })
+}
+
+fn near(row: &str, name: &str) -> bool {
+    strsim::jaro_winkler(row, name) > 0.8
 }
 
 fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {

@@ -27,6 +27,7 @@ impl VoidReason {
             VoidReason::Throttled { .. } => "processor throttled",
             VoidReason::TooFewIos { .. } => "too few requests for this percentile",
             VoidReason::Interrupted { .. } => "trial interrupted",
+            VoidReason::ProgramFailed { .. } => "the program gave no figures",
             VoidReason::Foreign { text } => text,
         }
     }
@@ -84,6 +85,7 @@ impl fmt::Display for VoidReason {
                 write!(f, "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them")
             }
             VoidReason::Interrupted { by } => write!(f, "the trial was cut off by {by} before its end"),
+            VoidReason::ProgramFailed { detail } => write!(f, "the program gave no figures: {detail}"),
             VoidReason::Foreign { text } => f.write_str(text),
         }
     }

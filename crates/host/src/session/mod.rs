@@ -60,6 +60,14 @@ impl Session {
         }
     }
 
+    /// Whether a program can be given this share of a device here.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    pub fn check_share(&self, _device: &Device, _share: &Share) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Starts a program of this session.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -121,6 +122,11 @@ impl Running {
         text_of(&mut self.stdout)
     }
 
+    /// What it has complained so far.
+    pub fn complained(&mut self) -> String {
+        text_of(&mut self.stderr)
+    }
+
     fn kill(&self) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -128,10 +134,11 @@ impl Running {
     }
 }
 
+/// Read without moving the place at which the program writes on.
 fn text_of(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
+    let mut bytes = vec![0; file.metadata().map_or(0, |meta| meta.len() as usize)];
+    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..read]).into_owned()
 }
 
 pub(super) fn start(_root: &Root, key: &str, launch: &Launch) -> Result<Running, Error> {

@@ -45,13 +45,7 @@ impl Seen<'_> {
                 voids.push(VoidReason::ForeignIo { share, limit });
             }
         }
-        let (share, limit) = (system.steal_share, limits.steal_share);
-        if system.ticks >= LEAST_TICKS && share > limit {
-            voids.push(VoidReason::Steal { share, limit });
-        }
-        if system.throttle_events > 0 {
-            voids.push(VoidReason::Throttled { events: system.throttle_events });
-        }
+        voids.extend(of_system(system, limits));
         voids.extend(too_few(measured));
         voids
     }
@@ -59,29 +53,51 @@ impl Seen<'_> {
     /// The trial as the record keeps it.
     pub(crate) fn observation(&self, voids: Vec<VoidReason>) -> Observation {
         let Seen { measured, device, system } = self;
-        let counters = [
+        let own = [
             ("issued_read_bytes", measured.issued.read_bytes as f64),
             ("issued_written_bytes", measured.issued.written_bytes as f64),
-            ("device_read_bytes", device.read_bytes as f64),
-            ("device_written_bytes", device.written_bytes as f64),
-            ("device_reads", device.reads as f64),
-            ("device_writes", device.writes as f64),
-            ("device_merges", device.merges as f64),
-            ("device_flushes", device.flushes as f64),
-            ("device_busy_ms", device.busy_ms as f64),
-            ("device_queue_ms", device.queue_ms as f64),
-            ("steal_share", system.steal_share),
-            ("cpu_busy_share", system.busy_share),
             ("errors", measured.errors as f64),
         ];
         Observation {
             duration_ns: measured.window_ns,
             metrics: engine::metrics(measured),
             latency: curves(measured),
-            counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            counters: counters(device, system)
+                .chain(own.into_iter().map(|(name, value)| (name.to_owned(), value)))
+                .collect(),
             voids,
         }
     }
+}
+
+/// What the system's counters say against a trial, whatever was measured.
+pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<VoidReason> {
+    let mut voids = Vec::new();
+    let (share, limit) = (system.steal_share, limits.steal_share);
+    if system.ticks >= LEAST_TICKS && share > limit {
+        voids.push(VoidReason::Steal { share, limit });
+    }
+    if system.throttle_events > 0 {
+        voids.push(VoidReason::Throttled { events: system.throttle_events });
+    }
+    voids
+}
+
+/// What the device and the system counted, as the record keeps it.
+pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Iterator<Item = (String, f64)> {
+    let counters = [
+        ("device_read_bytes", device.read_bytes as f64),
+        ("device_written_bytes", device.written_bytes as f64),
+        ("device_reads", device.reads as f64),
+        ("device_writes", device.writes as f64),
+        ("device_merges", device.merges as f64),
+        ("device_flushes", device.flushes as f64),
+        ("device_busy_ms", device.busy_ms as f64),
+        ("device_queue_ms", device.queue_ms as f64),
+        ("steal_share", system.steal_share),
+        ("cpu_busy_share", system.busy_share),
+    ];
+    counters.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
 /// The latency curves of a trial as the record keeps them.

@@ -117,6 +117,9 @@ pub(crate) enum Command {
     /// Holds a setting for a while and takes it back: started by `schedlab set --for`.
     #[command(hide = true)]
     SettingKeeper(SettingKeeperArgs),
+    /// Load beside the work that is measured: started by schedlab itself, with an order on standard input.
+    #[command(hide = true)]
+    BackgroundLoad,
     /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
     #[command(hide = true)]
     GuestWarden(GuestWardenArgs),
@@ -135,6 +138,9 @@ const COMPARE_HELP: &str = "\
 Schedulers:  NAME[:TUNABLE=VALUE]…   bfq:slice_idle=0:nr_requests=64
              LABEL=NAME…             a=none,b=none compares none with itself (an A/A comparison)
 Workloads:   KIND[:PARAM=VALUE]…     oltp:clients=16:block_size=8k    (see: schedlab list workloads)
+             PROGRAM[:FILE][:PARAM=VALUE]…  fio:mine.fio, pgbench:scale=10, command:./bench.sh: real programs, on a file system that is made
+             on the device (--fs, ext4 by itself); primary=METRIC names the metric that decides
+Background:  --background seqwrite:clients=2:file_size=256M:io_weight=50,randread:ioprio=idle
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
              --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
              or FILE.toml with a device of your own
@@ -235,6 +241,23 @@ pub(crate) enum ArenaArg {
     Kernel,
 }
 
+/// On what the work is done, and what goes on beside it.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Load beside every workload, separated by commas: schedlab's own workloads, each perhaps with io_weight, io_max or ioprio.
+    #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
+    pub(crate) background: Vec<String>,
+    /// Make this file system on the device and work on files in it. A program that needs files gets ext4 without asking.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) fs: Option<FsArg>,
+    /// Further options of mkfs, e.g. --mkfs-options="-O ^has_journal".
+    #[arg(long, value_name = "OPTIONS", requires = "fs", allow_hyphen_values = true)]
+    pub(crate) mkfs_options: Option<String>,
+    /// Options of mount, e.g. --mount-options=noatime.
+    #[arg(long, value_name = "OPTIONS", requires = "fs")]
+    pub(crate) mount_options: Option<String>,
+}
+
 /// What is measured, where, and by which rules: shared by every command that plans an experiment.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
@@ -250,6 +273,8 @@ pub(crate) struct DesignArgs {
     /// The work, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
     pub(crate) workload: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// How many clients, for every workload that has clients and does not say clients=N itself.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
@@ -298,6 +323,27 @@ pub(crate) struct CompareArgs {
     pub(crate) conduct: ConductArgs,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FsArg {
+    /// The usual one.
+    Ext4,
+    /// XFS: 300 MiB at least.
+    Xfs,
+    /// Btrfs: copies on writing.
+    Btrfs,
+}
+
+impl FsArg {
+    /// The word in plans.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            FsArg::Ext4 => "ext4",
+            FsArg::Xfs => "xfs",
+            FsArg::Btrfs => "btrfs",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MethodArg {
     /// Confidence sequences: valid at every look.
@@ -312,6 +358,9 @@ pub(crate) enum MethodArg {
 pub(crate) struct RunArgs {
     /// The plan, e.g. written by `schedlab compare … --plan-only`.
     pub(crate) plan: PathBuf,
+    /// Measure so long instead of as long as the plan says.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
 }

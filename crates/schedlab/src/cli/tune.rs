@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ArenaArg;
+use super::{ArenaArg, PlaceArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +40,8 @@ pub(crate) struct TuneArgs {
     /// The work, separated by commas; of several, the geometric mean of their ratios to the default counts.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp")]
     pub(crate) workload: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// How many clients, for every workload that has clients and does not say clients=N itself.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,

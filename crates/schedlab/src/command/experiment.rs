@@ -1,6 +1,6 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -56,6 +56,9 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
         std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     locate_patches(&mut plan, args.plan.parent())?;
+    if let Some(word) = &args.budget {
+        plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
+    }
     planned(root, plan, &args.conduct)
 }
 
@@ -164,7 +167,19 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
             )));
         }
     }
-    same_kernels(header, environment)
+    same_kernels(header, environment)?;
+    let none = BTreeMap::new();
+    let versions = |facts: &'_ Environment| facts.get("programs").unwrap_or(&none).clone();
+    let (then, now) = (versions(&header.environment), versions(environment));
+    for (label, version) in &now {
+        let before = then.get(label).map_or("unknown", String::as_str);
+        if before != version {
+            return Err(usage(format!(
+                "the program of {label} was {before} and is {version} now: trials of different programs are never joined; name another --out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.

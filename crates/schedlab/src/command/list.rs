@@ -7,6 +7,7 @@ use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
+use runner::{Needs, RUNNERS, RunnerKind};
 use serde_json::{Value, json};
 
 use crate::arena::kernel;
@@ -20,7 +21,9 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (rows, header): (Vec<Value>, &[&str]) = match args.what {
         Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"]),
         Listing::Devices => (devices(), &["name", "evidence", "kernel", "help"]),
-        Listing::Workloads => (workloads(), &["name", "primary", "writes", "help"]),
+        Listing::Workloads => {
+            (workloads().into_iter().chain(programs()).collect(), &["name", "primary", "writes", "help"])
+        }
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
     };
     if args.json {
@@ -156,6 +159,19 @@ fn workloads() -> Vec<Value> {
                    "params": params, "help": row.help})
         })
         .collect()
+}
+
+fn programs() -> Vec<Value> {
+    let row = |row: &&'static RunnerKind| {
+        let params: serde_json::Map<String, Value> = row
+            .options
+            .iter()
+            .map(|option| (option.name.to_owned(), Value::String(option.default.to_owned())))
+            .collect();
+        json!({"name": row.name, "primary": "-", "writes": row.needs != Needs::Device, "reaches_device": true,
+               "package": row.program.map(|(_, package)| package), "params": params, "help": row.help})
+    };
+    RUNNERS.iter().map(row).collect()
 }
 
 fn metrics() -> Vec<Value> {

@@ -10,9 +10,13 @@ use anyhow::Result;
 use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
-use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Method, Plan, TrialLength, WorkloadSpec};
+use experiment::plan::{
+    self, ArenaKind, Arm, Better, Budget, Criteria, FileSystemSpec, Method, OwnMetric, Plan, TrialLength, WorkloadSpec,
+};
 use host::Root;
 use host::device;
+use runner::RunnerKind;
+use workload::WorkloadKind;
 
 use crate::arena::host::Target;
 use crate::arena::kernel;
@@ -22,6 +26,7 @@ use crate::conduct;
 use crate::failure::usage;
 use crate::out;
 use crate::words::nearest;
+use crate::work::{self, Program};
 
 impl From<MethodArg> for Method {
     fn from(arg: MethodArg) -> Method {
@@ -75,6 +80,10 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         None => Budget::default().time_s,
     };
     let mut workloads = plan::parse_workloads(&design.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    for load in &design.place.background {
+        let load = plan::parse_background(load).map_err(|e| usage(format!("--background: {e}")))?;
+        workloads.iter_mut().for_each(|workload| workload.background.push(load.clone()));
+    }
     if let Some(clients) = design.clients {
         set_clients(&mut workloads, clients)?;
     }
@@ -100,7 +109,11 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         limits: plan::Limits::default(),
         arms,
         workloads,
-        files: None,
+        files: design.place.fs.map(|kind| FileSystemSpec {
+            kind: kind.name().to_owned(),
+            mkfs: design.place.mkfs_options.clone().unwrap_or_default(),
+            mount: design.place.mount_options.clone().unwrap_or_default(),
+        }),
         metrics: Vec::new(),
         published: Vec::new(),
     })
@@ -125,8 +138,11 @@ impl From<ArenaArg> for ArenaKind {
 fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     let mut taken = false;
     for spec in workloads.iter_mut() {
-        let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
-        if kind.accepts.contains(&"clients") {
+        let accepts = match runner::find(&spec.kind) {
+            Some(kind) => kind.options.iter().any(|option| option.name == "clients"),
+            None => work::find(&spec.kind)?.accepts.contains(&"clients"),
+        };
+        if accepts {
             spec.params.entry("clients".to_owned()).or_insert_with(|| clients.to_string());
             taken = true;
         }
@@ -203,13 +219,20 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
     for arm in &mut plan.arms {
         check_arm(plan.arena, plan.kernel.as_deref(), arm)?;
     }
+    check_virtual(&plan)?;
     for spec in &mut plan.workloads {
-        let kind = workload::find(&spec.kind).map_err(|e| usage(e.to_string()))?;
-        let given = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let params = kind.params(given).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
-        spec.params = kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        let primary = spec.primary.get_or_insert_with(|| kind.primary.to_owned());
-        check_primary(&spec.name, primary)?;
+        match runner::find(&spec.kind) {
+            Some(kind) => complete_program(kind, spec, &mut plan.files, &mut plan.metrics)?,
+            None => complete_workload(spec)?,
+        }
+        let primary = spec.primary.as_deref().unwrap_or_default();
+        if plan.metrics.iter().all(|own| own.name != primary) {
+            check_primary(&spec.name, primary)?;
+        }
+        for load in &mut spec.background {
+            let kind = work::find(&load.kind)?;
+            load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
+        }
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
@@ -234,6 +257,84 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
         )));
     }
     Ok(plan)
+}
+
+/// Fills in what a workload of the load engine leaves open.
+fn complete_workload(spec: &mut WorkloadSpec) -> Result<()> {
+    let kind = work::find(&spec.kind)?;
+    spec.params = complete(kind, &spec.params, &spec.name)?;
+    spec.primary.get_or_insert_with(|| kind.primary.to_owned());
+    if !spec.share.is_plain() {
+        return Err(usage(format!(
+            "workload {}: {} is done by schedlab itself, which has no share of its own; give io_weight, io_max or ioprio to programs and to \
+             the background",
+            spec.name, spec.kind
+        )));
+    }
+    Ok(())
+}
+
+fn complete(
+    kind: &'static WorkloadKind,
+    given: &BTreeMap<String, String>,
+    label: &str,
+) -> Result<BTreeMap<String, String>> {
+    let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let params = kind.params(pairs).map_err(|e| usage(format!("workload {label}: {e}")))?;
+    Ok(kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// The same for a program: also the file system that it needs, and the metrics that only it reports.
+fn complete_program(
+    kind: &'static RunnerKind,
+    spec: &mut WorkloadSpec,
+    files: &mut Option<FileSystemSpec>,
+    metrics: &mut Vec<OwnMetric>,
+) -> Result<()> {
+    let program = Program::of(kind, spec)?;
+    spec.params = program.options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    if program.needs_files() && files.is_none() {
+        *files = Some(FileSystemSpec { kind: "ext4".to_owned(), mkfs: String::new(), mount: String::new() });
+    }
+    for (name, more_is_better) in (kind.own_metrics)(&program.options) {
+        let better = if more_is_better { Better::Higher } else { Better::Lower };
+        match metrics.iter().find(|own| own.name == name) {
+            Some(own) if own.better != better => {
+                return Err(usage(format!(
+                    "workload {}: the plan says otherwise which way {name} is better",
+                    spec.name
+                )));
+            }
+            Some(_) => {}
+            None => metrics.push(OwnMetric { name, better }),
+        }
+    }
+    spec.primary.get_or_insert_with(|| (kind.primary)(&program.options));
+    Ok(())
+}
+
+/// Programs, file systems and load in the background need a machine.
+fn check_virtual(plan: &Plan) -> Result<()> {
+    if !plan.arena.is_virtual() {
+        return Ok(());
+    }
+    let program = plan.workloads.iter().find(|spec| runner::find(&spec.kind).is_some());
+    if let Some(spec) = program {
+        return Err(usage(format!(
+            "workload {}: the program {} is measured on this machine only (--arena host); a program runs in virtual time, without verdicts, with \
+             schedlab kernel exec",
+            spec.name, spec.kind
+        )));
+    }
+    if plan.files.is_some() {
+        return Err(usage("--fs (files in a plan): only on this machine; in the kernel arena an arm takes fs=ext4"));
+    }
+    if plan.workloads.iter().any(|spec| !spec.background.is_empty()) {
+        return Err(usage(
+            "--background: only on this machine; in virtual time take a workload with several kinds of clients, e.g. mixed",
+        ));
+    }
+    Ok(())
 }
 
 /// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.

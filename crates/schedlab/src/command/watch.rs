@@ -21,6 +21,7 @@ use crate::report;
 use crate::watch::history::{History, Outcome};
 use crate::watch::window::{Days, Window};
 use crate::watch::{self, Apply, Watch, round, units};
+use crate::work::Works;
 
 /// What a test may take unless --budget says otherwise.
 const BUDGET: &str = "5min";
@@ -147,10 +148,11 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     if design.budget.is_none() {
         design.budget = Some(BUDGET.to_owned());
     }
-    let writes = |word: &String| {
-        let kind = plan::parse_workload(word).ok().and_then(|spec| workload::find(&spec.kind).ok());
-        kind.is_some_and(|kind| kind.writes)
+    let may_write = |kind: &str| match runner::find(kind) {
+        Some(program) => program.needs != runner::Needs::Device,
+        None => workload::find(kind).is_ok_and(|kind| kind.writes),
     };
+    let writes = |word: &String| plan::parse_workload(word).is_ok_and(|spec| may_write(&spec.kind));
     let destroys = match &args.destroy_data {
         Some(word) => {
             let named = host::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
@@ -182,6 +184,12 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
     let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()))?, &design)?;
     plan.name = format!("{} again", plan.name);
+    if !destroys && (plan.files.is_some() || Works::of(&plan)?.write()) {
+        return Err(usage(format!(
+            "this writes, and would destroy the data on {0}: give --destroy-data {0}, or watch with a workload that only reads, without --fs",
+            device.path.display()
+        )));
+    }
     let mut watch = Watch::new(&name, &device.identity, (between, every), round::program()?, plan)?;
     watch.max_load = args.max_load;
     watch.max_busy = max_busy;

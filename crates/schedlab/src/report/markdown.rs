@@ -51,6 +51,9 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
         line(&mut out, sentence);
     }
     line(&mut out, &format!("Here: {}.", method::rules(study)));
+    if let Some(cost) = evidence.and_then(|evidence| method::cost(evidence.trials)) {
+        line(&mut out, &cost);
+    }
     experiment_section(&mut out, study, evidence);
     out
 }

@@ -4,6 +4,7 @@
 //! judgements, not only the criteria.
 
 use experiment::plan::Method;
+use experiment::record::{OWN_CPU, Trial};
 use experiment::study::{Judgement, Study};
 
 use super::number;
@@ -64,10 +65,34 @@ pub(crate) fn rules(study: &Study) -> String {
     }
 }
 
+/// What schedlab itself cost while programs were measured, in one sentence; None where the work was schedlab's own.
+pub(crate) fn cost(trials: &[Trial]) -> Option<String> {
+    let mut shares: Vec<f64> =
+        trials.iter().filter_map(|trial| trial.observation.counters.get(OWN_CPU)).copied().collect();
+    shares.sort_by(f64::total_cmp);
+    let (median, most) = (*shares.get(shares.len() / 2)?, *shares.last()?);
+    Some(format!(
+        "While programs were measured schedlab itself used {:.2} % of one processor (median; at most {:.2} %).",
+        median * 100.0,
+        most * 100.0
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::fixture::Lab;
+
+    #[test]
+    fn what_schedlab_cost_is_told_where_programs_were_measured() {
+        let lab = Lab::typical();
+        let mut trials = lab.trials.clone();
+        assert_eq!(cost(&trials), None);
+        for (trial, share) in trials.iter_mut().zip([0.004, 0.001, 0.002]) {
+            trial.observation.counters.insert(OWN_CPU.to_owned(), share);
+        }
+        assert!(cost(&trials).unwrap().contains("0.20 % of one processor (median; at most 0.40 %)"));
+    }
 
     #[test]
     fn what_is_said_of_the_intervals_is_what_was_done() {

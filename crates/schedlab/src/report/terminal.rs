@@ -195,6 +195,9 @@ impl Page<'_> {
             if let (Some(release), Some(build)) = (release, kernel.and_then(|facts| facts.get("build"))) {
                 let _ = write!(rules, " Linux {release} ({build}).");
             }
+            if let Some(cost) = method::cost(evidence.trials) {
+                let _ = write!(rules, " {cost}");
+            }
         }
         self.paragraph("", &rules, Some("2"));
         for file in files {

@@ -212,6 +212,7 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         device: args.device.clone(),
         kernel: args.kernel.clone(),
         workload: args.workload.clone(),
+        place: args.place.clone(),
         clients: args.clients,
         budget: None,
         blocks: "auto".to_owned(),

@@ -2,7 +2,12 @@
 //!
 //! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
 //! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
-//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again.
+//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again. Around it
+//! there may be a file system on the device, programs instead of the engine, and load in the background.
+
+pub(crate) mod background;
+mod ground;
+mod program;
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -13,12 +18,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{Arm, Limits, Plan};
-use experiment::record::{Environment, Observation, VoidReason};
+use experiment::plan::{self, Arm, FileSystemSpec, Limits, Plan};
+use experiment::record::{Environment, OWN_CPU, Observation, VoidReason};
 use host::engine::{self, Drive};
-use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters};
-use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Setting};
+use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta};
+use host::session::{FileSystem, Share};
+use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session, Setting};
+use rustix::time::{ClockId, clock_gettime};
 
+use self::background::{Done, Loads};
+use self::ground::Ground;
+use self::program::{Place, Programs};
 use super::defaults::{self, Defaults};
 use super::seen::Seen;
 use super::{Arena, TrialOrder, interrupted};
@@ -53,16 +63,21 @@ impl Target {
 pub(crate) struct HostArena<'a> {
     root: Root,
     device: Device,
-    /// In this order when dropped: settings first, then the claim, then the device itself.
+    /// In this order when dropped: programs and mounts first, then settings, then the claim, then the device itself.
+    programs: Programs,
+    session: Option<Session>,
     guard: Option<Guard>,
     claim: Option<Claim>,
     temporary: Option<LoopDevice>,
     limits: Limits,
     stop: &'a Stop,
+    progress: &'a Progress,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
     opened: Instant,
     works: Works,
+    files: Option<FileSystemSpec>,
+    ground: Ground,
     /// What the tunables of a sweep have at the baseline.
     defaults: Defaults,
 }
@@ -83,7 +98,7 @@ impl<'a> HostArena<'a> {
         plan: &Plan,
         args: &ConductArgs,
         stop: &'a Stop,
-        progress: &Progress,
+        progress: &'a Progress,
     ) -> Result<HostArena<'a>> {
         let works = Works::of(plan)?;
         let temporary = match Target::temporary_size(&plan.device)? {
@@ -101,7 +116,7 @@ impl<'a> HostArena<'a> {
             )));
         }
         plan.arms.iter().try_for_each(|arm| check_scheduler(&device, arm))?;
-        let claim = if works.iter().any(|work| work.kind.writes_with(&work.params)) {
+        let claim = if plan.files.is_some() || works.write() {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
             let consent = ours.as_deref().or(args.destroy_data.as_deref());
@@ -123,27 +138,55 @@ impl<'a> HostArena<'a> {
         Ok(HostArena {
             root: root.clone(),
             device,
+            programs: Programs::default(),
+            session: None,
             guard: Some(guard),
             claim,
             temporary,
             limits: plan.limits.clone(),
             stop,
+            progress,
             flag: stop.flag(),
             words,
             opened: Instant::now(),
             works,
+            files: plan.files.clone(),
+            ground: Ground::default(),
             defaults: Defaults::new(),
         })
     }
 
-    fn guard(&mut self) -> Result<&mut Guard> {
-        self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
+    /// Makes the file system, the clients' files, and what programs need.
+    fn furnish(&mut self) -> Result<()> {
+        let asked = |share: &plan::Share| !share.is_plain();
+        let loads = self.works.labels().flat_map(|label| self.works.loads(label));
+        let has_loads = loads.clone().next().is_some();
+        let shares: Vec<Share> = loads.map(|load| &load.share).filter(|share| asked(share)).map(share_of).collect();
+        if self.files.is_some() || has_loads || self.works.programs().next().is_some() {
+            let mut session = Session::begin(&self.root)?;
+            for share in &shares {
+                session.check_share(&self.device, share).map_err(|e| usage(e.to_string()))?;
+            }
+            if let Some(files) = &self.files {
+                let FileSystemSpec { kind, mkfs, mount } = files.clone();
+                self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
+                // What makes a file system wants the device for itself alone.
+                self.claim = None;
+                session.make_files(&self.device, &FileSystem { kind, mkfs, mount })?;
+            }
+            self.session = Some(session);
+        }
+        let directory = self.session.as_ref().and_then(Session::directory);
+        self.ground = Ground::lay_out(&self.works, &self.device, directory, self.progress)?;
+        if let Some(session) = &self.session {
+            let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
+            self.programs = Programs::prepare(&self.works, &place)?;
+        }
+        Ok(())
     }
 
-    fn place(&self, work: &Work) -> Result<Vec<engine::ClientFile>> {
-        let logical = u32::try_from(self.device.logical_block_size.unwrap_or(512)).unwrap_or(512);
-        engine::place_on_device(work.kind, &work.params, &self.device.path, self.device.size_bytes, logical)
-            .map_err(|e| usage(e.to_string()))
+    fn guard(&mut self) -> Result<&mut Guard> {
+        self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
     }
 
     fn sysfs(&self) -> PathBuf {
@@ -163,6 +206,14 @@ impl Arena for HostArena<'_> {
             .or_default()
             .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         defaults::note(&mut facts, &self.defaults);
+        if !self.programs.versions().is_empty() {
+            facts.insert("programs".to_owned(), self.programs.versions().clone());
+        }
+        if let Some(FileSystemSpec { kind, mkfs, mount }) = &self.files {
+            let options = [("kind", kind), ("mkfs", mkfs), ("mount", mount)];
+            let told = options.into_iter().filter(|(_, text)| !text.is_empty());
+            facts.insert("files".to_owned(), told.map(|(name, text)| (name.to_owned(), text.clone())).collect());
+        }
         Ok(facts)
     }
 
@@ -170,11 +221,8 @@ impl Arena for HostArena<'_> {
         check_scheduler(&self.device, arm)
     }
 
-    /// Tries every arm and places every workload. What the kernel refuses is left to the trials, where it is data.
+    /// Tries every arm, and then makes what workloads need, which can take minutes. What the kernel refuses is left to the trials, where it is data.
     fn rehearse(&mut self, plan: &Plan) -> Result<()> {
-        for work in self.works.iter() {
-            self.place(work)?;
-        }
         for arm in &plan.arms {
             self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
             if arm.name == plan.baseline() {
@@ -184,7 +232,7 @@ impl Arena for HostArena<'_> {
                 self.defaults = all.filter(|(name, _)| swept.contains(name)).collect();
             }
         }
-        Ok(())
+        self.furnish()
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
@@ -199,43 +247,47 @@ impl Arena for HostArena<'_> {
     }
 
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let work = self.works.get(order.workload);
-        let files = self.place(work)?;
-        let Work { kind, params } = work.clone();
-        let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
-        let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
+        let label = &order.workload.name;
+        if let Some(session) = &mut self.session {
+            let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
+            self.programs.reset(label, &place)?;
+            session.cool()?;
+        }
         let sysfs = self.sysfs();
         let before = (DeviceCounters::read(&sysfs), self.system());
         let watch = self.guard()?.watch();
-        let measured = engine::run(&drive, &self.flag);
+        let loads = self.background(order)?;
+        let outcome = match self.works.program(label) {
+            Some(_) => self.program(order).map(Outcome::Program),
+            None => self.engine(order).map(Box::new).map(Outcome::Engine),
+        };
+        let done = loads.end()?;
         let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
         for reason in self.guard()?.check().into_iter().map(void_of) {
             if !voids.iter().any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason)) {
                 voids.push(reason);
             }
         }
-        let measured = match measured {
-            Ok(measured) => measured,
+        voids.extend(done.voids.iter().cloned());
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
             Err(error) if !sysfs.exists() => {
                 voids.push(VoidReason::DeviceVanished { detail: error.to_string() });
                 return Ok(Observation { voids, ..Observation::default() });
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let device = DeviceCounters::read(&sysfs).and_then(|after| Ok(after.since(&before.0?)));
         let system = self.system().and_then(|after| Ok(after.since(&before.1?)))?;
-        let (device, mut gone) = match device {
+        let (device, gone) = match device {
             Ok(delta) => (delta, None),
             Err(error) => (DeviceDelta::default(), Some(error.to_string())),
         };
-        gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
-        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
-        let seen = Seen { measured: &measured, device: &device, system: &system };
-        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
+        let counted = Counted { device, system, done, gone };
+        match outcome {
+            Outcome::Engine(trial) => Ok(self.observed(&trial, counted, voids)),
+            Outcome::Program(trial) => Ok(self.observed_of_program(order, trial, counted, voids)),
         }
-        voids.extend(seen.voids(&Allowance::of(&drive, &measured, &sysfs), &self.limits));
-        Ok(seen.observation(voids))
     }
 
     fn elapsed(&self) -> Duration {
@@ -244,6 +296,7 @@ impl Arena for HostArena<'_> {
 
     fn finish(&mut self) -> Result<Vec<String>> {
         let mut words = std::mem::take(&mut self.words);
+        let ended = self.session.take().map(Session::end).transpose();
         let restored = self.guard.take().map(Guard::restore).transpose();
         self.claim = None;
         // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
@@ -251,9 +304,151 @@ impl Arena for HostArena<'_> {
         if restored?.is_some_and(|restored| restored.device_gone) {
             words.push(format!("{} is gone, and its settings with it", self.device.path.display()));
         }
+        let left = ended?.unwrap_or_default();
+        if !left.is_empty() {
+            words.push(format!("still running at the end, and ended: {}", left.join(", ")));
+        }
         removed?;
         Ok(words)
     }
+}
+
+/// What was measured in a trial.
+enum Outcome {
+    Engine(Box<EngineTrial>),
+    Program(ProgramTrial),
+}
+
+/// A trial of the load engine.
+struct EngineTrial {
+    drive: Drive,
+    measured: engine::Measured,
+}
+
+/// A trial of a program, and the processor time that schedlab itself has used meanwhile.
+struct ProgramTrial {
+    seen: Result<runner::Seen, VoidReason>,
+    own_cpu: Duration,
+}
+
+/// What was counted around a trial.
+struct Counted {
+    device: DeviceDelta,
+    system: SystemDelta,
+    done: Done,
+    /// Why the device's counters could not be read.
+    gone: Option<String>,
+}
+
+impl HostArena<'_> {
+    fn background(&self, order: &TrialOrder<'_>) -> Result<Loads> {
+        let label = &order.workload.name;
+        let loads = self.works.loads(label);
+        let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else { return Ok(Loads::default()) };
+        let running = Loads::start(session, loads, self.ground.of_loads(label), order.seed)?;
+        if self.works.program(label).is_some() {
+            // The engine has a warm-up of its own.
+            std::thread::sleep(order.warmup);
+        }
+        Ok(running)
+    }
+
+    fn engine(&self, order: &TrialOrder<'_>) -> Result<EngineTrial> {
+        let Work { kind, params } = self.works.get(order.workload).clone();
+        let files = self.ground.of_work(&order.workload.name).to_vec();
+        let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
+        let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
+        let measured = engine::run(&drive, &self.flag)?;
+        Ok(EngineTrial { drive, measured })
+    }
+
+    fn program(&mut self, order: &TrialOrder<'_>) -> Result<ProgramTrial> {
+        let session = self.session.as_ref().expect("programs are prepared in a session");
+        let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
+        let before = own_cpu();
+        let seen = self.programs.measure(order, &place)?;
+        Ok(ProgramTrial { seen, own_cpu: own_cpu().saturating_sub(before) })
+    }
+
+    fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {
+        let Counted { device, system, done, gone } = counted;
+        let EngineTrial { drive, measured } = trial;
+        let gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
+        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
+        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
+            voids.push(interrupted(self.stop));
+        }
+        let alone = without(&device, &done);
+        let seen = Seen { measured, device: &alone, system: &system };
+        let mut allowance = Allowance::of(drive, measured, &self.sysfs());
+        if self.files.is_some() || !done.counters.is_empty() {
+            // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
+            allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
+        }
+        voids.extend(seen.voids(&allowance, &self.limits));
+        let mut observation = Seen { device: &device, ..seen }.observation(voids);
+        observation.counters.extend(done.counters);
+        observation
+    }
+
+    fn observed_of_program(
+        &self,
+        order: &TrialOrder<'_>,
+        trial: ProgramTrial,
+        counted: Counted,
+        mut voids: Vec<VoidReason>,
+    ) -> Observation {
+        let Counted { device, system, done, gone } = counted;
+        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
+        if self.flag.load(Ordering::Relaxed) {
+            voids.push(interrupted(self.stop));
+        }
+        let mut observation = Observation::default();
+        match trial.seen {
+            Ok(seen) => {
+                voids.extend(super::seen::of_system(&system, &self.limits));
+                if device.device_errors > 0 {
+                    let first = "counted by the device".to_owned();
+                    voids.push(VoidReason::DeviceErrors { count: device.device_errors, first });
+                }
+                voids.extend(self.programs.voids(&order.workload.name, &seen, &without(&device, &done), &self.limits));
+                let own = trial.own_cpu.as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
+                observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
+                observation.metrics = seen.metrics;
+                observation.counters = seen.counters;
+                observation.counters.insert(OWN_CPU.to_owned(), own);
+            }
+            Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
+                voids.push(reason)
+            }
+            Err(_) => {}
+        }
+        observation.counters.extend(super::seen::counters(&device, &system));
+        observation.counters.extend(done.counters);
+        observation.voids = voids;
+        observation
+    }
+}
+
+/// What the device moved for others than the background.
+fn without(device: &DeviceDelta, done: &Done) -> DeviceDelta {
+    DeviceDelta {
+        read_bytes: device.read_bytes.saturating_sub(done.issued.read_bytes),
+        written_bytes: device.written_bytes.saturating_sub(done.issued.written_bytes),
+        ..*device
+    }
+}
+
+/// Processor time that this process has used.
+fn own_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// A plan's share of the device in the words of `host`.
+fn share_of(share: &plan::Share) -> Share {
+    let plan::Share { io_weight, io_max, ioprio } = share.clone();
+    Share { io_weight, io_max, ioprio }
 }
 
 fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &Progress) -> Result<LoopDevice> {

@@ -1,0 +1,167 @@
+//! Load beside the work that is measured: each in a process of its own, so that it can have a share of its own, and be ended by a signal.
+//!
+//! The process is this program with a hidden subcommand. It says when its clients have begun, works until it is told to end, and then prints what
+//! it has moved, which the account of the trial needs: what the device counted is the work's and the background's together.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::record::VoidReason;
+use host::Session;
+use host::engine::{self, ClientFile, Drive, Issued};
+use host::session::{Launch, Running};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::REACHED;
+use crate::out;
+use crate::signals::Stop;
+use crate::work::Load;
+
+/// Longer than any trial.
+const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
+
+/// How long the background may take to begin, and to end.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What the process prints when it begins.
+const BEGUN: &str = "begun";
+
+/// What the process is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    kind: String,
+    params: Vec<(String, String)>,
+    files: Vec<(PathBuf, u64, u64)>,
+    seed: u64,
+}
+
+/// What the process tells at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Told {
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    written_bytes: u64,
+    window_s: f64,
+    errors: u64,
+}
+
+/// What all loads of a trial have done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// What they have moved.
+    pub(super) issued: Issued,
+    /// Figures for the record: `background_read_mb_per_s` …
+    pub(super) counters: Vec<(String, f64)>,
+    /// What speaks against the trial.
+    pub(super) voids: Vec<VoidReason>,
+}
+
+/// The loads of a trial on their way; dropped, they are ended.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    running: Vec<(String, Running)>,
+}
+
+impl Loads {
+    /// Starts them, and waits until each has begun.
+    pub(super) fn start(session: &Session, loads: &[Load], files: &[Vec<ClientFile>], seed: u64) -> Result<Loads> {
+        let mut all = Loads::default();
+        for (at, (load, files)) in loads.iter().zip(files).enumerate() {
+            let order = Order {
+                kind: load.work.kind.name.to_owned(),
+                params: load.work.kind.show(&load.work.params).into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+                files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
+                seed: seed.wrapping_add(1 + at as u64),
+            };
+            let launch = Launch {
+                program: std::env::current_exe().context("this program's own file is not to be found")?,
+                args: vec!["background-load".into()],
+                dir: "/".into(),
+                share: super::share_of(&load.share),
+                input: serde_json::to_vec(&order).context("an order has only texts and numbers")?,
+                ..Launch::default()
+            };
+            let running = session.start(&launch)?;
+            all.running.push((load.work.kind.name.to_owned(), running));
+        }
+        let began = Instant::now();
+        for (name, running) in &mut all.running {
+            while !running.printed().starts_with(BEGUN) {
+                if !running.is_alive() {
+                    bail!("the background load {name} ended before it began: {}", running.complained().trim());
+                }
+                if began.elapsed() > PATIENCE {
+                    bail!("the background load {name} has not begun within {} s", PATIENCE.as_secs());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Ends them, and says what they have done.
+    pub(super) fn end(self) -> Result<Done> {
+        let mut done = Done::default();
+        let mut sum = Told::default();
+        let never = std::sync::atomic::AtomicBool::new(false);
+        for (name, mut running) in self.running {
+            let was_alive = running.is_alive();
+            running.signal(Signal::TERM);
+            let ended = running.wait(PATIENCE + WITHOUT_END, &never)?;
+            let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<Told>(line).ok());
+            let Some(told) = told.filter(|_| was_alive) else {
+                let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
+                let detail = format!("the background load {name} ended during the trial: {said}");
+                done.voids.push(VoidReason::ProgramFailed { detail });
+                continue;
+            };
+            if told.errors > 0 {
+                let first = format!("in the background load {name}");
+                done.voids.push(VoidReason::DeviceErrors { count: told.errors, first });
+            }
+            let (reads, read_bytes, writes, written_bytes) =
+                (told.reads, told.read_bytes, told.writes, told.written_bytes);
+            done.issued.add(&Issued { reads, read_bytes, writes, written_bytes });
+            sum.window_s = sum.window_s.max(told.window_s);
+        }
+        if sum.window_s > 0.0 {
+            let rate = |bytes: u64| bytes as f64 / 1e6 / sum.window_s;
+            done.counters = vec![
+                ("background_read_mb_per_s".to_owned(), rate(done.issued.read_bytes)),
+                ("background_write_mb_per_s".to_owned(), rate(done.issued.written_bytes)),
+            ];
+        }
+        Ok(done)
+    }
+}
+
+/// The process itself.
+pub(crate) fn inside() -> Result<u8> {
+    let stop = Stop::install()?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("no order on standard input")?;
+    let order: Order =
+        serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
+    let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
+    let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
+    let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
+    let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
+    let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
+    out::line(BEGUN)?;
+    let measured = engine::run(&drive, &stop.flag())?;
+    let told = Told {
+        reads: measured.issued.reads,
+        read_bytes: measured.issued.read_bytes,
+        writes: measured.issued.writes,
+        written_bytes: measured.issued.written_bytes,
+        window_s: measured.window_ns as f64 / 1e9,
+        errors: measured.errors,
+    };
+    out::line(serde_json::to_string(&told)?)?;
+    Ok(REACHED)
+}
