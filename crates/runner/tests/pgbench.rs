@@ -106,7 +106,9 @@ fn shared() -> Vec<String> {
     let mut all: Vec<String> =
         sysv.lines().skip(1).filter_map(|line| Some(line.split_whitespace().nth(1)?.to_string())).collect();
     let posix = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    all.extend(posix.map(|entry| entry.file_name().display().to_string()).filter(|name| name.starts_with("PostgreSQL")));
+    all.extend(
+        posix.map(|entry| entry.file_name().display().to_string()).filter(|name| name.starts_with("PostgreSQL")),
+    );
     all.sort();
     all
 }
@@ -331,6 +333,7 @@ fn a_device_that_is_too_small_or_fills_up_is_told_as_such() {
     let mut filler = fs::File::create(lab.directory().join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 1 << 16]).is_ok() {}
     let _ = filler.sync_all();
+    drop(filler);
     let error = runner.measure(&lab.bench(), &trial(1)).unwrap_err();
     assert!(matches!(error, RunnerError::Full { .. }), "{error}");
     assert!(error.to_string().contains("No space left on device"), "{error}");
@@ -372,7 +375,8 @@ fn backends_of(at: &Path) -> Vec<String> {
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))
         .filter(|entry| {
             let title = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-            title.contains("[local]") && (title.contains("UPDATE") || title.contains("COMMIT") || title.contains("idle"))
+            title.contains("[local]")
+                && (title.contains("UPDATE") || title.contains("COMMIT") || title.contains("idle"))
         })
         .map(|entry| entry.file_name().display().to_string())
         .collect()

@@ -36,7 +36,7 @@ impl Cluster {
     /// Makes the base and the first copy.
     pub(super) fn initialise(bench: &Bench<'_>, tools: &Tools, settings: &Settings) -> Result<Cluster, RunnerError> {
         check_room(bench, settings)?;
-        let home = bench.files().join("pgbench");
+        let home = own_home(bench.files())?;
         let mut cluster = Cluster {
             base: home.join("base"),
             trial: home.join("trial"),
@@ -48,7 +48,6 @@ impl Cluster {
         };
         let began = Instant::now();
         (bench.say)(&format!("pgbench: making a PostgreSQL cluster of scale {}, once", settings.scale));
-        fs::create_dir_all(&home).map_err(file("create", &home))?;
         for dir in [&cluster.base, &cluster.socket] {
             own_directory(dir, tools)?;
         }
@@ -116,8 +115,7 @@ impl Cluster {
         // Everything is synchronised once at the end instead of page by page.
         let mut args = data_args(&self.base).to_vec();
         args.extend(["-c".into(), "fsync=off".into()]);
-        let server =
-            Server::start(bench, &tools.launch_server("postgres", args), &self.base, &self.socket, PATIENCE)?;
+        let server = Server::start(bench, &tools.launch_server("postgres", args), &self.base, &self.socket, PATIENCE)?;
         match self.load(bench, tools, &server) {
             Ok(()) => server.stop(PATIENCE),
             Err(error) => Err(server.explain(error)),
@@ -147,7 +145,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
         return Ok(());
     }
     // What mkfs keeps for itself, for its journal and for root.
-    let device = needed / 9 * 10 + 128 * MIB;
+    let device = needed / 92 * 100 + 64 * MIB;
     let size = if device <= 1024 * MIB {
         format!("{}M", device.div_ceil(256 * MIB) * 256)
     } else {
@@ -159,6 +157,19 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
         what: format!("pgbench at scale {} (base, copy and both write-ahead logs)", settings.scale),
         remedy: format!("take a larger device, e.g. loop:{size}, or a smaller scale= or conf=max_wal_size=256MB"),
     })
+}
+
+/// A directory that no other workload of the plan has: there may be several with pgbench.
+fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
+    let mut number = 1;
+    loop {
+        let home = files.join(if number == 1 { "pgbench".to_string() } else { format!("pgbench-{number}") });
+        match fs::create_dir(&home) {
+            Ok(()) => return Ok(home),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(cause) => return Err(file("create", &home)(cause)),
+        }
+    }
 }
 
 fn own_directory(dir: &Path, tools: &Tools) -> Result<(), RunnerError> {

@@ -55,7 +55,8 @@ pub(super) fn read(server: &Server<'_>, tools: &Tools, patience: Duration) -> Re
 
 /// Reads them when every client's connection has ended: a server's process hands in what it has counted when it ends.
 pub(super) fn read_at_rest(server: &Server<'_>, tools: &Tools, patience: Duration) -> Result<Counters, RunnerError> {
-    let others = "select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
+    let others =
+        "select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
     let since = Instant::now();
     while server.query(tools, others, patience)?.trim() != "0" && since.elapsed() < SETTLE.min(patience) {
         thread::sleep(Duration::from_millis(10));

@@ -47,7 +47,12 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         opt("clients", "100", Form::Number, "connections that work at the same time, 1 to 1000"),
         opt("threads", "2", Form::Number, "threads of pgbench that serve them"),
         opt("scale", "50", Form::Number, "size of the database in units of 100 000 accounts, about 15 MiB each"),
-        opt("transactions", "", Form::Number, "transactions of each client; not given: for the trial's time, in whole seconds"),
+        opt(
+            "transactions",
+            "",
+            Form::Number,
+            "transactions of each client; not given: for the trial's time, in whole seconds",
+        ),
         opt("warmup_transactions", "", Form::Number, "transactions of each client before those that count"),
         opt("mode", "", Form::Text, "tpcb, simple-update or select-only; tpcb if not given"),
         opt("script", "", Form::Text, "a file with a script of one's own, as pgbench -f takes it"),
@@ -55,7 +60,12 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         opt("shared_buffers", "128MB", Form::Text, "PostgreSQL's own cache, in its units"),
         opt("conf", "", Form::Text, "further settings of PostgreSQL, e.g. `max_wal_size=256MB wal_compression=on`"),
         opt("user", "postgres", Form::Text, "the user that the server runs as: PostgreSQL refuses root"),
-        opt("bindir", "", Form::Text, "where PostgreSQL's programs are; not given: the newest /usr/lib/postgresql/*/bin"),
+        opt(
+            "bindir",
+            "",
+            Form::Text,
+            "where PostgreSQL's programs are; not given: the newest /usr/lib/postgresql/*/bin",
+        ),
     ],
     check: |options| Settings::read(options).map(drop),
     make: |options| {

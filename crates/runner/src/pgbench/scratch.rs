@@ -53,6 +53,7 @@ fn mount(uid: u32) -> rustix::io::Result<OwnedFd> {
     fsconfig_set_string(&tmpfs, "uid", uid.to_string())?;
     fsconfig_create(&tmpfs)?;
     // Without FSMOUNT_CLOEXEC: pgbench inherits it.
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let attributes =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(&tmpfs, FsMountFlags::empty(), attributes)
 }

@@ -115,7 +115,8 @@ impl<'a> Server<'a> {
         }
         match error {
             RunnerError::Failed { program, status, tail } => {
-                let complaint = said.complaints().last().map_or(String::new(), |line| format!("\n  the server: {line}"));
+                let complaint =
+                    said.complaints().last().map_or(String::new(), |line| format!("\n  the server: {line}"));
                 RunnerError::Failed { program, status, tail: tail + &complaint }
             }
             other => other,
@@ -207,9 +208,11 @@ pub(super) fn end_processes_in(dir: &Path) {
 
 /// The servers whose working directory is this one or lies below it: somebody who looks around there is not meant.
 pub(super) fn processes_in(dir: &Path) -> Vec<Pid> {
-    let link = |entry: &fs::DirEntry, name: &str| fs::read_link(entry.path().join(name)).unwrap_or_default();
+    let link = |entry: &fs::DirEntry, name: &str| fs::read_link(entry.path().join(name));
+    // One that is about to end has a directory still, and holds the mount by it, and no program any more.
+    let is_server = |entry: &fs::DirEntry| link(entry, "exe").map_or(true, |exe| exe.ends_with("postgres"));
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter(|entry| link(entry, "cwd").starts_with(dir) && link(entry, "exe").ends_with("postgres"))
+    all.filter(|entry| link(entry, "cwd").is_ok_and(|cwd| cwd.starts_with(dir)) && is_server(entry))
         .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
         .collect()
 }

@@ -96,9 +96,9 @@ impl Settings {
             warmup_transactions: at_least_one("warmup_transactions")?,
             script: script(&text("mode"), &text("script"))?,
             protocol: one_of("protocol", &text("protocol"), &PROTOCOLS)?.to_string(),
-            shared_buffers: bytes(&shared, 8 << 10)
-                .filter(|bytes| *bytes >= 128 << 10)
-                .ok_or_else(|| format!("shared_buffers={shared} cannot be: 128kB or more can, e.g. shared_buffers=128MB"))?,
+            shared_buffers: bytes(&shared, 8 << 10).filter(|bytes| *bytes >= 128 << 10).ok_or_else(|| {
+                format!("shared_buffers={shared} cannot be: 128kB or more can, e.g. shared_buffers=128MB")
+            })?,
             conf: conf(&text("conf"))?,
             user,
             bindir: options.text("bindir").map(PathBuf::from),
@@ -203,7 +203,8 @@ fn script(mode: &str, script: &str) -> Result<Script, String> {
 
 fn one_of<'a>(key: &str, word: &str, known: &[&'a str]) -> Result<&'a str, String> {
     known.iter().find(|name| **name == word).copied().ok_or_else(|| {
-        let hint = nearest(word, known.iter().copied()).map_or(String::new(), |name| format!(" (did you mean {name}?)"));
+        let hint =
+            nearest(word, known.iter().copied()).map_or(String::new(), |name| format!(" (did you mean {name}?)"));
         format!("{key}={word} is not known{hint}; there are {}", known.join(", "))
     })
 }
@@ -212,10 +213,10 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut all: Vec<(String, String)> = Vec::new();
     for word in text.split_whitespace() {
         let is_name = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
-        let (key, value) = word
-            .split_once('=')
-            .filter(|(key, value)| is_name(key) && !value.is_empty())
-            .ok_or_else(|| format!("conf: {word} is not KEY=VALUE; write e.g. conf=\"max_wal_size=256MB wal_compression=on\""))?;
+        let (key, value) =
+            word.split_once('=').filter(|(key, value)| is_name(key) && !value.is_empty()).ok_or_else(|| {
+                format!("conf: {word} is not KEY=VALUE; write e.g. conf=\"max_wal_size=256MB wal_compression=on\"")
+            })?;
         let key = key.to_ascii_lowercase();
         if let Some((name, why)) = OURS.iter().find(|(name, _)| *name == key) {
             return Err(format!("conf: {name} cannot be set: {why}"));

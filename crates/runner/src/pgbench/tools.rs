@@ -104,7 +104,8 @@ impl Tools {
 
     fn as_user(&self, name: &str) -> [OsString; 4] {
         let Account { uid, gid } = self.account;
-        let ids = [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_string()].map(OsString::from);
+        let ids =
+            [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_string()].map(OsString::from);
         let [uid, gid, groups] = ids;
         [uid, gid, groups, self.bin.join(name).into()]
     }
@@ -180,7 +181,9 @@ fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let fields: Vec<&str> = ended.stdout.trim().split(':').collect();
     let id = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
     match (id(2), id(3)) {
-        (Some(0), _) => Err(RunnerError::NoUser { name: name.to_string(), problem: "is root, which PostgreSQL refuses".into() }),
+        (Some(0), _) => {
+            Err(RunnerError::NoUser { name: name.to_string(), problem: "is root, which PostgreSQL refuses".into() })
+        }
         (Some(uid), Some(gid)) => Ok(Account { uid, gid }),
         _ => Err(RunnerError::NoUser { name: name.to_string(), problem: "does not exist".into() }),
     }
