@@ -10,7 +10,7 @@ use host::session::{Ended, Launch, Share};
 use host::{Device, Session};
 
 use crate::error::{RunnerError, tail};
-use crate::options::{Opt, Options, OptionsError};
+use crate::options::{DEADLINE, Opt, Options, OptionsError};
 
 /// What a runner works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,11 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
+    /// Every option that it takes: its own, and those that all take.
+    pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
+        self.options.iter().chain([&DEADLINE])
+    }
+
     /// Reads options on top of the row's defaults and checks them.
     ///
     /// # Errors

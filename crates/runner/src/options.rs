@@ -23,6 +23,8 @@ pub struct Opt {
 pub enum Form {
     /// Any text.
     Text,
+    /// A file's path; one that is not found from here is looked for beside the plan.
+    File,
     /// A whole number from 0.
     Number,
     /// Bytes, e.g. `64k`.
@@ -38,6 +40,7 @@ impl Form {
     pub fn words(self) -> &'static str {
         match self {
             Form::Text => "text",
+            Form::File => "a file's path",
             Form::Number => "a whole number, e.g. 8",
             Form::Size => "a size, e.g. 64k or 1G",
             Form::Time => "a time, e.g. 500ms, 10s or 5min",
@@ -47,7 +50,7 @@ impl Form {
 
     fn reads(self, text: &str) -> bool {
         match self {
-            Form::Text => true,
+            Form::Text | Form::File => true,
             Form::Number => text.parse::<u64>().is_ok(),
             Form::Size => workload::parse_size(text).is_some(),
             Form::Time => workload::parse_duration_ns(text).is_some(),
@@ -57,7 +60,7 @@ impl Form {
 }
 
 /// The option that every runner has.
-pub(crate) const DEADLINE: Opt = Opt {
+pub(crate) static DEADLINE: Opt = Opt {
     name: "deadline",
     default: "30min",
     form: Form::Time,
@@ -110,7 +113,7 @@ impl Options {
         kind: &'static RunnerKind,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
-        let rows = || kind.options.iter().chain([&DEADLINE]);
+        let rows = || kind.all_options();
         let mut all: BTreeMap<&'static str, String> =
             rows().filter(|row| !row.default.is_empty()).map(|row| (row.name, row.default.to_string())).collect();
         for (key, text) in pairs {

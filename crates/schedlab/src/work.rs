@@ -149,23 +149,31 @@ impl Works {
     }
 }
 
-fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
-    if runner::find(&load.kind).is_some() {
+/// The row of a load in the background.
+///
+/// # Errors
+/// Wrong usage: it is a program, or ends by itself.
+pub(crate) fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
+    if runner::find(kind).is_some() {
         return Err(usage(format!(
-            "workload {}: {} is a program; the background is made of schedlab's own workloads, e.g. seqwrite:clients=2",
-            spec.name, load.kind
+            "workload {label}: {kind} is a program; the background is made of schedlab's own workloads, e.g. seqwrite:clients=2"
         )));
     }
+    let row = find(kind)?;
+    if row.needs_trace() || row.pass_based {
+        return Err(usage(format!(
+            "workload {label}: {kind} ends by itself, and a background goes on until it is ended; take e.g. seqwrite or randread"
+        )));
+    }
+    Ok(row)
+}
+
+fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
+    find_load(&spec.name, &load.kind)?;
     let name = format!("{}, background {}", spec.name, load.kind);
     let (kind, params) = (load.kind.clone(), load.params.clone());
     let alone = WorkloadSpec { name, kind, primary: None, params, share: Share::default(), background: Vec::new() };
     let work = work_of(&alone)?;
-    if work.kind.needs_trace() || work.kind.pass_based {
-        return Err(usage(format!(
-            "workload {}: {} ends by itself, and a background goes on until it is ended; take e.g. seqwrite or randread",
-            spec.name, work.kind.name
-        )));
-    }
     Ok(Load { work, share: load.share.clone() })
 }
 

@@ -13,7 +13,7 @@ use crate::arena::Arena;
 use crate::arena::host::Target;
 use crate::arena::open::within;
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
-use crate::command::plan::{checked, locate_patches, plan_of};
+use crate::command::plan::{checked, locate_files, locate_patches, plan_of};
 use crate::command::study::has_void;
 use crate::conduct::{self, Conductor};
 use crate::failure::{FAILED, REACHED, VOID, usage};
@@ -40,7 +40,8 @@ pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, cond
 }
 
 /// The checked plan of a design: with a number of blocks and no budget, it is as long as these blocks take.
-pub(super) fn settled(plan: Plan, design: &DesignArgs) -> Result<Plan> {
+pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
+    locate_files(&mut plan, None);
     let mut plan = checked(plan)?;
     if design.budget.is_none() && plan.budget.blocks.is_some() {
         // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
@@ -56,6 +57,7 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
         std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     locate_patches(&mut plan, args.plan.parent())?;
+    locate_files(&mut plan, args.plan.parent());
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }

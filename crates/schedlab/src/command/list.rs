@@ -164,12 +164,13 @@ fn workloads() -> Vec<Value> {
 fn programs() -> Vec<Value> {
     let row = |row: &&'static RunnerKind| {
         let params: serde_json::Map<String, Value> = row
-            .options
-            .iter()
+            .all_options()
             .map(|option| (option.name.to_owned(), Value::String(option.default.to_owned())))
             .collect();
+        let help: serde_json::Map<String, Value> =
+            row.all_options().map(|option| (option.name.to_owned(), Value::String(option.help.to_owned()))).collect();
         json!({"name": row.name, "primary": "-", "writes": row.needs != Needs::Device, "reaches_device": true,
-               "package": row.program.map(|(_, package)| package), "params": params, "help": row.help})
+               "package": row.program.map(|(_, package)| package), "params": params, "params_help": help, "help": row.help})
     };
     RUNNERS.iter().map(row).collect()
 }

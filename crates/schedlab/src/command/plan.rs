@@ -15,7 +15,7 @@ use experiment::plan::{
 };
 use host::Root;
 use host::device;
-use runner::RunnerKind;
+use runner::{Form, RunnerKind};
 use workload::WorkloadKind;
 
 use crate::arena::host::Target;
@@ -194,7 +194,23 @@ pub(super) fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<(
     arms.try_for_each(|arm| locate_patch(arm, beside))
 }
 
-/// The same for one arm.
+/// Finds the files that programs name: where they are named from here, or else beside the plan. Whole paths afterwards, since a watch
+/// runs the plan from elsewhere.
+pub(super) fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
+    for spec in &mut plan.workloads {
+        let Some(kind) = runner::find(&spec.kind) else { continue };
+        for option in kind.all_options().filter(|option| option.form == Form::File) {
+            let Some(named) = spec.params.get_mut(option.name) else { continue };
+            let places = [Some(Path::new("").join(&*named)), beside.map(|dir| dir.join(&*named))];
+            let found = places.into_iter().flatten().find_map(|place| std::fs::canonicalize(place).ok());
+            if let Some(found) = found.as_deref().and_then(Path::to_str) {
+                found.clone_into(named);
+            }
+        }
+    }
+}
+
+/// Finds the patch of one arm.
 pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
     let Some((name, patch)) = arm.scheduler.split_once('@') else { return Ok(()) };
     if Path::new(patch).is_file() {
@@ -230,7 +246,7 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
             check_primary(&spec.name, primary)?;
         }
         for load in &mut spec.background {
-            let kind = work::find(&load.kind)?;
+            let kind = work::find_load(&spec.name, &load.kind)?;
             load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
         }
     }
@@ -430,6 +446,7 @@ mod tests {
             let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
             let mut plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             locate_patches(&mut plan, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            locate_files(&mut plan, path.parent());
             let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             // What is written into an experiment's directory gives the same experiment again.
             assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());

@@ -9,6 +9,7 @@ mod faults;
 mod keep;
 mod kernel;
 mod kernel_arena;
+mod programs;
 mod published;
 mod replay;
 mod settings;
