@@ -55,7 +55,6 @@ impl Cluster {
         sync(bench.files())?;
         cluster.initialised_in = began.elapsed();
         cluster.restore(bench)?;
-        (bench.say)(&format!("pgbench: {}", cluster.remark()));
         Ok(cluster)
     }
 

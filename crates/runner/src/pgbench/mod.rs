@@ -55,7 +55,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         ),
         opt("warmup_transactions", "", Form::Number, "transactions of each client before those that count"),
         opt("mode", "", Form::Text, "tpcb, simple-update or select-only; tpcb if not given"),
-        opt("script", "", Form::Text, "a file with a script of one's own, as pgbench -f takes it"),
+        opt("script", "", Form::File, "a file with a script of one's own, as pgbench -f takes it"),
         opt("protocol", "simple", Form::Text, "simple, extended or prepared"),
         opt("shared_buffers", "128MB", Form::Text, "PostgreSQL's own cache, in its units"),
         opt("conf", "", Form::Text, "further settings of PostgreSQL, e.g. `max_wal_size=256MB wal_compression=on`"),
