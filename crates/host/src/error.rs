@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::consent::Obstacle;
 use crate::kept::Refusal;
+use crate::session::Fault;
 use crate::settings::{Lasting, Problem};
 
 /// Why an operation on the machine did not succeed.
@@ -269,6 +270,9 @@ pub enum Error {
     /// A setting cannot be kept, or not be forgotten.
     #[error(transparent)]
     Kept(#[from] Refusal),
+    /// A program or a file system of an experiment.
+    #[error(transparent)]
+    Session(#[from] Fault),
     /// The caller asked to stop.
     #[error("interrupted while {doing}")]
     Interrupted {
@@ -305,7 +309,7 @@ fn hint(cause: &io::Error) -> &'static str {
 }
 
 /// A size in the largest unit that leaves a digit before the point.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
     unit.map_or_else(

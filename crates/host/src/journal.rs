@@ -4,8 +4,8 @@
 //! all, whatever the moment of the crash. A log with many entries would need a reader that copes with a torn tail. Beside each
 //! entry lies a lock file that the owner keeps locked (`flock`): the kernel lets go of it when the owner dies, however it dies,
 //! so "is the owner still alive?" needs no guess about process ids. The lock files of devices are never deleted, since deleting one
-//! that another process is about to lock would give two owners. Those of temporary loop devices go with their entry: the key is used
-//! once, and whoever locks the name later finds no entry to own. Those of kept settings go as well, since `forget` leaves nothing
+//! that another process is about to lock would give two owners. Those of temporary loop devices and of sessions go with their entry: the
+//! key is used once, and whoever locks the name later finds no entry to own. Those of kept settings go as well, since `forget` leaves nothing
 //! behind: whoever has locked a file that is no longer the one of that name takes the lock anew.
 
 use std::fs::{self, File, OpenOptions};
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::kept::FileChange;
 use crate::root::Root;
+use crate::session::Made;
 use crate::settings::{Lasting, Snapshot};
 
 /// The version of the entries that this build writes and reads.
@@ -28,6 +29,9 @@ const SCHEMA: u32 = 1;
 
 /// What the keys of temporary loop devices begin with; each is made by one process and used once.
 pub(crate) const TEMPORARY: &str = "schedlab-loop-";
+
+/// What the keys of sessions begin with; each is made by one process and used once.
+pub(crate) const SESSION: &str = "schedlab-session-";
 
 /// What the keys of kept settings begin with.
 pub(crate) const KEPT: &str = "schedlab-kept-";
@@ -69,6 +73,8 @@ pub(crate) enum Undo {
         /// The file; nobody else's, since it is only ever created where no file was.
         file: PathBuf,
     },
+    /// Programs that are started, and a file system that is made and mounted.
+    Session(Made),
     /// Files that make a setting last. They outlive a restart, and so does the need to undo this.
     Files {
         /// What they are about, for the user.
@@ -127,11 +133,11 @@ impl Lock {
         // For the message of the next one who comes; not worth failing for.
         let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
         let _ = write!(file, "{}", std::process::id());
-        let temporary = key.starts_with(TEMPORARY) || key.starts_with(KEPT);
+        let temporary = [TEMPORARY, SESSION, KEPT].iter().any(|prefix| key.starts_with(prefix));
         Ok(Lock { _file: file, path, temporary })
     }
 
-    /// Deletes the lock file of a temporary loop device or of a kept setting; for the end of its entry, under the lock. An empty
+    /// Deletes the lock file of a temporary loop device, a session or a kept setting; for the end of its entry, under the lock. An empty
     /// file that stays does no harm, so nothing fails for it.
     pub(crate) fn retire(&self) {
         if self.temporary {
@@ -240,13 +246,23 @@ pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Removes unfinished entries of dead owners.
+/// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
 pub(crate) fn sweep(root: &Root) {
     for name in root.names(root.state("journal")) {
         if let Some(key) = name.strip_suffix(".json.new")
             && let Ok(lock) = Lock::take(root, key, key)
         {
             let _ = fs::remove_file(root.state("journal").join(&name));
+            lock.retire();
+        }
+    }
+    for name in root.names(root.state("lock")) {
+        if let Some(key) = name.strip_suffix(".lock")
+            && [TEMPORARY, SESSION].iter().any(|prefix| key.starts_with(prefix))
+            && !path(root, key).exists()
+            && let Ok(lock) = Lock::take(root, key, key)
+            && !path(root, key).exists()
+        {
             lock.retire();
         }
     }

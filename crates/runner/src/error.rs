@@ -19,6 +19,14 @@ pub enum RunnerError {
         /// The system's answer.
         cause: std::io::Error,
     },
+    /// What the program is to do is not allowed, or cannot be done here.
+    #[error("{program}: {problem}")]
+    Refused {
+        /// The program.
+        program: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
     /// The program is of a version that cannot be used.
     #[error("{program} is version {found}, and {needed} is needed")]
     Version {

@@ -6,6 +6,8 @@
 
 mod command;
 mod error;
+mod fio;
+mod hdparm;
 mod kind;
 mod options;
 mod pgbench;

@@ -20,6 +20,7 @@ pub use queue::NoScheduler;
 pub(crate) use queue::{current_scheduler, offered_schedulers};
 pub use signature::Signature;
 pub use usage::Mount;
+pub(crate) use usage::unescape;
 
 use crate::error::{Error, nearest_of};
 use crate::modules;

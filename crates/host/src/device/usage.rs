@@ -152,7 +152,7 @@ fn real_path(root: &Root, path: &str) -> PathBuf {
 }
 
 /// The kernel's tables write blank, tab, newline and backslash as three octal digits.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -1,46 +1,122 @@
 //! What an experiment with real programs makes on a machine beside settings: processes, and a file system with its mount.
 //!
 //! Everything is made through a [`Session`], which knows how to end it: programs with all that they have started, then the mount, then
-//! the directory. The same after a crash, from the journal.
+//! the directory, then the file system itself. The same after a crash, from the journal: an entry is there before anything else is, and names
+//! mount point, device and UUID before the file system is made.
 
+mod fault;
 mod files;
+mod group;
 mod process;
+mod scan;
+mod share;
+mod start;
+mod user;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
+pub use fault::Fault;
 pub use files::FileSystem;
-pub use process::{Ended, Launch, Running, Share};
+pub use group::Io;
+pub use process::{Ended, Launch, Running};
+pub use share::Share;
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::journal::{self, Entry, Lock, Undo};
 use crate::root::Root;
+use group::Enabled;
+use scan::Whose;
+use share::Limits;
+
+/// What a session has made, as its journal entry has it. Programs and control groups are found by the session's key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Made {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    controllers: Vec<Enabled>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<files::MadeFiles>,
+}
+
+impl Made {
+    /// Where its file system is to be mounted.
+    pub(crate) fn mount_point(&self) -> Option<PathBuf> {
+        self.files.as_ref().map(|files| files.at().to_path_buf())
+    }
+
+    /// The device that its file system is on.
+    pub(crate) fn device(&self) -> Option<String> {
+        self.files.as_ref().map(files::MadeFiles::device)
+    }
+}
+
+/// What there was to clean up.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Programs, by name.
+    pub(crate) programs: Vec<String>,
+    /// The device from which the session's file system was taken.
+    pub(crate) wiped: Option<String>,
+}
 
 /// The processes and the file system of one experiment; dropping it ends them.
 #[derive(Debug)]
 pub struct Session {
     root: Root,
     key: String,
+    lock: Lock,
+    state: Mutex<State>,
     files: Option<files::Mounted>,
     ended: bool,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    made: Made,
+    /// How many programs were started.
+    programs: u32,
+    /// The number of the device that shares are of.
+    device: Option<String>,
+    users: BTreeMap<String, user::User>,
+}
+
 impl Session {
-    /// Begins; nothing is on the machine yet.
+    /// Begins; nothing but an entry in the journal is on the machine yet.
     ///
     /// # Errors
     /// [`Error::Io`] when the journal cannot be written.
     pub fn begin(root: &Root) -> Result<Session, Error> {
-        let key = format!("schedlab-session-{}", std::process::id());
-        Ok(Session { root: root.clone(), key, files: None, ended: false })
+        let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let key = format!("{}{}-{ns:x}", journal::SESSION, std::process::id());
+        let lock = Lock::take(root, &key, &key)?;
+        write(root, &key, &Made::default()).inspect_err(|_| lock.retire())?;
+        Ok(Session { root: root.clone(), key, lock, state: Mutex::default(), files: None, ended: false })
     }
 
-    /// Makes a file system on a device and mounts it. Whether the device may be overwritten is the caller's question.
+    /// Makes a file system on a device and mounts it. Whether the device may be overwritten is the caller's question
+    /// ([`check_writable`](crate::check_writable)); the caller lets go of its claim right before, and the device must be in nobody's use.
     ///
     /// # Errors
-    /// [`Error::ToolMissing`] with the package, [`Error::ToolFailed`] with what mkfs or mount said.
+    /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and [`Error::Session`] for a file system that the
+    /// kernel does not have, a device that is too small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said;
+    /// the end of the session takes away what was made by then.
     pub fn make_files(&mut self, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
+        files::check(&self.root, device, wanted)?;
+        let claim = files::claim(&self.root, device)?;
         let at = self.root.path("/run").join(&self.key);
-        self.files = Some(files::make(&self.root, device, wanted, &at)?);
+        let plan = files::MadeFiles::plan(&self.root, device, at)?;
+        let mut state = self.state();
+        state.device = Some(device.number.clone());
+        state.made.files = Some(plan.clone());
+        write(&self.root, &self.key, &state.made)?;
+        drop(state);
+        self.files = Some(files::make(&self.root, &self.key, device, wanted, &plan, claim)?);
         Ok(())
     }
 
@@ -52,28 +128,45 @@ impl Session {
     /// Unmounts and mounts again: everything is on the device, and nothing of it in memory. Nothing else of the machine's caches is touched.
     ///
     /// # Errors
-    /// [`Error::ToolFailed`], e.g. when a program still works in it.
+    /// [`Error::Session`] naming who still works in it after 5 s; [`Error::ToolFailed`] when mount fails.
     pub fn cool(&mut self) -> Result<(), Error> {
         match &self.files {
-            Some(files) => files.remount(&self.root),
+            Some(files) => files.remount(&self.root, &self.key),
             None => Ok(()),
         }
     }
 
-    /// Whether a program can be given this share of a device here.
+    /// Whether a program can be given this share of the device here: a program that does nothing is given it. Later programs of the session
+    /// get their shares of this device. A weight counts only where the device's scheduler is bfq, or where a cost model is at work
+    /// (`io.cost.qos`); bounds hold with every scheduler, but under control groups v1 not for what is written through the page cache.
     ///
     /// # Errors
-    /// What is missing, and what to do.
-    pub fn check_share(&self, _device: &Device, _share: &Share) -> Result<(), Error> {
-        Ok(())
+    /// [`Error::Session`] naming the part of the share, the controller and the reason.
+    pub fn check_share(&self, device: &Device, share: &Share) -> Result<(), Error> {
+        self.state().device = Some(device.number.clone());
+        let program = self.program("true", "coreutils", "to try a share of the device")?;
+        let ended = self.start(&Launch { program, share: share.clone(), ..Launch::default() })?;
+        ended.wait(Duration::from_secs(30), &AtomicBool::new(false)).map(drop)
     }
 
     /// Starts a program of this session.
     ///
     /// # Errors
-    /// [`Error::Io`] naming the program that cannot be started.
+    /// [`Error::Session`] naming the program that cannot be started, its user or its share; [`Error::Io`].
     pub fn start(&self, launch: &Launch) -> Result<Running, Error> {
-        process::start(&self.root, &self.key, launch)
+        let limits = Limits::read(&launch.share)?;
+        let mut state = self.state();
+        state.programs += 1;
+        let user = launch.user.as_ref().map(|name| self.user(&mut state, name)).transpose()?.flatten();
+        let (number, device) = (state.programs, state.device.clone());
+        let mut enable = |enabled: Enabled| {
+            state.made.controllers.push(enabled);
+            write(&self.root, &self.key, &state.made)
+        };
+        let group = group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
+        drop(state);
+        let place = start::Place { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
+        start::start(launch, place)
     }
 
     /// Where a program is: in PATH, or in one of the directories of system programs.
@@ -92,25 +185,59 @@ impl Session {
     /// were still there.
     ///
     /// # Errors
-    /// [`Error::ToolFailed`] when the mount stays; the journal keeps it then, for `schedlab restore`.
+    /// [`Error::Session`] when a program or the mount stays; the journal keeps it then, for `schedlab restore`.
     pub fn end(mut self) -> Result<Vec<String>, Error> {
         self.ended = true;
         self.finish()
     }
 
     fn finish(&mut self) -> Result<Vec<String>, Error> {
-        let left = process::end_all(&self.root, &self.key);
-        if let Some(files) = self.files.take() {
-            files.remove(&self.root)?;
+        self.files = None;
+        let made = self.state().made.clone();
+        undo(&self.root, &self.key, &made, &self.root.boot_id()?, &self.lock).map(|left| left.programs)
+    }
+
+    /// The numbers of a user; none if this process is that user already.
+    fn user(&self, state: &mut State, name: &str) -> Result<Option<user::User>, Error> {
+        if !state.users.contains_key(name) {
+            state.users.insert(name.to_string(), user::find(&self.root, name)?);
         }
-        Ok(left)
+        let user = state.users.get(name).cloned();
+        Ok(user.filter(|user| user.uid != rustix::process::geteuid()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding the state of a session")
     }
 }
 
 impl Drop for Session {
+    /// Cleans up as far as possible; what fails stays in the journal.
     fn drop(&mut self) {
         if !self.ended {
             let _ = self.finish();
         }
     }
+}
+
+/// Ends a session: programs, control groups, mount, directory, file system, journal entry and its `lock`. Every step may already have been
+/// done: a crash can come between any two. Of an earlier boot only the file system can be there.
+pub(crate) fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Left, Error> {
+    let mut left = Left::default();
+    if boot_id == root.boot_id()? {
+        left.programs = Whose::session(root, key).end(root, Duration::ZERO)?;
+        group::of_session(root, key).iter().try_for_each(|dir| group::remove_tree(dir))?;
+        made.controllers.iter().for_each(Enabled::put_back);
+    }
+    if let Some(files) = &made.files {
+        files.unmount(root)?;
+        left.wiped = files.wipe(root)?;
+    }
+    journal::remove(root, key)?;
+    lock.retire();
+    Ok(left)
+}
+
+fn write(root: &Root, key: &str, made: &Made) -> Result<(), Error> {
+    journal::write(root, key, &Entry::new(root, Undo::Session(made.clone()))?)
 }

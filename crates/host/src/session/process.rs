@@ -1,35 +1,36 @@
-//! Programs that belong to an experiment: started in a process group of their own, fed, waited for within a deadline, and ended with
-//! all that they have started.
+//! Programs that belong to an experiment: started apart, fed, waited for within a deadline, and ended with all that they have started.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
 
+use super::group::{Group, Io};
+use super::scan::Whose;
+use super::share::Share;
 use crate::error::Error;
 use crate::root::Root;
 
-/// By this variable of the environment everything that a session has started is found again.
-const MARK: &str = "SCHEDLAB_SESSION";
+/// How long a program that is told to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
 
-/// What share of the device a process gets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Share {
-    /// Weight of its control group for I/O, 1 to 10000.
-    pub io_weight: Option<u32>,
-    /// Bounds of its control group: `rbps`, `wbps`, `riops`, `wiops`, e.g. `wbps=10M wiops=100`.
-    pub io_max: Option<String>,
-    /// `idle`, `best-effort:0…7` or `realtime:0…7`.
-    pub ioprio: Option<String>,
-}
+/// How long what a program has started may outlive it before it counts as left behind.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+/// How often a running program is looked after: whether its deadline is over, and how much it has printed.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How much of what a program prints is kept, in bytes; of more, the end.
+const KEPT: u64 = 64 << 20;
 
 /// A program that is to be started.
 #[derive(Debug, Clone, Default)]
@@ -40,9 +41,9 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Variables beside those that every program gets (PATH, HOME, LC_ALL=C).
     pub env: Vec<(String, OsString)>,
-    /// Its working directory.
+    /// Its working directory; `/` if none is named.
     pub dir: PathBuf,
-    /// The user that it runs as, by name; this process's own if none is named.
+    /// The user that it runs as, by name, with that user's groups; this process's own if none is named.
     pub user: Option<String>,
     /// Its share of the device.
     pub share: Share,
@@ -50,13 +51,20 @@ pub struct Launch {
     pub input: Vec<u8>,
 }
 
-/// A program on its way.
+/// A program on its way; dropped, it is ended with all that it has started.
+///
+/// What it prints is kept in memory, the last 64 MiB of it while it is waited for or looked at: nothing is written to any file system.
 #[derive(Debug)]
 pub struct Running {
-    child: Child,
-    began: Instant,
-    stdout: File,
-    stderr: File,
+    pub(super) root: Root,
+    pub(super) child: Child,
+    pub(super) handle: Option<OwnedFd>,
+    pub(super) began: Instant,
+    pub(super) stdout: File,
+    pub(super) stderr: File,
+    pub(super) whose: Whose,
+    pub(super) group: Group,
+    pub(super) ended: bool,
 }
 
 /// How a program ended.
@@ -64,16 +72,21 @@ pub struct Running {
 pub struct Ended {
     /// Its exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// What it printed, the last 64 MiB.
     pub stdout: String,
-    /// What it complained.
+    /// What it complained, the last 64 MiB.
     pub stderr: String,
-    /// From its start to its end.
+    /// From its start to its end; being started (a few tenths of a millisecond) is in it.
     pub wall: Duration,
     /// It was ended by us: its deadline was over.
     pub too_long: bool,
     /// It was ended by us: the experiment was interrupted.
     pub stopped: bool,
+    /// Names of processes that it had started and that were still there 100 ms after its end; they were killed.
+    pub left: Vec<String>,
+    /// What its control group moved to and from the device; known only of a program with a weight or bounds, since only such a one is in a
+    /// group that the kernel counts for. What it wrote through the page cache may be missing: v1 does not know whose pages it writes back.
+    pub io: Option<Io>,
 }
 
 impl Running {
@@ -87,86 +100,133 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal to it alone.
+    /// Sends a signal to it alone; nothing happens if it has ended.
     pub fn signal(&self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = rustix::process::kill_process(pid, signal);
-        }
+        let _ = match (&self.handle, self.id()) {
+            (Some(handle), _) => pidfd_send_signal(handle, signal),
+            (None, Some(pid)) => kill_process(pid, signal),
+            (None, None) => Ok(()),
+        };
     }
 
-    /// Waits for its end; when the deadline is over or `stop` is set, it is ended with its process group.
+    /// Waits for its end; when the deadline is over or `stop` is set, it is told to end, and killed after 5 s. Then everything that it has left
+    /// behind is killed.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be waited for.
+    /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind does not die.
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let (mut too_long, mut stopped) = (false, false);
+        let mut told: Option<Instant> = None;
         let status = loop {
             if let Some(status) = self.child.try_wait().map_err(Error::io("wait for", "the program"))? {
                 break status;
             }
-            too_long |= self.began.elapsed() > deadline;
-            stopped |= stop.load(Ordering::Relaxed);
-            if too_long || stopped {
-                self.kill();
+            too_long |= !stopped && self.began.elapsed() > deadline;
+            stopped |= !too_long && stop.load(Ordering::Relaxed);
+            match told {
+                None if too_long || stopped => {
+                    self.signal_all(Signal::TERM);
+                    told = Some(Instant::now());
+                }
+                Some(since) if since.elapsed() > GRACE => {
+                    self.whose.end(&self.root, Duration::ZERO)?;
+                }
+                _ => {}
             }
-            thread::sleep(Duration::from_millis(1));
+            self.bound();
+            self.sleep();
         };
         let wall = self.began.elapsed();
-        self.kill();
-        let [stdout, stderr] = [&mut self.stdout, &mut self.stderr].map(text_of);
-        Ok(Ended { status, stdout, stderr, wall, too_long, stopped })
+        let left = self.end()?;
+        let io = self.group.io();
+        self.group.remove()?;
+        let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
+        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, io })
     }
 
     /// What it has printed so far.
     pub fn printed(&mut self) -> String {
-        text_of(&mut self.stdout)
+        self.bound();
+        text_of(&self.stdout)
     }
 
     /// What it has complained so far.
     pub fn complained(&mut self) -> String {
-        text_of(&mut self.stderr)
+        self.bound();
+        text_of(&self.stderr)
     }
 
-    fn kill(&self) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process_group(pid, Signal::KILL);
+    /// What its control group has moved so far to and from the device; see [`Ended::io`].
+    pub fn io(&self) -> Option<Io> {
+        self.group.io()
+    }
+
+    /// Kills what the program has left behind, and gives the names.
+    fn end(&mut self) -> Result<Vec<String>, Error> {
+        let left = self.whose.end(&self.root, FAREWELL)?;
+        self.ended = true;
+        Ok(left)
+    }
+
+    /// Sends a signal to the program and its process group.
+    fn signal_all(&self, signal: Signal) {
+        self.signal(signal);
+        if let Some(pid) = self.id() {
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+
+    fn id(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+    }
+
+    /// Until it ends, but not for long.
+    fn sleep(&self) {
+        let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
+        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+        if poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&wait)).is_err() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Gives back the memory of what was printed first, where it is too much.
+    fn bound(&self) {
+        for file in [&self.stdout, &self.stderr] {
+            let printed = file.metadata().map_or(0, |meta| meta.len());
+            if printed > 2 * KEPT {
+                let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, printed - KEPT);
+            }
         }
     }
 }
 
-/// Read without moving the place at which the program writes on.
-fn text_of(file: &mut File) -> String {
-    let mut bytes = vec![0; file.metadata().map_or(0, |meta| meta.len() as usize)];
-    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let _ = self.child.kill();
+        let _ = self.whose.end(&self.root, Duration::ZERO);
+        // It is reaped unless it hangs in the kernel.
+        let since = Instant::now();
+        while self.is_alive() && since.elapsed() < GRACE {
+            self.sleep();
+        }
+        let _ = self.group.remove();
+    }
+}
+
+/// The end of what was printed, read without moving the place at which the program writes on.
+fn text_of(file: &File) -> String {
+    let printed = file.metadata().map_or(0, |meta| meta.len());
+    let start = printed.saturating_sub(KEPT);
+    let mut bytes = vec![0; usize::try_from(printed - start).unwrap_or(0)];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], start + read as u64) {
+            Ok(0) | Err(_) => break,
+            Ok(more) => read += more,
+        }
+    }
     String::from_utf8_lossy(&bytes[..read]).into_owned()
-}
-
-pub(super) fn start(_root: &Root, key: &str, launch: &Launch) -> Result<Running, Error> {
-    let file = || tempfile::tempfile().map_err(Error::io("create", std::env::temp_dir()));
-    let (stdout, stderr, mut input) = (file()?, file()?, file()?);
-    let again = |file: &File| file.try_clone().map_err(Error::io("open", "a temporary file"));
-    input
-        .write_all(&launch.input)
-        .and_then(|()| input.seek(SeekFrom::Start(0)))
-        .map_err(Error::io("write", "a temporary file"))?;
-    let mut command = Command::new(&launch.program);
-    command
-        .args(&launch.args)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", "/")
-        .env("LC_ALL", "C")
-        .env(MARK, key)
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&launch.dir)
-        .stdin(Stdio::from(input))
-        .stdout(Stdio::from(again(&stdout)?))
-        .stderr(Stdio::from(again(&stderr)?))
-        .process_group(0);
-    let child = command.spawn().map_err(Error::io("start", &launch.program))?;
-    Ok(Running { child, began: Instant::now(), stdout, stderr })
-}
-
-pub(super) fn end_all(_root: &Root, _key: &str) -> Vec<String> {
-    Vec::new()
 }

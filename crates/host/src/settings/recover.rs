@@ -10,6 +10,7 @@ use crate::journal::{self, Entry, Lock, Undo};
 use crate::kept;
 use crate::loopdev;
 use crate::root::Root;
+use crate::session;
 
 /// What became of one journal entry.
 #[derive(Debug)]
@@ -44,6 +45,15 @@ pub enum Outcome {
     LoopRemoved {
         /// The file.
         file: PathBuf,
+    },
+    /// What a session of programs had left is gone.
+    SessionEnded {
+        /// The programs that were ended, by name.
+        programs: Vec<String>,
+        /// Where its file system was to be mounted, if it had one.
+        at: Option<PathBuf>,
+        /// The device from which its file system was taken, if there was one on it.
+        wiped: Option<String>,
     },
     /// Files that make a setting last are as they were before a `keep` or `forget` that did not end.
     FilesPutBack {
@@ -98,6 +108,18 @@ impl fmt::Display for Outcome {
                 }
             }
             Outcome::LoopRemoved { file } => write!(f, "the temporary file {} is removed", file.display()),
+            Outcome::SessionEnded { programs, at, wiped } => {
+                f.write_str("the session of an experiment that did not end is cleaned up: ")?;
+                if programs.is_empty() {
+                    f.write_str("no program of it was running")?;
+                } else {
+                    write!(f, "ended {}", programs.join(", "))?;
+                }
+                if let Some(at) = at {
+                    write!(f, "; nothing is mounted at {}", at.display())?;
+                }
+                wiped.as_ref().map_or(Ok(()), |device| write!(f, "; {device} holds no file system of it any more"))
+            }
             Outcome::FilesPutBack { about } => {
                 write!(f, "{about}: what is kept over restarts is as it was before the command that did not end")
             }
@@ -106,15 +128,15 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Undoes everything in the journal whose owner is dead: settings first, then temporary loop devices, since a loop device keeps its
-/// settings after its file is detached. One entry that fails does not keep the others from being undone.
+/// Undoes everything in the journal whose owner is dead. Sessions first: their programs may be working on a device, and a mounted loop device
+/// cannot be detached. Then settings, and temporary loop devices last, since a loop device keeps its settings after its file is detached. One entry that fails does not keep the others from being undone.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal's directory exists and cannot be read.
 pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
     journal::sweep(root);
     let mut outcomes = Vec::new();
-    let mut loops = Vec::new();
+    let mut dead = Vec::new();
     for key in journal::keys(root)? {
         let lock = match Lock::take(root, &key, &key) {
             Ok(lock) => lock,
@@ -130,28 +152,40 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
             }
         };
         match journal::read(root, &key) {
-            Ok(Some(Entry { undo: Undo::LoopFile { file }, boot_id, .. })) => loops.push((lock, key, file, boot_id)),
-            Ok(Some(Entry { undo: Undo::Files { about, files, directories }, .. })) => {
-                let undone = kept::undo(root, &key, &files, &directories);
-                lock.retire();
-                outcomes.push(match undone {
-                    Ok(()) => Outcome::FilesPutBack { about },
-                    Err(error) => Outcome::Failed { error },
-                });
-            }
-            Ok(Some(entry)) => outcomes.push(undo_settings(root, &key, entry)),
+            Ok(Some(entry)) => dead.push((lock, key, entry)),
             // Its owner ended in good order between our look at the directory and now.
             Ok(None) => lock.retire(),
             Err(error) => outcomes.push(Outcome::Failed { error }),
         }
     }
-    for (lock, key, file, boot_id) in loops {
-        outcomes.push(match loopdev::undo(root, &key, &file, &boot_id, &lock) {
-            Ok(()) => Outcome::LoopRemoved { file },
-            Err(error) => Outcome::Failed { error },
-        });
-    }
+    dead.sort_by_key(|(_, _, entry)| match entry.undo {
+        Undo::Session(_) => 0,
+        Undo::Settings { .. } | Undo::Files { .. } => 1,
+        Undo::LoopFile { .. } => 2,
+    });
+    outcomes.extend(dead.into_iter().map(|(lock, key, entry)| undo_dead(root, &lock, &key, entry)));
     Ok(outcomes)
+}
+
+/// Undoes an entry whose owner is dead, under its lock.
+fn undo_dead(root: &Root, lock: &Lock, key: &str, entry: Entry) -> Outcome {
+    let failed = |error| Outcome::Failed { error };
+    match entry.undo {
+        Undo::Session(made) => match session::undo(root, key, &made, &entry.boot_id, lock) {
+            Ok(left) => Outcome::SessionEnded { programs: left.programs, at: made.mount_point(), wiped: left.wiped },
+            Err(error) => failed(error),
+        },
+        Undo::Settings { .. } => undo_settings(root, key, entry),
+        Undo::Files { about, files, directories } => {
+            let undone = kept::undo(root, key, &files, &directories);
+            lock.retire();
+            undone.map_or_else(failed, |()| Outcome::FilesPutBack { about })
+        }
+        Undo::LoopFile { file } => {
+            let undone = loopdev::undo(root, key, &file, &entry.boot_id, lock);
+            undone.map_or_else(failed, |()| Outcome::LoopRemoved { file })
+        }
+    }
 }
 
 /// Undoes one entry of settings. The caller has its lock.
@@ -194,6 +228,7 @@ fn device_of(root: &Root, key: &str) -> Option<String> {
     match journal::read(root, key).ok()??.undo {
         Undo::Settings { device, .. } => Some(device),
         Undo::LoopFile { file } => Some(file.display().to_string()),
+        Undo::Session(made) => Some(made.device().unwrap_or_else(|| "a session of programs".to_string())),
         Undo::Files { about, .. } => Some(about),
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
 use host::engine::{self, Issued};
 use host::probe::{Allowance, DeviceDelta, account};
 use host::{Device, Session};
-use runner::{Bench, Moved, Runner, RunnerError, Seen, Trial};
+use runner::{Bench, Form, Moved, Opt, Runner, RunnerError, Seen, Trial};
+use sha2::{Digest, Sha256};
 
 use crate::arena::TrialOrder;
 use crate::failure::usage;
@@ -57,12 +58,13 @@ impl Programs {
             place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {label}: {e}"))?;
             runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
             all.versions.insert(label.to_owned(), version);
+            all.versions.extend(files_of(label, program)?);
             all.by_label.insert(label.to_owned(), (program.clone(), runner));
         }
         Ok(all)
     }
 
-    /// The versions of the programs by label.
+    /// The versions of the programs by label, and a digest of each file that they are given: what must not change in an experiment.
     pub(super) fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
@@ -111,6 +113,16 @@ impl Programs {
         voids.extend(too_few(seen));
         voids
     }
+}
+
+fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
+    let files = program.kind.all_options().filter(|option| option.form == Form::File);
+    let digest = |option: &'static Opt| -> Option<Result<(String, String)>> {
+        let path = program.options.text(option.name)?;
+        let read = std::fs::read(path).with_context(|| format!("workload {label}: cannot read {path}"));
+        Some(read.map(|bytes| (format!("{label}, {}", option.name), format!("sha256 {:x}", Sha256::digest(bytes)))))
+    };
+    files.filter_map(digest).collect()
 }
 
 /// Whether what a program has moved was moved by the device. A program that does not know how much it moved must at least have made it move.

@@ -5,7 +5,9 @@
 //! calls between them are added up to a round number. This test has a `main` of its own because the victim must have one thread: strace
 //! counts calls per thread, and the standard harness would make the count vary.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,14 +23,40 @@ use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, restore_all};
 const POINTS: usize = 120;
 
 /// Calls that change something outside of the process.
-const EFFECTS: [&str; 10] =
-    ["write", "fsync", "rename", "renameat2", "unlink", "unlinkat", "flock", "ftruncate", "mkdir", "fallocate"];
+const EFFECTS: [&str; 16] = [
+    "write",
+    "fsync",
+    "rename",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "flock",
+    "ftruncate",
+    "mkdir",
+    "fallocate",
+    "rmdir",
+    "umount2",
+    "clone",
+    "clone3",
+    "vfork",
+    "pidfd_send_signal",
+];
 
-const TESTS: [(&str, fn()); 4] = [
+const TESTS: [(&str, fn()); 8] = [
     ("killed_at_each_of_the_settings_calls_the_device_is_as_before", settings_survive),
     ("killed_at_each_call_of_a_change_the_device_is_as_before_or_set_and_nothing_between", changes_survive),
     ("killed_at_each_call_of_a_change_for_a_while_the_device_is_as_before", changes_for_a_while_survive),
     ("killed_while_a_loop_device_is_made_or_removed_nothing_is_left_of_it", loop_devices_survive),
+    ("killed_at_each_call_of_a_session_nothing_is_left_of_its_programs_and_files", session::sessions_survive),
+    (
+        "killed_while_a_server_works_on_a_mounted_loop_device_nothing_is_left_of_any_of_them",
+        session::a_mounted_loop_device_with_a_server_is_cleaned_up,
+    ),
+    ("a_file_system_that_is_not_the_dead_sessions_is_not_taken_off", session::a_foreign_file_system_is_not_wiped),
+    (
+        "after_a_restart_the_dead_sessions_file_system_is_taken_off_unless_it_is_mounted",
+        session::after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mounted,
+    ),
 ];
 
 fn main() {
@@ -51,11 +79,12 @@ fn main() {
     }
 }
 
-/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`.
+/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and what a session's programs sleep for.
 fn be_killed(victim: &str) {
     let words: Vec<&str> = victim.split('\n').collect();
     let root = Root::real().with_state_dir(words[1]);
     match words[0] {
+        what if what.starts_with("session") => session::be_killed(&root, what, words[2], words[3]),
         "settings" => {
             let device = host::device::find(&root, words[2]).expect("the loop device is there");
             let mut guard = Guard::begin(&root, &device).expect("nobody else has it");
@@ -90,6 +119,8 @@ fn change(root: &Root, device: &str) -> Change {
 struct Experiment {
     victim: String,
     log: PathBuf,
+    /// Whether the programs that it starts are counted and killed like itself.
+    children: bool,
 }
 
 /// A system call of the victim: its name, and which of the calls of this name it is, from 1.
@@ -103,7 +134,11 @@ impl Experiment {
     /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it ended in good order.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(&self.log);
+        // The list of points tells processes apart by their numbers.
+        if self.children || call.is_none() {
+            strace.arg("-f");
+        }
+        strace.args(["-qq", "-e", "signal=none", "-o"]).arg(&self.log);
         if let Some(Call { name, ordinal }) = call {
             let inject = format!("inject={name}:signal=KILL:when={ordinal}");
             strace.args(["-e", &format!("trace={name}"), "-e", &inject]);
@@ -163,7 +198,7 @@ fn settings_survive() {
     let before = blank.whole_queue();
     let state = bench.dir.path().join("state");
     let victim = format!("settings\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
     let points = experiment.points(&state);
     assert!(points.len() >= 100, "only {} points", points.len());
     let (mut killed, mut undone) = (0, 0);
@@ -199,7 +234,7 @@ fn changes_survive() {
     let before = blank.whole_queue();
     let state = bench.dir.path().join("state");
     let victim = format!("change\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
     let points = experiment.points(&state);
     let set = blank.whole_queue();
     assert_ne!(set, before);
@@ -229,7 +264,7 @@ fn changes_for_a_while_survive() {
     let before = blank.whole_queue();
     let state = bench.dir.path().join("state");
     let victim = format!("change-for-a-while\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
     let points = experiment.points(&state);
     let mut undone = 0;
     for call in &points {
@@ -248,7 +283,7 @@ fn loop_devices_survive() {
     fs::create_dir(&files).expect("own directory");
     let state = bench.dir.path().join("state");
     let victim = format!("loop\n{}\n{}", state.display(), files.display());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log") };
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
     let (mut killed, mut undone) = (0, 0);
     for call in experiment.points(&state) {
         killed += usize::from(!experiment.run(Some(&call)));

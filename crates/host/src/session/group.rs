@@ -1,0 +1,398 @@
+//! Control groups of a session: what holds its programs together, and what gives them their share of the device.
+//!
+//! A program is always in a group of its own in hierarchy v2, where there is one that can be written: no process leaves it by forking, and the
+//! kernel kills all of it at once. No controller is switched on for that, so nothing is scheduled otherwise. Only a program with a share gets
+//! controllers: `io` (and `memory`, without which the kernel does not know whose written pages it writes back) in v2, or a group of v1's `blkio`.
+//! All groups of a session lie in one directory that has the session's key for a name, at the root of the hierarchy: beside this process's
+//! own group the kernel would not allow controllers.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::share::Limits;
+use crate::error::Error;
+use crate::root::Root;
+
+/// How long a group whose processes are dead may take to be empty.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The highest weight that bfq takes.
+const BFQ_WEIGHT: u32 = 1000;
+
+/// A controller that was switched on for a session, at the root of the hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Enabled {
+    file: PathBuf,
+    controller: String,
+}
+
+impl Enabled {
+    /// Switches it off again. Where somebody else has begun to use it, the kernel refuses, and it stays.
+    pub(super) fn put_back(&self) {
+        let _ = fs::write(&self.file, format!("-{}", self.controller));
+    }
+}
+
+/// The groups of one program.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Its directories.
+    pub(super) dirs: Vec<PathBuf>,
+    /// The files into which a process writes itself to become a member.
+    pub(super) doors: Vec<File>,
+    /// Where the kernel counts its I/O on the device, with the device's number.
+    account: Option<(PathBuf, String)>,
+}
+
+/// Bytes that a program's group has moved to and from the device, as the kernel's control groups count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Io {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// The machine's hierarchies, as far as they matter.
+#[derive(Debug, Default)]
+struct Hierarchies {
+    v2: Option<PathBuf>,
+    blkio: Option<PathBuf>,
+}
+
+impl Hierarchies {
+    fn of(root: &Root) -> Hierarchies {
+        let mut found = Hierarchies::default();
+        for line in root.read_optional(root.proc("self/mounts")).unwrap_or_default().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [_, at, kind, options, ..] = words[..] else { continue };
+            let is_blkio = kind == "cgroup" && options.split(',').any(|option| option == "blkio");
+            let place = match kind {
+                "cgroup2" => &mut found.v2,
+                _ if is_blkio => &mut found.blkio,
+                _ => continue,
+            };
+            place.get_or_insert_with(|| root.path(at));
+        }
+        found
+    }
+}
+
+/// Makes the groups of a program; `enable` is told before a controller is switched on at the root.
+pub(super) fn make(
+    root: &Root,
+    key: &str,
+    number: u32,
+    limits: &Limits,
+    device: Option<&str>,
+    enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
+) -> Result<Group, Error> {
+    let found = Hierarchies::of(root);
+    let mut group = Group::default();
+    let filled = fill(&mut group, &found, &format!("{key}/{number}"), limits, device, enable);
+    match filled {
+        Ok(()) => Ok(group),
+        Err(error) => {
+            let _ = group.remove();
+            Err(error)
+        }
+    }
+}
+
+fn fill(
+    group: &mut Group,
+    found: &Hierarchies,
+    name: &str,
+    limits: &Limits,
+    device: Option<&str>,
+    enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
+    // Without permission, or in a container, there is none: what is started is found by its mark then.
+    let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
+    if !limits.needs_group() {
+        return Ok(());
+    }
+    let device = device.ok_or_else(|| refuse("of which device is not known: check the share first".to_string()))?;
+    if let Some((v2, dir)) = v2
+        && has_word(&v2.join("cgroup.controllers"), "io")
+    {
+        switch_on(v2, name, limits, enable).map_err(|error| refuse(error.to_string()))?;
+        give_v2(&dir, limits, device).map_err(|(what, why)| Fault::Share { what, why })?;
+        group.account = Some((dir.join("io.stat"), device.to_string()));
+        return Ok(());
+    }
+    let Some(blkio) = &found.blkio else {
+        let why = "there is neither the controller io of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio: it takes a kernel with CONFIG_BLK_CGROUP, root, and a container that may make control groups";
+        return Err(refuse(why.to_string()));
+    };
+    let dir = group.enter(blkio.join(name)).map_err(|cause| {
+        refuse(format!(
+            "no group can be made in {}: {cause} (are you root, and is it writable in this container?)",
+            blkio.display()
+        ))
+    })?;
+    give_v1(&dir, limits, device).map_err(|(what, why)| Fault::Share { what, why })?;
+    group.account = Some((dir.join("blkio.throttle.io_service_bytes_recursive"), device.to_string()));
+    Ok(())
+}
+
+/// Switches `io` on down to the group, and `memory` where it is to be had.
+fn switch_on(
+    v2: &Path,
+    name: &str,
+    limits: &Limits,
+    enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let of_session = v2.join(Path::new(name).parent().unwrap_or(Path::new("")));
+    let writes = limits.weight.is_some() || limits.max.iter().any(|(bound, _)| bound.starts_with('w'));
+    for controller in ["io", "memory"] {
+        if controller == "memory" && !(writes && has_word(&v2.join("cgroup.controllers"), controller)) {
+            continue;
+        }
+        let file = v2.join("cgroup.subtree_control");
+        if !has_word(&file, controller) {
+            enable(Enabled { file: file.clone(), controller: controller.to_string() })?;
+            write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on in", &file))?;
+        }
+        let file = of_session.join("cgroup.subtree_control");
+        write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on in", &file))?;
+    }
+    Ok(())
+}
+
+type Refused = (String, String);
+
+fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
+    if !limits.max.is_empty() {
+        let bounds: Vec<String> = limits.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
+        give(dir, "io.max", &format!("{device} {}", bounds.join(" ")), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
+    }
+    let Some(weight) = limits.weight else { return Ok(()) };
+    // The cost model and bfq each have a weight of their own; which of them works is the device's matter.
+    let has = |name: &str| dir.join(name).exists();
+    if !has("io.weight") && !has("io.bfq.weight") {
+        return give(dir, "io.weight", "", "it needs bfq (`modprobe bfq`), or a kernel with CONFIG_BLK_CGROUP_IOCOST");
+    }
+    if has("io.weight") {
+        give(dir, "io.weight", &format!("default {weight}"), "")?;
+    }
+    if has("io.bfq.weight") { give_bfq(dir, "io.bfq.weight", weight) } else { Ok(()) }
+}
+
+fn give_v1(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
+    for (name, bound) in &limits.max {
+        let direction = if name.starts_with('r') { "read" } else { "write" };
+        let unit = if name.ends_with("bps") { "bps" } else { "iops" };
+        let file = format!("blkio.throttle.{direction}_{unit}_device");
+        give(dir, &file, &format!("{device} {bound}"), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
+    }
+    limits.weight.map_or(Ok(()), |weight| give_bfq(dir, "blkio.bfq.weight", weight))
+}
+
+fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
+    if weight > BFQ_WEIGHT {
+        let why =
+            format!("{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others");
+        return Err((format!("io_weight {weight}"), why));
+    }
+    give(dir, file, &weight.to_string(), "it needs the scheduler bfq, and its control groups (`modprobe bfq`)")
+}
+
+fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
+    let path = dir.join(file);
+    write(&path, value)
+        .map_err(|cause| (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display())))
+}
+
+impl Group {
+    /// Makes a group and opens its door.
+    fn enter(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
+        fs::create_dir_all(&dir)?;
+        self.dirs.push(dir.clone());
+        let door = OpenOptions::new().write(true).open(dir.join("cgroup.procs"));
+        let door = door.inspect_err(|_| {
+            let _ = fs::remove_dir(&dir);
+            self.dirs.pop();
+        })?;
+        self.doors.push(door);
+        Ok(dir)
+    }
+
+    /// What it has moved so far, where the kernel counts it.
+    pub(super) fn io(&self) -> Option<Io> {
+        let (path, device) = self.account.as_ref()?;
+        Some(read_io(&fs::read_to_string(path).ok()?, device))
+    }
+
+    /// Removes it; its processes are dead.
+    pub(super) fn remove(&mut self) -> Result<(), Error> {
+        self.doors.clear();
+        self.dirs.drain(..).try_for_each(|dir| remove_tree(&dir))
+    }
+}
+
+/// What the kernel counted on a device: `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and `7:0 Write 2` (v1). No line: nothing was moved.
+fn read_io(text: &str, device: &str) -> Io {
+    let mut io = Io::default();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        if words.next() != Some(device) {
+            continue;
+        }
+        let words: Vec<&str> = words.collect();
+        if let [direction, bytes] = words[..] {
+            match direction {
+                "Read" => io.read_bytes = bytes.parse().unwrap_or(0),
+                "Write" => io.written_bytes = bytes.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+        for word in words {
+            match word.split_once('=') {
+                Some(("rbytes", bytes)) => io.read_bytes = bytes.parse().unwrap_or(0),
+                Some(("wbytes", bytes)) => io.written_bytes = bytes.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+    io
+}
+
+/// The directories of a session's groups, as far as there are any.
+pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
+    let found = Hierarchies::of(root);
+    let dirs = [found.v2, found.blkio].into_iter().flatten().map(|hierarchy| hierarchy.join(key));
+    dirs.filter(|dir| dir.exists()).collect()
+}
+
+/// The processes in a group and the groups below it.
+pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
+    let own = root.read_optional(dir.join("cgroup.procs")).unwrap_or_default();
+    let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
+    all.extend(below(dir).iter().flat_map(|dir| members(root, dir)));
+    all
+}
+
+/// Kills all of a group at once, where the kernel can (since 5.14).
+pub(super) fn kill(dir: &Path) {
+    let _ = write(&dir.join("cgroup.kill"), "1");
+}
+
+/// Removes a group with those below it; its processes are dead, and may take a moment to be gone.
+pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
+    let since = Instant::now();
+    loop {
+        below(dir).iter().try_for_each(|dir| remove_tree(dir))?;
+        match fs::remove_dir(dir) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(Error::io("remove the control group", dir)(error)),
+        }
+    }
+}
+
+fn below(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+}
+
+fn has_word(file: &Path, word: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|has| has == word))
+}
+
+/// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on a fake machine.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_counts_are_read_and_those_of_other_devices_are_not() {
+        let v2 = "7:1 rbytes=5 wbytes=6 rios=1 wios=1 dbytes=0 dios=0\n7:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n";
+        let v1 = "7:1 Read 5\n7:0 Read 4096\n7:0 Write 8192\n7:0 Sync 9\n7:0 Total 12288\nTotal 12288\n";
+        for text in [v2, v1] {
+            assert_eq!(read_io(text, "7:0"), Io { read_bytes: 4096, written_bytes: 8192 }, "{text}");
+        }
+        assert_eq!(read_io("", "7:0"), Io::default());
+    }
+
+    fn machine(mounts: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc("self")).expect("fake proc");
+        fs::write(root.proc("self/mounts"), mounts).expect("fake proc");
+        for (path, text) in files {
+            let path = root.path(path);
+            fs::create_dir_all(path.parent().expect("in a directory")).expect("fake directory");
+            fs::write(path, text).expect("fake file");
+        }
+        (dir, root)
+    }
+
+    const V2: &str = "cgroup2 /cg cgroup2 rw 0 0\n";
+
+    fn limits() -> Limits {
+        Limits { weight: Some(50), max: vec![("wbps", 1024)], ioprio: None }
+    }
+
+    fn asked(root: &Root, limits: &Limits) -> Result<Group, String> {
+        make(root, "k", 1, limits, Some("7:0"), &mut |_| Ok(())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_a_controller_a_share_is_an_error_and_a_plain_program_is_none() {
+        for mounts in ["", V2] {
+            let (_dir, root) = machine(mounts, &[("cg/cgroup.controllers", "cpu pids")]);
+            let error = asked(&root, &limits()).expect_err("no controller");
+            assert!(error.contains("io_weight 50 with io_max wbps=1024") && error.contains("v1's blkio"), "{error}");
+            assert!(asked(&root, &Limits::default()).expect("none is needed").dirs.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_kernels_files_of_v2_get_the_bounds_and_both_weights() {
+        let files = [
+            ("cg/cgroup.controllers", "cpu io"),
+            ("cg/cgroup.subtree_control", "cpu"),
+            ("cg/k/cgroup.subtree_control", ""),
+            ("cg/k/1/cgroup.procs", ""),
+            ("cg/k/1/io.max", ""),
+            ("cg/k/1/io.weight", ""),
+            ("cg/k/1/io.bfq.weight", ""),
+        ];
+        let (_dir, root) = machine(V2, &files);
+        let mut enabled = Vec::new();
+        let group = make(&root, "k", 1, &limits(), Some("7:0"), &mut |one| {
+            enabled.push(one.controller);
+            Ok(())
+        });
+        let group = group.expect("all is there");
+        let shows = |file: &str| fs::read_to_string(root.path(file)).expect("a fake file");
+        assert_eq!(enabled, ["io"], "and memory is not to be had");
+        assert_eq!((shows("cg/k/1/io.max"), shows("cg/k/1/io.weight")), ("7:0 wbps=1024".into(), "default 50".into()));
+        assert_eq!(shows("cg/k/1/io.bfq.weight"), "50");
+        assert!(shows("cg/cgroup.subtree_control").starts_with("+io") && shows("cg/k/cgroup.subtree_control") == "+io");
+        assert_eq!(group.dirs, [root.path("cg/k/1")]);
+    }
+
+    #[test]
+    fn a_weight_that_bfq_does_not_take_is_refused_with_its_range() {
+        let files = [("cg/k/1/cgroup.procs", ""), ("cg/k/1/blkio.bfq.weight", "")];
+        let (_dir, root) = machine("cgroup /cg cgroup rw,relatime,blkio 0 0\n", &files);
+        let error = asked(&root, &Limits { weight: Some(2000), ..Limits::default() }).expect_err("too high");
+        assert!(error.contains("io_weight 2000") && error.contains("1 to 1000"), "{error}");
+    }
+}

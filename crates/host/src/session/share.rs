@@ -1,0 +1,136 @@
+//! What share of the device a program gets, read from text and checked.
+
+use super::Fault;
+
+/// Weights as control groups know them.
+const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
+
+/// What share of the device a process gets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Share {
+    /// Weight of its control group for I/O, 1 to 10000, where 100 is what everybody has. bfq takes up to 1000.
+    pub io_weight: Option<u32>,
+    /// Bounds of its control group: `rbps`, `wbps` (bytes a second), `riops`, `wiops` (requests a second), e.g. `wbps=10M wiops=100`.
+    pub io_max: Option<String>,
+    /// `idle`, `best-effort:0…7` or `realtime:0…7`, 0 being the highest.
+    pub ioprio: Option<String>,
+}
+
+/// The same as numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Limits {
+    pub(super) weight: Option<u32>,
+    /// Bounds by their names, in bytes or requests a second.
+    pub(super) max: Vec<(&'static str, u64)>,
+    /// As the kernel takes it: class and level.
+    pub(super) ioprio: Option<u16>,
+}
+
+impl Limits {
+    pub(super) fn read(share: &Share) -> Result<Limits, Fault> {
+        if let Some(weight) = share.io_weight.filter(|weight| !WEIGHTS.contains(weight)) {
+            return Err(refused(&format!("io_weight {weight}"), "a weight is a whole number from 1 to 10000"));
+        }
+        let max = share.io_max.as_deref().map_or(Ok(Vec::new()), bounds)?;
+        let ioprio = share.ioprio.as_deref().map(priority).transpose()?;
+        Ok(Limits { weight: share.io_weight, max, ioprio })
+    }
+
+    /// Whether it takes a control group.
+    pub(super) fn needs_group(&self) -> bool {
+        self.weight.is_some() || !self.max.is_empty()
+    }
+
+    /// For messages.
+    pub(super) fn text(&self) -> String {
+        let weight = self.weight.map(|weight| format!("io_weight {weight}"));
+        let max: Vec<String> = self.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
+        let max = (!max.is_empty()).then(|| format!("io_max {}", max.join(" ")));
+        [weight, max].into_iter().flatten().collect::<Vec<_>>().join(" with ")
+    }
+}
+
+fn refused(what: &str, why: &str) -> Fault {
+    Fault::Share { what: what.to_string(), why: why.to_string() }
+}
+
+fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
+    let mut all: Vec<(&'static str, u64)> = Vec::new();
+    for word in text.split_whitespace() {
+        let what = format!("io_max {word}");
+        let form = "bounds look like wbps=10M wiops=100; there are rbps, wbps, riops and wiops";
+        let (name, value) = word.split_once('=').ok_or_else(|| refused(&what, form))?;
+        let known = ["rbps", "wbps", "riops", "wiops"].into_iter().find(|known| *known == name);
+        let name = known.ok_or_else(|| refused(&what, form))?;
+        let bound = if name.ends_with("bps") { workload::parse_size(value) } else { value.parse().ok() };
+        let bound = bound
+            .filter(|bound| *bound > 0)
+            .ok_or_else(|| refused(&what, "it needs a number above 0, and bytes may end in k, M or G"))?;
+        if all.iter().any(|(other, _)| *other == name) {
+            return Err(refused(&what, "it is said twice"));
+        }
+        all.push((name, bound));
+    }
+    if all.is_empty() {
+        return Err(refused("io_max", "it is empty: leave it out, or say e.g. wbps=10M"));
+    }
+    Ok(all)
+}
+
+/// Class in the upper bits from 13 on, level in the lower ones.
+fn priority(text: &str) -> Result<u16, Fault> {
+    let wrong = || {
+        refused(&format!("ioprio {text}"), "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7")
+    };
+    if text == "idle" {
+        return Ok(3 << 13);
+    }
+    let (class, level) = text.split_once(':').ok_or_else(wrong)?;
+    let class: u16 = match class {
+        "realtime" => 1,
+        "best-effort" => 2,
+        _ => return Err(wrong()),
+    };
+    let level: u16 = level.parse().ok().filter(|level| *level <= 7).ok_or_else(wrong)?;
+    Ok((class << 13) | level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(io_weight: Option<u32>, io_max: &str, ioprio: &str) -> Result<Limits, String> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
+        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio) })
+            .map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn sizes_become_bytes_and_priorities_the_kernels_numbers() {
+        let limits = of(Some(200), "wbps=10M riops=100", "best-effort:3").expect("right");
+        assert_eq!(limits.max, [("wbps", 10 << 20), ("riops", 100)]);
+        assert_eq!(limits.ioprio, Some((2 << 13) | 3));
+        assert_eq!(limits.text(), "io_weight 200 with io_max wbps=10485760 riops=100");
+        assert_eq!(of(None, "", "idle").expect("right").ioprio, Some(3 << 13));
+        assert!(!of(None, "", "realtime:0").expect("right").needs_group());
+    }
+
+    #[test]
+    fn what_is_no_share_is_refused_with_what_would_be_one() {
+        for (weight, max, prio, needle) in [
+            (Some(0), "", "", "1 to 10000"),
+            (Some(10_001), "", "", "1 to 10000"),
+            (None, "wbps", "", "wbps=10M"),
+            (None, "bps=1", "", "rbps, wbps"),
+            (None, "wbps=0", "", "above 0"),
+            (None, "wiops=1k", "", "a number"),
+            (None, "wbps=1M wbps=2M", "", "twice"),
+            (None, " ", "", "empty"),
+            (None, "", "best-effort:8", "best-effort:7"),
+            (None, "", "rt:1", "realtime:7"),
+        ] {
+            let error = of(weight, max, prio).expect_err(needle);
+            assert!(error.contains(needle), "{error}");
+        }
+    }
+}

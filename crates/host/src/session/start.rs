@@ -1,0 +1,169 @@
+//! Starting a program: what it finds around itself, and what is done between fork and exec.
+//!
+//! A program joins its control groups and gets its priority and its user before it executes its first instruction, so no child of it can
+//! escape. This is done in the forked process itself rather than by a chain of wrapper programs (sh, ionice, setpriv), each of which would cost
+//! an exec inside the measured time, and could be missing.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::stdio::stderr;
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use super::Fault;
+use super::group::Group;
+use super::process::{Launch, Running};
+use super::scan::{MARK, Whose};
+use super::user::User;
+use crate::error::Error;
+use crate::root::Root;
+
+/// Of `ioprio_set`: the number names a process, and 0 the calling one.
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+
+/// Who is started as what.
+pub(super) struct Place<'a> {
+    pub(super) root: &'a Root,
+    pub(super) key: &'a str,
+    pub(super) number: u32,
+    pub(super) group: Group,
+    pub(super) user: Option<User>,
+    pub(super) ioprio: Option<u16>,
+}
+
+/// Starts a program.
+pub(super) fn start(launch: &Launch, mut place: Place<'_>) -> Result<Running, Error> {
+    let began = Instant::now();
+    let started = memory_files(&launch.input).and_then(|files| {
+        let child = spawn(launch, &place, &files)?;
+        Ok((child, files))
+    });
+    let (child, [stdout, stderr, _]) = started.inspect_err(|_| {
+        let _ = place.group.remove();
+    })?;
+    let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    place.group.doors.clear();
+    let whose = Whose::program(place.key, place.number, place.group.dirs.clone());
+    let root = place.root.clone();
+    Ok(Running { root, child, handle, began, stdout, stderr, whose, group: place.group, ended: false })
+}
+
+/// Files without a name or a place: standard output, standard error, standard input with its content.
+fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
+    let new = |name: &str| -> Result<File, Error> {
+        let made = memfd_create(name, MemfdFlags::CLOEXEC);
+        Ok(File::from(made.map_err(|errno| Error::io("create", "a file in memory")(errno.into()))?))
+    };
+    let (stdout, stderr, mut stdin) = (new("stdout")?, new("stderr")?, new("stdin")?);
+    let filled = stdin.write_all(input).and_then(|()| stdin.seek(SeekFrom::Start(0)));
+    filled.map_err(Error::io("write", "a file in memory"))?;
+    Ok([stdout, stderr, stdin])
+}
+
+fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child, Error> {
+    let [stdout, stderr, stdin] =
+        files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .env_clear()
+        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/")
+        .env("LC_ALL", "C")
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .env(MARK, format!("{}/{}", place.key, place.number))
+        .current_dir(directory(launch))
+        .stdin(Stdio::from(stdin?))
+        .stdout(Stdio::from(stdout?))
+        .stderr(Stdio::from(stderr?))
+        .process_group(0);
+    arrange(&mut command, place)?;
+    command.spawn().map_err(|cause| {
+        let mut said = [0; 256];
+        let read = files[1].read_at(&mut said, 0).unwrap_or(0);
+        let said = String::from_utf8_lossy(&said[..read]);
+        Fault::NotStarted { program: launch.program.clone(), why: why_not(launch, &said, &cause) }.into()
+    })
+}
+
+/// What the forked process does to itself before it becomes the program. What fails is told by standard error, which the caller reads.
+fn arrange(command: &mut Command, place: &Place<'_>) -> Result<(), Error> {
+    let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
+    let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
+    let (user, ioprio) = (place.user.clone(), place.ioprio);
+    let told = |what: &'static str, errno: rustix::io::Errno| -> io::Error {
+        let _ = rustix::io::write(stderr(), what.as_bytes());
+        errno.into()
+    };
+    let prepare = move || -> io::Result<()> {
+        for door in &doors {
+            rustix::io::write(door, b"0").map_err(|errno| told("it cannot join its control group", errno))?;
+        }
+        if let Some(ioprio) = ioprio {
+            // SAFETY: the call has three integers for arguments and touches no memory.
+            let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_int::from(ioprio)) };
+            if done != 0 {
+                let errno = io::Error::last_os_error();
+                let _ = rustix::io::write(stderr(), b"its priority (ioprio) is not permitted");
+                return Err(errno);
+            }
+        }
+        if let Some(User { uid, gid, groups }) = &user {
+            let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));
+            let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
+            own.map_err(|errno| told("it cannot run as another user (are you root?)", errno))?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made, on files and numbers that the closure owns; nothing is allocated (an error is
+    // made of its number), locked or read from the environment, and the forked process has one thread, so that its user is that thread's.
+    unsafe { command.pre_exec(prepare) };
+    Ok(())
+}
+
+fn directory(launch: &Launch) -> &Path {
+    if launch.dir.as_os_str().is_empty() { Path::new("/") } else { &launch.dir }
+}
+
+/// Why a program did not start, and what to do.
+fn why_not(launch: &Launch, said: &str, cause: &io::Error) -> String {
+    let dir = directory(launch);
+    let found = on_path(&launch.program);
+    let user = launch.user.as_ref().map_or(String::new(), |user| format!(" for the user {user}"));
+    match cause.kind() {
+        _ if !said.is_empty() => format!("{said}: {cause}"),
+        io::ErrorKind::NotFound if !dir.is_dir() => {
+            format!("its working directory {} is not there", dir.display())
+        }
+        io::ErrorKind::NotFound if found.is_some() => {
+            "it is there, but not the interpreter or loader that it names in its first bytes (see `file`, `ldd`)"
+                .to_string()
+        }
+        io::ErrorKind::NotFound => {
+            "there is no such program: install its package, or name its file in full".to_string()
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "{cause}{user}: it needs to be executable (`chmod +x`), on a file system without noexec, with every directory above it and its working directory {} open{user}",
+            dir.display()
+        ),
+        _ => cause.to_string(),
+    }
+}
+
+/// The file that a program's name leads to.
+fn on_path(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.exists().then(|| program.to_path_buf());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.exists())
+}

@@ -1,0 +1,65 @@
+//! The user that a program runs as: numbers of a name.
+//!
+//! `id` is asked, since it knows users of directory services as well, which /etc/passwd does not.
+
+use rustix::process::{Gid, Uid};
+
+use super::Fault;
+use crate::error::Error;
+use crate::root::Root;
+
+/// Numbers of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) uid: Uid,
+    pub(super) gid: Gid,
+    /// All groups, as the kernel wants them at once.
+    pub(super) groups: Vec<Gid>,
+}
+
+/// The numbers of the user of this name.
+pub(super) fn find(root: &Root, name: &str) -> Result<User, Error> {
+    let no_user = || Fault::NoUser { user: name.to_string() };
+    // A name that begins with a dash would be an option.
+    if name.is_empty() || name.starts_with('-') {
+        return Err(no_user().into());
+    }
+    let output = root.run("id", &[name], "coreutils", "to run a program as another user")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(read(&said).ok_or_else(no_user)?)
+}
+
+/// `uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)`
+fn read(said: &str) -> Option<User> {
+    let numbers = |key: &str| -> Option<Vec<u32>> {
+        let list = said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+        list.split(',').map(|part| part.split('(').next()?.parse().ok()).collect()
+    };
+    let (uid, gid, groups) = (*numbers("uid")?.first()?, *numbers("gid")?.first()?, numbers("groups")?);
+    Some(User {
+        uid: Uid::from_raw(uid),
+        gid: Gid::from_raw(gid),
+        groups: groups.into_iter().map(Gid::from_raw).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_a_user_and_of_all_groups_are_read() {
+        let user = read("uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)\n").expect("a user");
+        assert_eq!((user.uid.as_raw(), user.gid.as_raw()), (101, 104));
+        assert_eq!(user.groups.iter().map(|gid| gid.as_raw()).collect::<Vec<_>>(), [104, 103]);
+        assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn a_user_who_is_not_there_is_named() {
+        for name in ["nobody-of-this-name", "", "-u"] {
+            let error = find(&Root::real(), name).unwrap_err().to_string();
+            assert!(error.contains("no user") && error.contains(name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The death of an experiment with programs and a file system: whatever the moment, recovery leaves the machine as before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use host::session::{FileSystem, Launch, Share};
+use host::{LoopDevice, Outcome, Root, Session, restore_all};
+
+use crate::common::{self, Bench, BlankLoop, try_run};
+use crate::{Experiment, recover};
+
+/// What the victim is told beside the state directory: the device or directory, and what its sleeping programs have for an argument.
+pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
+    fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
+    match what {
+        "session" => whole_experiment(root, at, sleep),
+        "session-server" => {
+            let made = LoopDevice::create(root, 16 << 20, Path::new(at), &mut |_| std::ops::ControlFlow::Continue(()));
+            let device = made.expect("there is room");
+            let session = with_files(root, device.name());
+            let _server = session.start(&server(&session, sleep)).expect("a shell");
+            wait_to_be_killed(root);
+        }
+        _ => {
+            let _session = with_files(root, at);
+            wait_to_be_killed(root);
+        }
+    }
+}
+
+fn wait_to_be_killed(root: &Root) {
+    // What it has started is at work by then.
+    thread::sleep(Duration::from_millis(300));
+    fs::write(root.state("../ready"), "").expect("own directory");
+    thread::sleep(Duration::from_secs(600));
+}
+
+fn with_files(root: &Root, device: &str) -> Session {
+    let device = host::device::find(root, device).expect("the loop device is there");
+    let mut session = Session::begin(root).expect("writable");
+    let files = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: "noatime".into() };
+    session.make_files(&device, &files).expect("nobody uses it");
+    session
+}
+
+/// A server that works in the files, with a daemon in a session of its own, twice forked.
+fn server(session: &Session, sleep: &str) -> Launch {
+    let dir = session.directory().expect("a mount").to_path_buf();
+    let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
+    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], dir, ..Launch::default() }
+}
+
+fn whole_experiment(root: &Root, device: &str, sleep: &str) {
+    let mut session = with_files(root, device);
+    let device = host::device::find(root, device).expect("the loop device is there");
+    let mut launch = server(&session, sleep);
+    let share = Share { io_max: Some("wbps=500M".to_string()), ..Share::default() };
+    if session.check_share(&device, &share).is_ok() {
+        launch.share = share;
+    }
+    drop(session.start(&launch).expect("a shell"));
+    session.cool().expect("the server is dead");
+    launch.args[1] = "echo data > file; sync".into();
+    let ended = session.start(&launch).and_then(|it| it.wait(Duration::from_secs(60), &AtomicBool::new(false)));
+    assert!(ended.expect("it ends").status.success());
+    let _left = session.start(&server(&session, sleep)).expect("a shell");
+    session.end().expect("everything dies");
+}
+
+/// What a session leaves on the machine, in words; empty: nothing.
+fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let own = format!("schedlab-session-{pid}-");
+    let is_own = |path: &PathBuf| path.file_name().is_some_and(|name| name.display().to_string().starts_with(&own));
+    for dir in ["/run", "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/blkio"] {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        found.extend(entries.filter(is_own).map(|path| path.display().to_string()));
+    }
+    for entry in fs::read_dir("/proc").expect("proc").flatten() {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let has_mark = String::from_utf8_lossy(&environment).contains(&format!("SCHEDLAB_SESSION={own}"));
+        if has_mark || words == format!("sleep\0{sleep}\0").as_bytes() {
+            found.push(format!("process {}: {}", entry.path().display(), String::from_utf8_lossy(&words)));
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");
+    found.extend(mounts.lines().filter(|line| line.contains(&own)).map(str::to_string));
+    let holds = holds(device);
+    if !holds.is_empty() {
+        found.push(format!("{device} holds {holds}"));
+    }
+    found
+}
+
+fn holds(device: &str) -> String {
+    let output = try_run("blkid", &["-p", "-o", "value", "-s", "TYPE", device]);
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+fn victim_pid(bench: &Bench) -> String {
+    fs::read_to_string(bench.dir.path().join("victim.pid")).expect("the victim has said it")
+}
+
+/// An argument of `sleep` that no other test on the machine uses.
+fn sleep_of_our_own() -> String {
+    format!("9{:07}", std::process::id())
+}
+
+pub(crate) fn sessions_survive() {
+    let Some(bench) = Bench::set_up(&["strace", "mkfs.ext4", "setsid"]) else { return };
+    let blank = bench.blank_loop(16);
+    let state = bench.dir.path().join("state");
+    fs::create_dir(&state).expect("own directory");
+    let sleep = sleep_of_our_own();
+    let victim = format!("session\n{}\n{}\n{sleep}", state.display(), blank.word());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
+    let (mut killed, mut undone) = (0, 0);
+    // All of them take minutes; of every kind of call a third is killed at.
+    let points: Vec<_> = experiment.points(&state).into_iter().step_by(3).collect();
+    for call in &points {
+        killed += usize::from(!experiment.run(Some(call)));
+        let pid = victim_pid(&bench);
+        undone += usize::from(!traces(&pid, blank.word(), &sleep).is_empty());
+        recover(&bench.root, call);
+        let left = traces(&pid, blank.word(), &sleep);
+        assert!(left.is_empty(), "killed at {call:?}: {left:?}");
+        let locks: Vec<_> =
+            fs::read_dir(state.join("lock")).expect("locks").flatten().map(|entry| entry.path()).collect();
+        assert!(locks.is_empty(), "killed at {call:?}: {locks:?}");
+    }
+    println!(
+        "killed at {killed} of {} points; something was left at {undone} of them, and nothing after recovery",
+        points.len()
+    );
+    assert!(killed >= 50 && undone >= 30, "the kills have to hit: {killed}, {undone}");
+}
+
+/// Starts a victim, waits until it has made everything, and kills it.
+fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
+    let state = bench.root.state("");
+    fs::create_dir_all(&state).expect("own directory");
+    let victim = format!("{what}\n{}\n{at}\n{sleep}", state.display());
+    let mut child: Child = Command::new(std::env::current_exe().expect("this program"))
+        .env("SCHEDLAB_CRASH_VICTIM", victim)
+        .spawn()
+        .expect("this program again");
+    let ready = bench.dir.path().join("ready");
+    while !ready.exists() {
+        assert!(child.try_wait().expect("our child").is_none(), "the victim makes its session");
+        thread::sleep(Duration::from_millis(5));
+    }
+    fs::remove_file(ready).expect("own directory");
+    child.kill().expect("our child");
+    child.wait().expect("our child");
+    victim_pid(bench)
+}
+
+pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
+    let Some(bench) = Bench::set_up(&["mkfs.ext4", "setsid"]) else { return };
+    let sleep = sleep_of_our_own();
+    let dir = bench.dir.path().join("files");
+    fs::create_dir(&dir).expect("own directory");
+    let pid = killed_at_work(&bench, "session-server", &dir.display().to_string(), &sleep);
+    let before = traces(&pid, "/dev/null", &sleep);
+    assert!(before.iter().filter(|trace| trace.contains(&sleep)).count() >= 2, "a server and a daemon: {before:?}");
+    let outcomes = restore_all(&bench.root).expect("readable");
+    let [Outcome::SessionEnded { programs, at: Some(at), wiped: Some(device) }, Outcome::LoopRemoved { .. }] =
+        &outcomes[..]
+    else {
+        panic!("first the session, then the loop device: {outcomes:?}")
+    };
+    assert_eq!(programs, &["sleep"]);
+    assert!(outcomes[0].to_string().contains(&at.display().to_string()), "{}", outcomes[0]);
+    assert_eq!(traces(&pid, device, &sleep), Vec::<String>::new());
+    assert!(!common::run("losetup", &["--list"]).contains(&dir.display().to_string()));
+}
+
+/// A dead session whose file system was unmounted by hand.
+fn dead_and_unmounted(bench: &Bench, blank: &BlankLoop) {
+    let pid = killed_at_work(bench, "session-files", blank.word(), "-");
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");
+    let own = mounts.lines().find(|line| line.contains(&format!("schedlab-session-{pid}-"))).expect("its mount");
+    common::run("umount", &[own.split(' ').nth(1).expect("a mount point")]);
+}
+
+pub(crate) fn a_foreign_file_system_is_not_wiped() {
+    let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
+    let blank = bench.blank_loop(16);
+    dead_and_unmounted(&bench, &blank);
+    common::run("mkfs.ext4", &["-q", "-F", blank.word()]);
+    let outcomes = restore_all(&bench.root).expect("readable");
+    assert!(matches!(&outcomes[..], [Outcome::SessionEnded { wiped: None, .. }]), "{outcomes:?}");
+    assert_eq!(holds(blank.word()), "ext4");
+    assert!(restore_all(&bench.root).expect("readable").is_empty());
+}
+
+pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mounted() {
+    let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
+    let blank = bench.blank_loop(16);
+    dead_and_unmounted(&bench, &blank);
+    let entry =
+        fs::read_dir(bench.root.state("journal")).expect("the journal").flatten().next().expect("its entry").path();
+    let boot = bench.root.boot_id().expect("a boot id");
+    let text = fs::read_to_string(&entry).expect("readable").replace(&boot, "another boot");
+    fs::write(&entry, text).expect("own directory");
+    let theirs = bench.dir.path().join("theirs");
+    fs::create_dir(&theirs).expect("own directory");
+    common::run("mount", &[blank.word(), &theirs.display().to_string()]);
+    let outcomes = restore_all(&bench.root).expect("readable");
+    common::run("umount", &[&theirs.display().to_string()]);
+    assert!(matches!(&outcomes[..], [Outcome::Failed { .. }]), "{outcomes:?}");
+    assert!(outcomes[0].to_string().contains(&theirs.display().to_string()), "{}", outcomes[0]);
+    assert_eq!(holds(blank.word()), "ext4", "what somebody has mounted is left alone");
+    let outcomes = restore_all(&bench.root).expect("readable");
+    assert!(matches!(&outcomes[..], [Outcome::SessionEnded { wiped: Some(_), .. }]), "{outcomes:?}");
+    assert_eq!(holds(blank.word()), "");
+}

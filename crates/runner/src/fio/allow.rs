@@ -1,0 +1,298 @@
+//! Which options of a job file may be given to fio.
+//!
+//! An allow list, not a deny list. fio has 250 options and every version and engine adds some; many of them name files, start programs, switch the
+//! scheduler or send requests to another machine. A deny list is safe for the versions that its author has read, an allow list for the next one as
+//! well: what is not known to keep to the device under test is refused, and the worst that can happen is that a harmless option has to be added
+//! here. The same holds for engines and for the characters of a value.
+//!
+//! [C: HOWTO and options.c of fio 3.33; aliases are those of options.c]
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is given to fio as it stands.
+    Given,
+    /// It changes only what fio prints, which is set here anyway; it is left out.
+    LeftOut,
+    /// It names a file: a plain name in the directory under test is given to fio, on a file system only.
+    FileName,
+    /// It is refused, for this reason and with this advice.
+    Refused(&'static str),
+    /// Nothing is known of it, so that it is refused.
+    Unknown,
+}
+
+/// Options that are given to fio, with their aliases behind them.
+const GIVEN: &[&[&str]] = &[
+    // What is read and written.
+    &["rw", "readwrite"],
+    &["rw_sequencer"],
+    &["bs", "blocksize"],
+    &["ba", "blockalign"],
+    &["bsrange", "blocksize_range"],
+    &["bssplit"],
+    &["bs_unaligned", "blocksize_unaligned"],
+    &["bs_is_seq_rand"],
+    &["rwmixread"],
+    &["rwmixwrite"],
+    &["size"],
+    &["io_size", "io_limit"],
+    &["filesize"],
+    &["offset", "fileoffset"],
+    &["offset_align"],
+    &["offset_increment"],
+    &["number_ios"],
+    &["loops"],
+    &["nrfiles", "nr_files"],
+    &["openfiles"],
+    &["file_service_type"],
+    &["overwrite"],
+    &["fallocate"],
+    // Where.
+    &["randrepeat", "allrandrepeat"],
+    &["randseed"],
+    &["norandommap"],
+    &["softrandommap"],
+    &["random_generator"],
+    &["random_distribution"],
+    &["percentage_random"],
+    // By which calls.
+    &["ioengine"],
+    &["iodepth"],
+    &["iodepth_batch", "iodepth_batch_submit"],
+    &["iodepth_batch_complete_min", "iodepth_batch_complete"],
+    &["iodepth_batch_complete_max"],
+    &["iodepth_low"],
+    &["io_submit_mode"],
+    &["serialize_overlap"],
+    &["direct"],
+    &["buffered"],
+    &["sync"],
+    &["fsync"],
+    &["fdatasync"],
+    &["sync_file_range"],
+    &["end_fsync"],
+    &["fsync_on_close"],
+    &["invalidate"],
+    &["pre_read"],
+    &["fadvise_hint"],
+    &["write_hint"],
+    &["create_serialize"],
+    &["create_fsync"],
+    &["create_on_open"],
+    // Options of the engines below.
+    &["hipri"],
+    &["hipri_percentage"],
+    &["cmdprio_percentage"],
+    &["cmdprio_class"],
+    &["cmdprio"],
+    &["cmdprio_bssplit"],
+    &["fixedbufs"],
+    &["registerfiles"],
+    &["sqthread_poll"],
+    &["sqthread_poll_cpu"],
+    &["nonvectored"],
+    &["uncached"],
+    &["nowait"],
+    &["force_async"],
+    &["userspace_reap"],
+    // By whom and when.
+    &["numjobs"],
+    &["thread"],
+    &["stonewall", "wait_for_previous"],
+    &["startdelay"],
+    &["runtime", "timeout"],
+    &["time_based"],
+    &["ramp_time"],
+    &["exitall"],
+    &["exit_what"],
+    &["exitall_on_error"],
+    &["nice"],
+    &["prio"],
+    &["prioclass"],
+    &["priohint"],
+    &["cpumask"],
+    &["cpus_allowed"],
+    &["cpus_allowed_policy"],
+    &["thinktime"],
+    &["thinktime_spin"],
+    &["thinktime_blocks"],
+    &["thinktime_blocks_type"],
+    &["thinktime_iotime"],
+    &["rate"],
+    &["rate_min", "ratemin"],
+    &["rate_iops"],
+    &["rate_iops_min"],
+    &["rate_process"],
+    &["rate_cycle", "ratecycle"],
+    &["rate_ignore_thinktime"],
+    &["max_latency"],
+    &["latency_target"],
+    &["latency_window"],
+    &["latency_percentile"],
+    &["latency_run"],
+    &["flow"],
+    &["flow_id"],
+    &["flow_sleep"],
+    &["clocksource"],
+    &["kb_base"],
+    // What is in the buffers.
+    &["zero_buffers"],
+    &["refill_buffers"],
+    &["scramble_buffers"],
+    &["buffer_compress_percentage"],
+    &["buffer_compress_chunk"],
+    &["dedupe_percentage"],
+    &["dedupe_mode"],
+    &["dedupe_working_set_percentage"],
+];
+
+/// Options that change only what is printed.
+const LEFT_OUT: &[&str] = &[
+    "description",
+    "group_reporting",
+    "new_group",
+    "clat_percentiles",
+    "lat_percentiles",
+    "slat_percentiles",
+    "percentile_list",
+    "significant_figures",
+    "unit_base",
+    "unified_rw_reporting",
+    "disk_util",
+    "disable_slat",
+    "disable_bw",
+    "disable_bw_measurement",
+    "bwavgtime",
+    "iopsavgtime",
+    "per_job_logs",
+];
+
+/// Options that are refused with a word of their own.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["directory", "opendir", "filename_format", "unique_filename", "filetype", "lockfile", "file_append"],
+        "schedlab itself names the device or the directory under test; remove the line",
+    ),
+    (&["include"], "another file would be read; copy its lines into this one"),
+    (&["name"], "give the section that name: [NAME]"),
+    (
+        &["exec_prerun", "exec_postrun", "profile"],
+        "a program would be started that schedlab cannot watch; remove the line",
+    ),
+    (
+        &["ioscheduler"],
+        "it would switch the scheduler behind schedlab's back; name the schedulers as arms, e.g. --schedulers none,bfq",
+    ),
+    (
+        &[
+            "write_bw_log",
+            "write_lat_log",
+            "write_iops_log",
+            "write_hist_log",
+            "log_avg_msec",
+            "log_hist_msec",
+            "log_store_compressed",
+            "log_compression",
+            "write_iolog",
+            "verify_dump",
+            "verify_state_save",
+            "verify_state_load",
+            "merge_blktrace_file",
+        ],
+        "a file outside of the device under test would be written or read; remove the line",
+    ),
+    (&["read_iolog", "replay_redirect"], "a recorded trace names devices of its own; use the workload replay:FILE"),
+    (
+        &["cgroup", "cgroup_weight", "cgroup_nodelete"],
+        "schedlab makes control groups itself; write io_weight= or io_max= beside the workload",
+    ),
+    (&["uid", "gid"], "programs run as the user who started schedlab; remove the line"),
+    (&["allow_mounted_write"], "a mounted device is never written; remove the line"),
+    (
+        &["unlink", "unlink_each_loop", "create_only", "fill_device", "fill_fs"],
+        "schedlab itself makes and removes the files of a trial; remove the line",
+    ),
+    (
+        &["disable_lat", "disable_clat", "gtod_reduce", "stats"],
+        "there would be no latencies to compare; remove the line",
+    ),
+    (
+        &["continue_on_error", "ignore_error"],
+        "requests that failed would be counted as if they had not; remove the line",
+    ),
+    (&["wait_for"], "fio does not tell which jobs followed each other by it; write stonewall into the later one"),
+    (
+        &["verify", "verify_only", "do_verify", "verify_pattern", "trim_percentage"],
+        "checking data is no load to compare schedulers by: its reads would be counted among the others; remove the line",
+    ),
+];
+
+/// Engines whose requests go to the file or device that is named, and nowhere else.
+pub(super) const ENGINES: &[&str] =
+    &["psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap"];
+
+/// The one name of an option that has several.
+pub(super) fn canonical(option: &str) -> &str {
+    GIVEN.iter().find(|names| names.contains(&option)).map_or(option, |names| names[0])
+}
+
+/// What becomes of an option, by any of its names.
+pub(super) fn fate(option: &str) -> Fate {
+    if GIVEN.iter().any(|names| names.contains(&option)) {
+        return Fate::Given;
+    }
+    if LEFT_OUT.contains(&option) {
+        return Fate::LeftOut;
+    }
+    if option == "filename" {
+        return Fate::FileName;
+    }
+    REFUSED.iter().find(|(names, _)| names.contains(&option)).map_or(Fate::Unknown, |(_, why)| Fate::Refused(why))
+}
+
+/// The allowed option whose name is nearest.
+pub(super) fn nearest(option: &str) -> Option<&'static str> {
+    crate::options::nearest(option, GIVEN.iter().flat_map(|names| names.iter().copied()).filter(|name| name.len() > 3))
+}
+
+/// Whether a value has only characters by which fio can neither start a shell (`$`, from which it computes with bc) nor read a file (quotes).
+pub(super) fn is_plain(value: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_alphanumeric() || " _.,:%/+*()=-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_option_stands_in_two_lists() {
+        let given = GIVEN.iter().flat_map(|names| names.iter());
+        let refused = REFUSED.iter().flat_map(|(names, _)| names.iter());
+        let mut all: Vec<&str> = given.chain(LEFT_OUT).chain(refused).copied().collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+    }
+
+    #[test]
+    fn an_option_that_reaches_outside_is_never_given() {
+        let outside = "directory opendir filename_format exec_prerun exec_postrun write_bw_log write_lat_log write_iops_log \
+             write_hist_log read_iolog write_iolog cgroup ioscheduler include verify_state_load verify_state_save verify_dump aux-path output \
+             replay_redirect merge_blktrace_file uid gid profile name mem iomem lockmem hugepage-size allow_mounted_write \
+             trigger client server hostname port program uri pool numa_mem_policy error_dump comm";
+        for option in outside.split_whitespace() {
+            assert!(matches!(fate(option), Fate::Refused(_) | Fate::Unknown), "{option}");
+        }
+        assert_eq!(fate("filename"), Fate::FileName);
+    }
+
+    #[test]
+    fn a_value_cannot_reach_a_shell() {
+        for value in ["4k", "randread:8", "zipf:1.2", "4k/60:64k/40", "1,4", "-1", "50%", "(2*1024)"] {
+            assert!(is_plain(value), "{value}");
+        }
+        for value in ["$ncpus", "`id`", "'/etc/passwd'", "\"x\"", "a\\:b", "a;b", "a#b", "4k\n[x]", "ä"] {
+            assert!(!is_plain(value), "{value}");
+        }
+    }
+}
