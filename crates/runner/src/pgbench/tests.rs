@@ -62,7 +62,7 @@ fn the_report_is_read_in_the_words_of_each_version_and_rates_leave_connecting_ou
     let read = report(BY_TRANSACTIONS).unwrap();
     assert_eq!((read.transactions, read.tps, read.latency_mean_us), (80, 460.954_291, 7786.0));
     let read = report(BY_TIME).unwrap();
-    assert_eq!((read.transactions, read.tps, read.latency_mean_us), (9621, 3205.141_018, 1236.0));
+    assert_eq!((read.transactions, read.tps, read.latency_mean_us), (9621, 3_205.141_018, 1236.0));
     let read = report(OF_12).unwrap();
     assert_eq!((read.transactions, read.tps, read.latency_mean_us), (10_000, 907.956_232, 11_013.0));
 }
