@@ -90,7 +90,7 @@ fn kill_9_amid_a_trial_of_pgbench_leaves_nothing_after_the_next_restore() {
     let lab = Lab::new();
     let dir = lab.dir.path();
     let mut child = lab.start(&format!(
-        "compare --device loop:512M --loop-dir {} --schedulers none,bfq --budget 5m --trial-time 200s --out {} \
+        "compare --device loop:512M --loop-dir {} --schedulers none,bfq --budget 3h --trial-time 200s --out {} \
          --workload pgbench:scale=1:clients=4:conf=max_wal_size=64MB",
         dir.display(),
         lab.path("out").display()
