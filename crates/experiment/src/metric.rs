@@ -92,10 +92,18 @@ pub static METRICS: &[Metric] = &[
     row("false_idle_per_success_ms", "ms", Descriptive, "failed waiting per successful anticipation"),
     row("tps", "tx/s", HigherIsBetter, "transactions completed per second"),
     row("wall_s", "s", LowerIsBetter, "time from the start of a program to its end"),
+    row("wall_synced_s", "s", LowerIsBetter, "the same until what it has written is on the device"),
+    row(
+        "reported_tps",
+        "tx/s",
+        HigherIsBetter,
+        "transactions per second as the program itself prints them, with its own rounding",
+    ),
     row("startup_ms", "ms", LowerIsBetter, "time from the cold start of a program until it is ready"),
     row("trim_iops", "IO/s", HigherIsBetter, "trims completed per second"),
     row("trim_latency_mean_us", "µs", LowerIsBetter, "mean latency of a trim"),
     percentile("trim_latency_p99_us", 99.0, "99th percentile of trim latency"),
+    row("startup_max_ms", "ms", LowerIsBetter, "the longest cold start of a trial"),
     row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
     row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];

@@ -1,5 +1,7 @@
 //! What can go wrong with a program.
 
+use std::path::Path;
+
 use host::session::Ended;
 
 /// How many of a program's last lines are shown.
@@ -95,18 +97,41 @@ pub enum RunnerError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The program did something else than what it was asked for, or found something else than it needs.
+    #[error("{program}: {problem}{tail}")]
+    Wrong {
+        /// The program.
+        program: String,
+        /// What was wrong, and what would be right.
+        problem: String,
+        /// Its last lines; empty where they say nothing.
+        tail: String,
+    },
     /// The experiment was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The last lines of what a program printed, as the end of a message.
+impl RunnerError {
+    /// Makes an error of a file of the system's answer.
+    pub(crate) fn file(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
+        let doing = format!("{doing} {}", path.display());
+        move |cause| RunnerError::File { doing, cause }
+    }
+}
+
+/// The last lines of what a program complained or, if it did not, printed, as the end of a message.
 pub(crate) fn tail(ended: &Ended) -> String {
+    tail_of(&ended.stderr, &ended.stdout)
+}
+
+/// The last lines of the first of these that is not empty.
+pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(ToString::to_string).collect()
     };
-    let said = Some(last(&ended.stderr)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(&ended.stdout));
+    let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));
     if said.is_empty() {
         "; it printed nothing".to_string()
     } else {

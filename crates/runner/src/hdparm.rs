@@ -132,7 +132,7 @@ mod tests {
     fn megabytes_of_2_to_the_20_become_those_of_10_to_the_6() {
         let seen = read("\n/dev/sda:\n Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec\n", false)
             .unwrap();
-        assert!((seen.metrics["throughput_mb_per_s"] - 1037.261_865).abs() < 1e-3, "{seen:?}");
+        assert!((seen.metrics["throughput_mb_per_s"] - 1_037.261_865).abs() < 1e-3, "{seen:?}");
         assert_eq!(seen.moved, Some(Moved { read_bytes: 2968 << 20, written_bytes: 0, exact: false }));
         assert!((seen.window.as_secs_f64() - 3.0).abs() < 0.005, "{seen:?}");
     }

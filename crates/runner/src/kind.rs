@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use host::session::{Ended, Launch, Share};
+use host::session::{Ended, Launch, Running, Share};
 use host::{Device, Session};
 
 use crate::error::{RunnerError, tail};
@@ -51,6 +51,15 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
+    /// What it works on with these options: a program that could work on either may be told by `on=files` or `on=device`.
+    pub fn needs_with(&self, options: &Options) -> Needs {
+        match (self.needs, options.text("on")) {
+            (Needs::Either, Some("files")) => Needs::Files,
+            (Needs::Either, Some("device")) => Needs::Device,
+            (needs, _) => needs,
+        }
+    }
+
     /// Every option that it takes: its own, and those that all take.
     pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
         self.options.iter().chain([&DEADLINE])
@@ -99,8 +108,17 @@ impl Bench<'_> {
     /// # Errors
     /// [`RunnerError`] when it cannot be started, takes longer than `deadline`, or ends with another status than 0.
     pub fn run(&self, launch: &Launch, deadline: Duration) -> Result<Ended, RunnerError> {
-        let ended = self.session.start(launch)?.wait(deadline, self.stop)?;
-        let program = launch.program.display().to_string();
+        let running = self.session.start(launch)?;
+        self.finish(running, &launch.program.display().to_string(), deadline)
+    }
+
+    /// Waits for the end of a program that was started; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
+        let ended = running.wait(deadline, self.stop)?;
+        let program = name.to_string();
         if ended.stopped {
             return Err(RunnerError::Interrupted);
         }

@@ -4,6 +4,7 @@
 //! makes goes through the [`Session`](host::Session), which ends it. The order of an experiment is: [`Runner::prepare`] once, then for each
 //! trial [`Runner::reset`] (nothing of the program is running afterwards), the arena empties the caches, and [`Runner::measure`].
 
+mod cache;
 mod command;
 mod error;
 mod fio;
@@ -11,6 +12,8 @@ mod hdparm;
 mod kind;
 mod options;
 mod pgbench;
+mod postmark;
+mod startup;
 mod table;
 
 pub use error::RunnerError;

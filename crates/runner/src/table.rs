@@ -1,13 +1,11 @@
 //! The table of runners.
 
-use crate::command;
-use crate::fio;
-use crate::hdparm;
 use crate::kind::RunnerKind;
-use crate::pgbench;
+use crate::{command, fio, hdparm, pgbench, postmark, startup};
 
 /// Every runner.
-pub static RUNNERS: &[&RunnerKind] = &[&command::COMMAND, &fio::FIO, &hdparm::HDPARM, &pgbench::PGBENCH];
+pub static RUNNERS: &[&RunnerKind] =
+    &[&fio::FIO, &hdparm::HDPARM, &pgbench::PGBENCH, &postmark::POSTMARK, &startup::STARTUP, &command::COMMAND];
 
 /// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {

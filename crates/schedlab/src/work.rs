@@ -42,7 +42,7 @@ impl Program {
 
     /// Whether it cannot do without a file system.
     pub(crate) fn needs_files(&self) -> bool {
-        self.kind.needs == Needs::Files
+        self.kind.needs_with(&self.options) == Needs::Files
     }
 }
 

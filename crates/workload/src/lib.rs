@@ -36,7 +36,7 @@ pub use measure::{
 };
 pub use member::{Member, Pass};
 pub use params::{PARAMS, Param, ParamError, Params, Phase};
-pub use postmark::PostmarkParams;
+pub use postmark::{PostmarkOperation, PostmarkOperations, PostmarkParams, PostmarkPhase};
 pub use replay::ReplayParams;
 pub use rng::exponential;
 pub use table::{WORKLOADS, describe, find};

@@ -10,6 +10,7 @@ mod keep;
 mod kernel;
 mod kernel_arena;
 mod programs;
+mod programs_command;
 mod programs_fio;
 mod programs_pgbench;
 mod published;

@@ -163,7 +163,7 @@ fn jobs_that_write_find_new_files_before_each_trial_unless_told_otherwise() {
     let (path, dir) = listener(&lab, "fio");
     let file = lab.path("write.fio");
     fs::write(&file, "[w]\nrw=write\nbs=64k\nsize=4M\nend_fsync=1\n").unwrap();
-    let mut times_made = |fresh: bool| {
+    let times_made = |fresh: bool| {
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir(&dir).unwrap();
         let words = format!(
@@ -203,7 +203,6 @@ fn a_job_that_fails_is_told_in_fios_words() {
 
 /// fio's workers are sessions of their own, so that ending the process group leaves them.
 #[test]
-#[ignore = "needs sessions that end programs by their control group or mark: take this line out when they do"]
 fn a_job_past_its_deadline_is_ended_with_its_workers() {
     if !can_run(&["losetup", "blkid", "fio"]) {
         return;

@@ -5,6 +5,8 @@ use super::allocator::Run;
 /// A file of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct File {
+    /// Which file this is, from 1 in the order of creation: the program's name of it.
+    pub(super) number: u32,
     /// Bytes; 0: the slot is free.
     pub(super) size: u32,
     pub(super) directory: u32,
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn a_file_that_grows_in_place_stays_one_run() {
         let mut table = FileTable::new(1);
-        table.put(0, File { size: 1000, directory: 0, runs: vec![Run { start: 5, len: 2 }] });
+        table.put(0, File { number: 1, size: 1000, directory: 0, runs: vec![Run { start: 5, len: 2 }] });
         table.grow(0, 500, vec![Run { start: 7, len: 1 }, Run { start: 20, len: 1 }]);
         assert_eq!(table.get(0).runs, [Run { start: 5, len: 3 }, Run { start: 20, len: 1 }]);
         assert_eq!(table.get(0).size, 1500);

@@ -31,6 +31,7 @@
 
 mod allocator;
 mod files;
+mod operations;
 mod params;
 mod twister;
 
@@ -46,6 +47,7 @@ use allocator::{Allocator, Run};
 use files::{File, FileTable};
 use twister::Twister;
 
+pub use operations::{PostmarkOperation, PostmarkOperations, PostmarkPhase};
 pub use params::PostmarkParams;
 pub(crate) use params::{
     ACCEPTS, BIAS_CREATE, BIAS_READ, METADATA, NUMBER, READ_BLOCK, SEED, SIZE_MAX, SIZE_MIN, SUBDIRECTORIES,
@@ -128,6 +130,8 @@ struct Postmark {
     counts: Counts,
     /// Requests of the operation that was done last.
     queue: VecDeque<Request>,
+    /// What the operations that were done last were.
+    done: VecDeque<(PostmarkPhase, PostmarkOperation)>,
 }
 
 impl Pattern for Postmark {
@@ -157,11 +161,13 @@ impl Postmark {
             phase: Phase::Create(0),
             counts: Counts::default(),
             queue: VecDeque::new(),
+            done: VecDeque::new(),
         }
     }
 
     /// Does the next operation, which may need no request.
     fn advance(&mut self) {
+        self.done.clear();
         match self.phase {
             Phase::Create(done) if done < self.setup.number => {
                 self.create();
@@ -223,17 +229,21 @@ impl Postmark {
         let directory = if self.setup.subdirectories > 1 { self.random.rnd(self.setup.subdirectories) } else { 0 };
         let size = self.setup.size_min + self.random.rnd(self.setup.size_max - self.setup.size_min);
         let runs = self.place(directory, u64::from(size).div_ceil(self.block), None);
-        self.files.put(slot, File { size, directory, runs });
+        self.counts.created += 1;
+        let number = self.counts.created as u32;
+        self.files.put(slot, File { number, size, directory, runs });
         self.transfer(Op::Write, slot, 0);
         self.write_metadata(slot, directory);
-        self.counts.created += 1;
+        self.note(PostmarkOperation::Create { file: number, directory, bytes: size });
         self.counts.bytes_written += u64::from(size);
     }
 
     fn read(&mut self, slot: usize) {
         self.transfer(Op::Read, slot, 0);
         self.counts.read += 1;
-        self.counts.bytes_read += u64::from(self.files.get(slot).size);
+        let File { number, size, .. } = *self.files.get(slot);
+        self.counts.bytes_read += u64::from(size);
+        self.note(PostmarkOperation::Read { file: number, bytes: size });
     }
 
     fn append(&mut self, slot: usize) {
@@ -251,6 +261,7 @@ impl Postmark {
         self.write_metadata(slot, directory);
         self.counts.appended += 1;
         self.counts.bytes_written += u64::from(bytes);
+        self.note(PostmarkOperation::Append { file: self.files.get(slot).number, bytes });
     }
 
     fn delete(&mut self, slot: usize) {
@@ -258,6 +269,16 @@ impl Postmark {
         file.runs.into_iter().for_each(|run| self.free.give_back(run));
         self.write_metadata(slot, file.directory);
         self.counts.deleted += 1;
+        self.note(PostmarkOperation::Delete { file: file.number });
+    }
+
+    fn note(&mut self, operation: PostmarkOperation) {
+        let phase = match self.phase {
+            Phase::Create(_) => PostmarkPhase::Creation,
+            Phase::Transactions(_) => PostmarkPhase::Transactions,
+            Phase::Delete(_) => PostmarkPhase::Deletion,
+        };
+        self.done.push_back((phase, operation));
     }
 
     fn place(&mut self, directory: u32, blocks: u64, last: Option<Run>) -> Vec<Run> {

@@ -1,0 +1,131 @@
+//! What of files is in memory: written out, let go, and counted.
+//!
+//! Only the files that are named are touched: the caches of the rest of the machine belong to others.
+
+use std::fs::{self, File};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use memmap2::Mmap;
+use rustix::fs::{Advice, fadvise};
+use rustix::param::page_size;
+
+use crate::error::RunnerError;
+
+/// Writes everything of the file system of `path` to its device; how long that took.
+///
+/// # Errors
+/// The device's answer.
+pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
+    let failed = RunnerError::file("write out the file system of", path);
+    let began = Instant::now();
+    let written = File::open(path).and_then(|file| Ok(rustix::fs::syncfs(file)?));
+    written.map(|()| began.elapsed()).map_err(failed)
+}
+
+/// Writes what is in memory of a block device to it; how long that took.
+///
+/// # Errors
+/// The device's answer.
+pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
+    let began = Instant::now();
+    let written = File::open(path).and_then(|file| file.sync_all());
+    written.map(|()| began.elapsed()).map_err(RunnerError::file("write out", path))
+}
+
+/// All regular files below a directory.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_path_buf()];
+    while let Some(directory) = open.pop() {
+        let failed = RunnerError::file("read", &directory);
+        let entries = fs::read_dir(&directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
+        for entry in entries {
+            let kind = entry.file_type().map_err(RunnerError::file("read", &entry.path()))?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Lets go of the pages of files; those that are written to or mapped by a program stay.
+///
+/// # Errors
+/// A file that cannot be opened.
+pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
+    for path in files {
+        let opened = File::open(path).map_err(RunnerError::file("open", path))?;
+        let len: Option<NonZeroU64> = None;
+        fadvise(&opened, 0, len, Advice::DontNeed)
+            .map_err(|errno| RunnerError::file("drop the pages of", path)(errno.into()))?;
+    }
+    Ok(())
+}
+
+/// How many bytes of files are in memory, in whole pages.
+///
+/// # Errors
+/// A file that cannot be mapped.
+pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
+    let mut pages = 0;
+    for path in files {
+        pages += resident_pages(path).map_err(RunnerError::file("ask what is in memory of", path))?;
+    }
+    Ok(pages * page_size() as u64)
+}
+
+fn resident_pages(path: &Path) -> std::io::Result<u64> {
+    let file = File::open(path)?;
+    let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    if len == 0 {
+        return Ok(0);
+    }
+    // SAFETY: the mapping is never read, only asked about, so that a change of the file behind it cannot be seen.
+    let map = unsafe { Mmap::map(&file)? };
+    let mut present = vec![0u8; len.div_ceil(page_size())];
+    // SAFETY: the mapping has `len` bytes from a page's start, and `present` a byte for each of its pages.
+    let answer = unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), len, present.as_mut_ptr()) };
+    if answer != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(present.iter().filter(|page| *page & 1 == 1).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_in_memory_until_it_is_written_out_and_let_go() {
+        // Below the crate: what is below /tmp may never have been on a device.
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let inner = dir.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("full"), vec![7; 5 * page_size() - 100]).unwrap();
+        fs::write(inner.join("empty"), b"").unwrap();
+        let files = files_below(dir.path()).unwrap();
+        assert_eq!(files, [inner.join("empty"), inner.join("full")]);
+        assert_eq!(resident_bytes(&files).unwrap(), 5 * page_size() as u64);
+        sync(dir.path()).unwrap();
+        forget(&files).unwrap();
+        assert_eq!(resident_bytes(&files).unwrap(), 0);
+        fs::read(inner.join("full")).unwrap();
+        assert_eq!(resident_bytes(&files).unwrap(), 5 * page_size() as u64);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named() {
+        let gone = PathBuf::from("/nonexistent/file");
+        let error = forget(&[gone]).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/file"), "{error}");
+    }
+}

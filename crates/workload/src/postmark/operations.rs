@@ -1,0 +1,89 @@
+//! What a PostMark with given parameters does to its files, without saying where they lie.
+//!
+//! The client of the workload turns each operation into requests; whoever starts the real program wants the operations themselves: to
+//! compare the two, and to know what the program must have done and how much of it has to reach a device.
+
+use super::{Layout, Phase, Postmark, PostmarkParams};
+use crate::params::Params;
+
+/// Which part of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PostmarkPhase {
+    /// The first `number` files are created.
+    Creation,
+    /// What PostMark is about.
+    Transactions,
+    /// What is left is deleted.
+    Deletion,
+}
+
+/// What is done to a file. Files are numbered from 1 in the order of their creation, as the program names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostmarkOperation {
+    /// A file comes into being with this many bytes.
+    Create {
+        /// Its number.
+        file: u32,
+        /// Its directory, from 0.
+        directory: u32,
+        /// Its length.
+        bytes: u32,
+    },
+    /// All of a file is read.
+    Read {
+        /// Its number.
+        file: u32,
+        /// Its length.
+        bytes: u32,
+    },
+    /// A file becomes longer.
+    Append {
+        /// Its number.
+        file: u32,
+        /// By how much.
+        bytes: u32,
+    },
+    /// A file is deleted.
+    Delete {
+        /// Its number.
+        file: u32,
+    },
+}
+
+/// The operations of one run, in order.
+#[derive(Debug)]
+pub struct PostmarkOperations {
+    postmark: Postmark,
+}
+
+impl PostmarkOperations {
+    /// A run with these parameters.
+    ///
+    /// # Errors
+    /// What cannot be, with what would be right.
+    pub fn new(setup: &PostmarkParams, seed: u32) -> Result<PostmarkOperations, String> {
+        super::possible(&Params { postmark: setup.clone(), ..Params::default() })?;
+        // One block for each file, and no metadata: only the order matters, and where files lie does not touch it.
+        let block = setup.size_max;
+        let setup = PostmarkParams { metadata: false, ..setup.clone() };
+        let region = Layout::least(&setup, block.into()).blocks() * u64::from(block);
+        Ok(PostmarkOperations { postmark: Postmark::new(&setup, block, region, seed) })
+    }
+}
+
+impl Iterator for PostmarkOperations {
+    type Item = (PostmarkPhase, PostmarkOperation);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.postmark.done.pop_front() {
+                return Some(item);
+            }
+            if matches!(self.postmark.phase, Phase::Delete(slot) if slot == self.postmark.files.slots()) {
+                return None;
+            }
+            self.postmark.advance();
+            self.postmark.queue.clear();
+        }
+    }
+}
