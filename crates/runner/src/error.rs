@@ -69,6 +69,34 @@ pub enum RunnerError {
         /// Its last lines.
         tail: String,
     },
+    /// The file system has no room for what the program will write.
+    #[error("{what} needs about {needed_mib} MiB and the file system has {free_mib} MiB left; {remedy}")]
+    NoRoom {
+        /// Which program, and what it writes.
+        what: String,
+        /// About how much it will write.
+        needed_mib: u64,
+        /// How much there is.
+        free_mib: u64,
+        /// What to do.
+        remedy: String,
+    },
+    /// The device became full.
+    #[error("the file system on the device is full: {line}; {remedy}")]
+    Full {
+        /// What the program said.
+        line: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The user that the program runs as cannot be had.
+    #[error("user {name} {problem}; name another, e.g. user=postgres")]
+    NoUser {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The program did something else than what it was asked for, or found something else than it needs.
     #[error("{program}: {problem}{tail}")]
     Wrong {

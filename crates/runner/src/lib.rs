@@ -11,6 +11,7 @@ mod fio;
 mod hdparm;
 mod kind;
 mod options;
+mod pgbench;
 mod postmark;
 mod startup;
 mod table;

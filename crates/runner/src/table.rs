@@ -1,11 +1,11 @@
 //! The table of runners.
 
 use crate::kind::RunnerKind;
-use crate::{command, fio, hdparm, postmark, startup};
+use crate::{command, fio, hdparm, pgbench, postmark, startup};
 
 /// Every runner.
 pub static RUNNERS: &[&RunnerKind] =
-    &[&fio::FIO, &hdparm::HDPARM, &postmark::POSTMARK, &startup::STARTUP, &command::COMMAND];
+    &[&fio::FIO, &hdparm::HDPARM, &pgbench::PGBENCH, &postmark::POSTMARK, &startup::STARTUP, &command::COMMAND];
 
 /// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {

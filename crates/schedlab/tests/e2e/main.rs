@@ -12,6 +12,7 @@ mod kernel_arena;
 mod programs;
 mod programs_command;
 mod programs_fio;
+mod programs_pgbench;
 mod published;
 mod replay;
 mod settings;
