@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ pub struct Launch {
     pub share: Share,
     /// What it reads on standard input.
     pub input: Vec<u8>,
+    /// Where it prints to instead of memory, for whoever wants to hear it at once; [`Ended::stdout`] is empty then.
+    pub stdout: Option<Arc<OwnedFd>>,
 }
 
 /// A program on its way; dropped, it is ended with all that it has started.

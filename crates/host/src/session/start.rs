@@ -72,6 +72,10 @@ fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
 fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child, Error> {
     let [stdout, stderr, stdin] =
         files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
+    let stdout = match &launch.stdout {
+        Some(own) => own.try_clone().map(Stdio::from).map_err(Error::io("open", "standard output"))?,
+        None => Stdio::from(stdout?),
+    };
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
@@ -83,7 +87,7 @@ fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child,
         .env(MARK, format!("{}/{}", place.key, place.number))
         .current_dir(directory(launch))
         .stdin(Stdio::from(stdin?))
-        .stdout(Stdio::from(stdout?))
+        .stdout(stdout)
         .stderr(Stdio::from(stderr?))
         .process_group(0);
     arrange(&mut command, place)?;

@@ -40,7 +40,12 @@ const OPTIONS: &[Opt] = &[
         "run",
         "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …)",
     ),
-    text("file", "a program or a script to run instead, e.g. command:./bench.sh"),
+    Opt {
+        name: "file",
+        default: "",
+        form: Form::File,
+        help: "a program or a script to run instead, e.g. command:./bench.sh",
+    },
     text("setup", "a command line that runs once, before the first trial"),
     text("reset", "a command line that runs before each trial, not timed"),
     text("metric", "the name of the figure that regex or json finds; it should end with its unit"),

@@ -1,21 +1,20 @@
 //! Debian's `postmark`: many small files, through a file system.
 //!
 //! Its data may never leave memory: files of a few kilobytes that are deleted seconds later are not written at all by any of today's file systems,
-//! and what was just created is read from the page cache. So, unless `flush=false` asks for the program as it is, it is paused where its phases
-//! meet: what it has written goes to the device, which counts as time of the phase, and after the creation its files are dropped from memory.
+//! and what was just created is read from the page cache. So, unless `flush=false` asks for the program as it is, it stands still where its phases
+//! meet ([`gate`]): what it has written goes to the device, which counts as time of the phase, and after the creation its files are dropped from memory.
 //!
 //! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to a millisecond.
 
 mod expected;
+mod gate;
 mod report;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use host::session::{Ended, Launch, Running};
-use rustix::process::Signal;
+use host::session::{Ended, Launch};
 use workload::PostmarkParams;
 
 use crate::cache;
@@ -23,6 +22,7 @@ use crate::error::{RunnerError, tail};
 use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
 use crate::options::{Form, Opt, Options};
 use expected::Expected;
+use gate::Gate;
 use report::Report;
 
 /// The row.
@@ -156,55 +156,60 @@ impl Postmark {
         self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
     }
 
-    /// Follows the program through its phases.
-    fn follow(&self, bench: &Bench<'_>, running: &mut Running, trial: &Trial) -> Result<Times, RunnerError> {
-        let began = Instant::now();
-        let files = Postmark::location(bench);
+    /// Follows the program through its phases. Where it prints something else than expected it is let go: its report will tell.
+    fn follow(&self, bench: &Bench<'_>, pid: u32, gate: &mut Gate) -> Result<Times, RunnerError> {
         let mut times = Times::default();
-        // Often, and before everybody else: what the program does until it is stopped is read from memory.
-        let hurried = self.flush && rustix::process::setpriority_process(None, -20).is_ok();
-        let begun = wait_for(bench, running, TRANSACTIONS_BEGIN, Duration::from_micros(250), began + trial.deadline);
-        if begun {
-            times.creation = began.elapsed();
-            if self.flush {
-                running.signal(Signal::STOP);
+        let files = Postmark::location(bench);
+        let began = Instant::now();
+        loop {
+            match gate.peek(bench) {
+                Some(piece) if piece.ends_with(CREATION_BEGINS) => break,
+                Some(_) => drop(gate.take(bench)),
+                None => return Ok(times),
             }
         }
-        if hurried {
-            let _ = rustix::process::setpriority_process(None, 0);
+        if !gate.halted(bench, pid) {
+            return Ok(times);
         }
-        if begun && self.flush {
-            let printed = running.printed();
-            let written = paused(running, || {
-                // It prints a dot for each tenth of its transactions.
-                if printed.rsplit_once(TRANSACTIONS_BEGIN).is_some_and(|(_, dots)| !dots.is_empty()) {
-                    let problem =
-                        "a tenth of its transactions or more was done before it could be stopped: more transactions";
-                    return Err(RunnerError::Wrong {
-                        program: PROGRAM.into(),
-                        problem: problem.into(),
-                        tail: String::new(),
-                    });
-                }
-                let written = cache::sync(&files)?;
-                let dropping = Instant::now();
-                cache::forget(&cache::files_below(&files)?)?;
-                times.pause = dropping.elapsed();
-                Ok(written)
-            })?;
+        times.creation = began.elapsed();
+        if self.flush {
+            let written = cache::sync(&files)?;
+            let dropping = Instant::now();
+            cache::forget(&cache::files_below(&files)?)?;
+            times.pause = dropping.elapsed();
             times.creation += written;
             times.flush += written;
         }
+        gate.take(bench);
         let resumed = Instant::now();
-        if wait_for(bench, running, DELETION_BEGINS, Duration::from_millis(1), began + trial.deadline) {
-            times.transactions = resumed.elapsed();
-            if self.flush {
-                let written = paused(running, || cache::sync(&files))?;
-                times.transactions += written;
-                times.flush += written;
+        if gate.take(bench).is_none_or(|piece| !piece.ends_with(TRANSACTIONS_BEGIN)) {
+            return Ok(times);
+        }
+        for _ in 1..self.dots() {
+            if gate.take(bench).as_deref() != Some(DOT) {
+                return Ok(times);
             }
         }
+        if gate.peek(bench).as_deref() != Some(DOT) || !gate.halted(bench, pid) {
+            return Ok(times);
+        }
+        times.transactions = resumed.elapsed();
+        if self.flush {
+            let written = cache::sync(&files)?;
+            times.transactions += written;
+            times.flush += written;
+        }
+        gate.take(bench);
+        if gate.take(bench).is_none_or(|piece| !piece.contains(DELETION_BEGINS)) {
+            times.transactions = Duration::ZERO;
+        }
         Ok(times)
+    }
+
+    /// How many dots it prints while it works: one whenever a tenth, rounded down, is done.
+    fn dots(&self) -> u32 {
+        let tenth = (self.setup.transactions / 10).max(1);
+        self.setup.transactions / tenth
     }
 
     /// Ends with an error if the program did something else than our generator says.
@@ -270,6 +275,8 @@ impl Postmark {
     }
 }
 
+const CREATION_BEGINS: &str = "Creating files...";
+const DOT: &str = ".";
 const TRANSACTIONS_BEGIN: &str = "Performing transactions";
 const DELETION_BEGINS: &str = "Deleting files";
 
@@ -317,21 +324,24 @@ impl Runner for Postmark {
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
         let (seed, location) = (self.seed(trial), Postmark::location(bench));
         let expected = Expected::of(&self.setup, seed).expect("checked: these parameters can be");
+        let began = Instant::now();
+        let (mut gate, stdout) = Gate::new(began + trial.deadline)?;
         let launch = Launch {
             program: bench.program(PROGRAM, PROGRAM)?,
             dir: location.clone(),
             input: commands(&self.setup, seed, self.buffering, &location).into_bytes(),
             share: trial.share.clone(),
+            stdout: Some(stdout),
             ..Launch::default()
         };
-        let mut running = bench.session.start(&launch)?;
-        let followed = self.follow(bench, &mut running, trial);
-        if followed.is_err() {
-            let _ = running.wait(Duration::ZERO, bench.stop);
-            return followed.map(|_| Seen::default());
-        }
-        let times = followed?;
-        let ended = bench.finish(running, PROGRAM, trial.deadline)?;
+        let running = bench.session.start(&launch)?;
+        // Its end of the pipe is the last one now: when it closes it, that shows.
+        drop(launch);
+        // On an error the program is ended by being dropped: it stands still.
+        let times = self.follow(bench, running.pid(), &mut gate)?;
+        gate.drain(bench);
+        let mut ended = bench.finish(running, PROGRAM, trial.deadline)?;
+        ended.stdout = gate.text;
         let last_sync = cache::sync(bench.files())?;
         let program = || PROGRAM.to_string();
         if let Some(line) = ended.stdout.lines().chain(ended.stderr.lines()).find(|line| line.contains("Error")) {
@@ -347,30 +357,6 @@ impl Runner for Postmark {
         }
         Ok(self.seen(&expected, &report, times, ended.wall, last_sync))
     }
-}
-
-/// Waits until the program has printed these words; false if it ended, or was interrupted, or has no time left. It is then for
-/// [`Running::wait`] to say what happened.
-fn wait_for(bench: &Bench<'_>, running: &mut Running, words: &str, pace: Duration, until: Instant) -> bool {
-    loop {
-        // In this order: what it printed before it ended is there when it is seen to have ended.
-        let alive = running.is_alive();
-        if running.printed().contains(words) {
-            return alive;
-        }
-        if !alive || Instant::now() > until || bench.stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return false;
-        }
-        thread::sleep(pace);
-    }
-}
-
-/// Does something while the program stands still; it goes on afterwards in any case.
-fn paused<T>(running: &Running, work: impl FnOnce() -> Result<T, RunnerError>) -> Result<T, RunnerError> {
-    running.signal(Signal::STOP);
-    let done = work();
-    running.signal(Signal::CONT);
-    done
 }
 
 #[cfg(test)]
