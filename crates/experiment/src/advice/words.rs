@@ -134,6 +134,15 @@ fn noun(metric: &str) -> String {
         "rotation_ms" => "rotational wait",
         "write_amplification" => "write amplification",
         "false_idle_per_success_ms" => "failed waiting for each success",
+        "tps" => "transactions/s",
+        "wall_s" => "time",
+        "wall_synced_s" => "time until all is written",
+        "reported_tps" => "reported transactions/s",
+        "startup_ms" => "start-up time",
+        "startup_max_ms" => "longest start-up",
+        "trim_iops" => "trims/s",
+        "trim_latency_mean_us" => "mean trim latency",
+        "trim_latency_p99_us" => "p99 trim latency",
         foreign => foreign,
     };
     words.replace('_', " ")

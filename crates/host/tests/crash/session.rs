@@ -120,8 +120,8 @@ pub(crate) fn sessions_survive() {
     let victim = format!("session\n{}\n{}\n{sleep}", state.display(), blank.word());
     let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
-    // All of them take minutes; of every kind of call a third is killed at.
-    let points: Vec<_> = experiment.points(&state).into_iter().step_by(3).collect();
+    // All of them take minutes; of every kind of call a sixth is killed at.
+    let points: Vec<_> = experiment.points(&state).into_iter().step_by(6).collect();
     for call in &points {
         killed += usize::from(!experiment.run(Some(call)));
         let pid = victim_pid(&bench);
