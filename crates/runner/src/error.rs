@@ -129,7 +129,9 @@ pub(crate) fn tail(ended: &Ended) -> String {
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(ToString::to_string).collect()
+        let shown =
+            |line: &&str| line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(shown).collect()
     };
     let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));
     if said.is_empty() {

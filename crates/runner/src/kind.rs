@@ -1,5 +1,6 @@
 //! What a row of the table of runners is, what a runner gets, and what it gives.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -92,6 +93,8 @@ pub struct Bench<'a> {
     pub stop: &'a AtomicBool,
     /// Tells the user what takes long.
     pub say: &'a dyn Fn(&str),
+    /// Processor time that schedlab itself has used while programs were waited for.
+    pub own_cpu: &'a Cell<Duration>,
 }
 
 impl Bench<'_> {
@@ -118,6 +121,7 @@ impl Bench<'_> {
     /// As [`Bench::run`].
     pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
+        self.own_cpu.set(self.own_cpu.get() + ended.own_cpu);
         let program = name.to_string();
         if ended.stopped {
             return Err(RunnerError::Interrupted);

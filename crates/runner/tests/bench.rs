@@ -79,7 +79,14 @@ impl Ground {
 
     fn with<T>(&self, stop: &AtomicBool, work: impl FnOnce(&Bench<'_>) -> T) -> T {
         let session = self.session();
-        work(&Bench { session, device: &self.device, directory: session.directory(), stop, say: &|_| () })
+        work(&Bench {
+            session,
+            device: &self.device,
+            directory: session.directory(),
+            stop,
+            say: &|_| (),
+            own_cpu: &Default::default(),
+        })
     }
 
     /// Prepares, and measures one trial from a cold start.

@@ -70,7 +70,14 @@ impl Lab {
 
     fn bench(&self) -> Bench<'_> {
         let directory = self.session.directory();
-        Bench { session: &self.session, device: &self.device, directory, stop: &self.stop, say: &|_| {} }
+        Bench {
+            session: &self.session,
+            device: &self.device,
+            directory,
+            stop: &self.stop,
+            say: &|_| {},
+            own_cpu: Box::leak(Box::default()),
+        }
     }
 
     fn directory(&self) -> PathBuf {

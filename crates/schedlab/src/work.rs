@@ -59,6 +59,7 @@ pub(crate) struct Works {
     by_label: BTreeMap<String, Work>,
     programs: BTreeMap<String, Program>,
     loads: BTreeMap<String, Vec<Load>>,
+    program_shares: Vec<Share>,
     /// What the user should know of the traces that were read.
     pub(crate) words: Vec<String>,
 }
@@ -67,8 +68,13 @@ impl Works {
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
     pub(crate) fn of(plan: &Plan) -> Result<Works> {
-        let mut works =
-            Works { by_label: BTreeMap::new(), programs: BTreeMap::new(), loads: BTreeMap::new(), words: Vec::new() };
+        let mut works = Works {
+            by_label: BTreeMap::new(),
+            programs: BTreeMap::new(),
+            loads: BTreeMap::new(),
+            program_shares: Vec::new(),
+            words: Vec::new(),
+        };
         for spec in &plan.workloads {
             if !spec.background.is_empty() {
                 let loads = spec.background.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
@@ -76,6 +82,7 @@ impl Works {
             }
             if let Some(kind) = runner::find(&spec.kind) {
                 works.programs.insert(spec.name.clone(), Program::of(kind, spec)?);
+                works.program_shares.push(spec.share.clone());
                 continue;
             }
             let work = work_of(spec)?;
@@ -98,6 +105,35 @@ impl Works {
     /// What goes on beside the work of this label.
     pub(crate) fn loads(&self, label: &str) -> &[Load] {
         self.loads.get(label).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Clients that work on files need to know how large these are: before a file system is made.
+    ///
+    /// # Errors
+    /// Wrong usage, with the parameter that is missing.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        let loads = self.loads.values().flatten().map(|load| &load.work);
+        self.by_label.values().chain(loads).try_for_each(|work| {
+            let sizes = work.kind.file_sizes(&work.params, 512);
+            sizes.map(drop).map_err(|e| usage(format!("{}: {e}", work.kind.name)))
+        })
+    }
+
+    /// What shares of the device do not do under some of the arms, or for some of the work.
+    pub(crate) fn without_effect(&self, arms: &[String]) -> Vec<String> {
+        let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != "bfq").collect();
+        let mut words = Vec::new();
+        if self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty() {
+            words.push(format!(
+                "io_weight is bfq's: under {} it does nothing (unless the kernel's iocost is set up), so the arms do not meet the same load",
+                others.join(", ")
+            ));
+        }
+        words
+    }
+
+    fn shares(&self) -> impl Iterator<Item = &Share> {
+        self.loads.values().flatten().map(|load| &load.share).chain(self.program_shares.iter())
     }
 
     /// The labels of all workloads.

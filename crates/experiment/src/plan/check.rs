@@ -155,7 +155,7 @@ impl Share {
             text == "idle" || (["best-effort", "realtime"].contains(&class) && level_fits)
         };
         if self.ioprio.as_ref().is_some_and(|text| !is_priority(text)) {
-            let remedy = "give idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
+            let remedy = "give idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7 (in one word with / for the colon: ioprio=realtime/0)";
             return Err(value(format!("ioprio in the {whose}"), "cannot be read", remedy));
         }
         Ok(())

@@ -84,6 +84,11 @@ impl Hierarchies {
     }
 }
 
+/// Whether the controller of I/O is one of v2, which knows whose pages the kernel writes back.
+pub(super) fn is_io_in_v2(root: &Root) -> bool {
+    Hierarchies::of(root).v2.is_some_and(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
+}
+
 /// Makes the groups of a program; `enable` is told before a controller is switched on at the root.
 pub(super) fn make(
     root: &Root,

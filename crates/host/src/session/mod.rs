@@ -149,6 +149,11 @@ impl Session {
         ended.wait(Duration::from_secs(30), &AtomicBool::new(false)).map(drop)
     }
 
+    /// Whether `io_max` bounds what a program writes through the page cache: v1 counts that as the kernel's own.
+    pub fn bounds_hold_for_the_page_cache(&self) -> bool {
+        group::is_io_in_v2(&self.root)
+    }
+
     /// Starts a program of this session.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::group::{Group, Io};
 use super::scan::Whose;
@@ -63,6 +64,8 @@ pub struct Running {
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
+    /// Processor time of this process when it began.
+    pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
     pub(super) whose: Whose,
@@ -87,9 +90,17 @@ pub struct Ended {
     pub stopped: bool,
     /// Names of processes that it had started and that were still there 100 ms after its end; they were killed.
     pub left: Vec<String>,
+    /// Processor time that this process itself has used from the program's start to its end.
+    pub own_cpu: Duration,
     /// What its control group moved to and from the device; known only of a program with a weight or bounds, since only such a one is in a
     /// group that the kernel counts for. What it wrote through the page cache may be missing: v1 does not know whose pages it writes back.
     pub io: Option<Io>,
+}
+
+/// Processor time that this process has used so far.
+pub(super) fn cpu_of_our_own() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 impl Running {
@@ -140,11 +151,12 @@ impl Running {
             self.sleep();
         };
         let wall = self.began.elapsed();
+        let own_cpu = cpu_of_our_own().saturating_sub(self.cpu_before);
         let left = self.end()?;
         let io = self.group.io();
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
-        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, io })
+        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, own_cpu, io })
     }
 
     /// What it has printed so far.

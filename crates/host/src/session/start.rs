@@ -20,7 +20,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::Fault;
 use super::group::Group;
-use super::process::{Launch, Running};
+use super::process::{Launch, Running, cpu_of_our_own};
 use super::scan::{MARK, Whose};
 use super::user::User;
 use crate::error::Error;
@@ -41,7 +41,7 @@ pub(super) struct Place<'a> {
 
 /// Starts a program.
 pub(super) fn start(launch: &Launch, mut place: Place<'_>) -> Result<Running, Error> {
-    let began = Instant::now();
+    let (began, cpu_before) = (Instant::now(), cpu_of_our_own());
     let started = memory_files(&launch.input).and_then(|files| {
         let child = spawn(launch, &place, &files)?;
         Ok((child, files))
@@ -54,7 +54,7 @@ pub(super) fn start(launch: &Launch, mut place: Place<'_>) -> Result<Running, Er
     place.group.doors.clear();
     let whose = Whose::program(place.key, place.number, place.group.dirs.clone());
     let root = place.root.clone();
-    Ok(Running { root, child, handle, began, stdout, stderr, whose, group: place.group, ended: false })
+    Ok(Running { root, child, handle, began, cpu_before, stdout, stderr, whose, group: place.group, ended: false })
 }
 
 /// Files without a name or a place: standard output, standard error, standard input with its content.

@@ -23,7 +23,8 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     program: None,
     needs: Needs::Either,
     reaches_device: |_| true,
-    writes: |options| options.flag("writes"),
+    // What a command does to a bare device nobody can know beforehand.
+    writes: |options| options.text("on") == Some("device"),
     primary: |options| {
         let extract = Extract::of(options).ok();
         let first = extract.as_ref().and_then(|extract| extract.metrics().first().map(ToString::to_string));
@@ -73,7 +74,6 @@ const OPTIONS: &[Opt] = &[
         form: Form::Text,
         help: "files: it works in {dir}, on a file system on the device; device: on the bare device",
     },
-    Opt { name: "writes", default: "true", form: Form::Flag, help: "false: on a bare device it only reads" },
     text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
 ];
 
@@ -151,12 +151,17 @@ impl Command {
         Command { options: options.clone(), extract, scale, file: None }
     }
 
-    /// Finds the program's file, and refuses what the plan's device cannot give.
-    fn look(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
+    /// Finds the program's file.
+    fn find(&mut self) -> Result<(), RunnerError> {
         if let Some(file) = self.options.text("file") {
             let found = std::fs::canonicalize(file).map_err(RunnerError::file("find the program", Path::new(file)))?;
             self.file = Some(found);
         }
+        Ok(())
+    }
+
+    /// Refuses what the plan's device cannot give.
+    fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let problem = match (self.options.text("on"), bench.directory) {
             (Some("files"), None) => "it needs a file system on the device, and none is made: add --fs ext4",
             (Some("device"), Some(_)) => "it needs the bare device (on=device): take the file system out of the plan",
@@ -211,9 +216,9 @@ impl Command {
 
 impl Runner for Command {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
-        self.look(bench)?;
+        self.find()?;
         let Some(line) = self.options.text("version") else { return Ok("unknown".to_string()) };
-        let ended = self.run_line(bench, "version", line, Duration::from_secs(60))?;
+        let ended = self.run_line(bench, "version", line, self.options.deadline().min(Duration::from_secs(60)))?;
         let printed = if ended.stdout.trim().is_empty() { &ended.stderr } else { &ended.stdout };
         let first = printed.lines().map(str::trim).find(|line| !line.is_empty()).map(ToString::to_string);
         first.ok_or_else(|| RunnerError::Unreadable {
@@ -224,6 +229,7 @@ impl Runner for Command {
     }
 
     fn prepare(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
+        self.find()?;
         self.look(bench)?;
         match self.options.text("setup") {
             Some(line) => self.run_line(bench, "setup", line, self.options.deadline()).map(drop),

@@ -74,7 +74,6 @@ const GIVEN: &[&[&str]] = &[
     &["end_fsync"],
     &["fsync_on_close"],
     &["invalidate"],
-    &["pre_read"],
     &["fadvise_hint"],
     &["write_hint"],
     &["create_serialize"],

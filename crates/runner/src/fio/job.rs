@@ -47,13 +47,21 @@ pub(super) enum Target<'a> {
     Directory(&'a Path),
 }
 
+/// Longer than any job file.
+const LARGEST: u64 = 1 << 20;
+
 impl JobFile {
     /// Reads and judges a file; `${NAME}` is taken from this process's environment.
     ///
     /// # Errors
     /// In words: the file cannot be read, or everything in it that is refused, each with its line and what to do.
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
-        let text = fs::read_to_string(path).map_err(|cause| format!("the job file {path} cannot be read: {cause}"))?;
+        let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
+        let found = fs::metadata(path).map_err(unreadable)?;
+        if !found.is_file() || found.len() > LARGEST {
+            return Err(format!("{path} is no job file: one is a regular file of at most 1 MiB"));
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
         JobFile::parse(path, &text, &|name| std::env::var(name).ok())
     }
 
@@ -106,9 +114,7 @@ impl JobFile {
                 (None, Some(buffered)) => !buffered,
                 _ => false,
             };
-            direct
-                && !["ramp_time", "pre_read"].iter().any(|key| job.contains_key(key))
-                && value(job, "ioengine") != "mmap"
+            direct && !job.contains_key("ramp_time") && value(job, "ioengine") != "mmap"
         })
     }
 

@@ -72,6 +72,7 @@ fn what_reaches_outside_is_refused_with_its_line_and_what_to_do() {
         ("includes=x", "copy its lines"),
         ("cgroup=x", "io_weight"),
         ("ioengine=external:/tmp/x.so", "use one of"),
+        ("pre_read=1", "pre_read"),
         ("ioengine=null", "use one of"),
         ("ioengine=net", "use one of"),
         ("name=x", "[NAME]"),

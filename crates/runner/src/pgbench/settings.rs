@@ -23,6 +23,10 @@ const OURS: [(&str, &str); 10] = [
     ("dynamic_shared_memory_type", "segments of a killed server must vanish with it"),
 ];
 
+/// How settings begin or end that name other files, directories, programs or libraries.
+const ELSEWHERE: [&str; 8] =
+    ["include", "_file", "_directory", "_directories", "_command", "_libraries", "_library", "_path"];
+
 /// What pgbench runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
@@ -221,6 +225,9 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
         if let Some((name, why)) = OURS.iter().find(|(name, _)| *name == key) {
             return Err(format!("conf: {name} cannot be set: {why}"));
         }
+        if let Some(part) = ELSEWHERE.iter().find(|part| key.starts_with(**part) || key.ends_with(**part)) {
+            return Err(format!("conf: {key} cannot be set: settings with {part} reach beyond the device under test"));
+        }
         if all.iter().any(|(other, _)| *other == key) {
             return Err(format!("conf: {key} is given twice"));
         }
@@ -246,4 +253,27 @@ fn bytes(text: &str, unit: u64) -> Option<u64> {
 
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_reach_beyond_the_device_are_refused() {
+        for word in [
+            "include=/x",
+            "include_if_exists=/x",
+            "external_pid_file=/x",
+            "hba_file=/x",
+            "archive_command=x",
+            "shared_preload_libraries=x",
+            "stats_temp_directory=/x",
+            "dynamic_library_path=/x",
+            "fsync=off",
+        ] {
+            assert!(conf(word).unwrap_err().contains("cannot be set"), "{word}");
+        }
+        assert_eq!(conf("max_wal_size=256MB").unwrap().len(), 1);
+    }
 }

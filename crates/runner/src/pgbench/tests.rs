@@ -216,8 +216,8 @@ fn options_that_make_no_sense_are_refused_with_what_would() {
         let error = settings(pairs).unwrap_err();
         assert!(error.contains(word), "{pairs:?}: {error}");
     }
-    let right = settings(&[("conf", "max_wal_size=256MB archive_command='a'")]).unwrap();
-    assert_eq!(right.conf[1], ("archive_command".to_string(), "a".to_string()));
+    let right = settings(&[("conf", "max_wal_size=256MB cluster_name='a'")]).unwrap();
+    assert_eq!(right.conf[1], ("cluster_name".to_string(), "a".to_string()));
     assert!(right.postgresql_conf("/it's").contains("unix_socket_directories = '/it''s'"));
     assert!(right.postgresql_conf("/").contains("shared_buffers = '131072kB'"));
     let many = settings(&[("clients", "200")]).unwrap();
@@ -370,7 +370,14 @@ mod lab {
 
         pub(super) fn bench(&self) -> Bench<'_> {
             let directory = self.session.directory();
-            Bench { session: &self.session, device: &self.device, directory, stop: &self.stop, say: &|_| {} }
+            Bench {
+                session: &self.session,
+                device: &self.device,
+                directory,
+                stop: &self.stop,
+                say: &|_| {},
+                own_cpu: Box::leak(Box::default()),
+            }
         }
     }
 

@@ -193,6 +193,7 @@ fn a_program_that_did_something_else_is_not_believed() {
         stderr: "its last words".into(),
         wall: Duration::ZERO,
         left: Vec::new(),
+        own_cpu: Duration::ZERO,
         io: None,
         too_long: false,
         stopped: false,

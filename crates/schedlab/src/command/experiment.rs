@@ -50,11 +50,18 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     Ok(plan)
 }
 
+/// Longer than any plan.
+const LARGEST_PLAN: u64 = 4 << 20;
+
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let named = || args.plan.display().to_string();
-    let text =
-        std::fs::read_to_string(&args.plan).map_err(|e| usage(format!("cannot read the plan {}: {e}", named())))?;
+    let unreadable = |e| usage(format!("cannot read the plan {}: {e}", named()));
+    let found = std::fs::metadata(&args.plan).map_err(unreadable)?;
+    if !found.is_file() || found.len() > LARGEST_PLAN {
+        return Err(usage(format!("{} is no plan: one is a regular file of at most 4 MiB", named())));
+    }
+    let text = std::fs::read_to_string(&args.plan).map_err(unreadable)?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     locate_patches(&mut plan, args.plan.parent())?;
     locate_files(&mut plan, args.plan.parent());

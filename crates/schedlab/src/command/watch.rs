@@ -173,7 +173,8 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         }
         None => false,
     };
-    if !destroys && design.workload.iter().any(writes) {
+    let is_program = |word: &String| plan::parse_workload(word).is_ok_and(|spec| runner::find(&spec.kind).is_some());
+    if !destroys && design.workload.iter().any(|word| writes(word) && !is_program(word)) {
         let dropped = std::mem::replace(&mut design.workload, vec![WORKLOAD.to_owned()]);
         out::note(format_args!(
             "note: {} writes, and would destroy the data on {}: watching with {WORKLOAD}, which only reads",

@@ -75,6 +75,43 @@ fn a_file_system_with_data_is_never_made_anew_without_consent() {
 }
 
 #[test]
+fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwritten() {
+    if !can_run(&["losetup", "blkid", "mkfs.ext4", "fio"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 64);
+    assert!(Command::new("mkfs.ext4").args(["-q", "-F", "-L", "precious", &device.path]).status().unwrap().success());
+    let held = signature(&device);
+    let job = lab.path("job.fio");
+    fs::write(&job, "[a]\nrw=randread\nsize=8m\npre_read=1\n").unwrap();
+    for (work, said) in [
+        ("--fs ext4 --workload randread", "file_size"),
+        ("--fs ext4 --workload randread:file_size=8M --background seqwrite", "file_size"),
+        (
+            "--fs ext4 --workload randread:file_size=8M --background seqwrite:file_size=8M:direct=false:io_max=wbps=1M",
+            "direct=true",
+        ),
+        ("--workload pgbench:user=nobodyhere", "nobodyhere"),
+        ("--workload command:/nonexistent.sh", "/nonexistent.sh"),
+        (&format!("--fs ext4 --workload fio:{}", job.display()), "pre_read"),
+        ("--fs ext4 --workload fio:/dev/zero", "regular file"),
+    ] {
+        let ran = lab.run(&format!(
+            "compare --device {0} --destroy-data {0} --schedulers none,bfq {work} --out {1}",
+            device.path,
+            lab.path("out").display()
+        ));
+        ran.expect_status(2).says(&[said]);
+        assert_eq!(signature(&device), held, "{work}");
+    }
+    // A command on the bare device counts as a writer, whatever it says of itself.
+    let ran = lab
+        .run(&format!("compare --device {} --schedulers none,bfq --workload command:run=true:on=device", device.path));
+    ran.expect_status(2).says(&["ext4", "--destroy-data"]);
+}
+
+#[test]
 fn what_needs_a_machine_is_refused_in_virtual_time_with_the_way_to_do_it() {
     let lab = Lab::new();
     let compare = |arguments: &str| {
@@ -95,7 +132,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
     compare("--workload command").says(&["say what to run"]);
     compare("--workload command:run=true:deadlin=1s").says(&["did you mean deadline"]);
     compare("--workload command:run=true:primary=wall").says(&["no metric is called", "wall_s"]);
-    compare("--workload command:run=true:metric=orders_done:regex=x").says(&["orders_done", "better=higher"]);
+    compare("--workload command:run=true:metric=orders_done:regex=(x)").says(&["orders_done", "better=higher"]);
     compare("--workload randread:io_weight=50").says(&["no share of its own"]);
     compare("--workload randread --background command:run=true").says(&["is a program"]);
     compare("--workload randread --background iozone").says(&["ends by itself"]);

@@ -9,6 +9,7 @@ pub(crate) mod background;
 mod ground;
 mod program;
 
+use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +25,6 @@ use host::engine::{self, Drive};
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta};
 use host::session::{FileSystem, Share};
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session, Setting};
-use rustix::time::{ClockId, clock_gettime};
 
 use self::background::{Done, Loads};
 use self::ground::Ground;
@@ -135,6 +135,11 @@ impl<'a> HostArena<'a> {
         let guard = Guard::begin(root, &device)?;
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
         words.extend_from_slice(&works.words);
+        let schedulers: Vec<String> = plan.arms.iter().map(|arm| arm.scheduler.clone()).collect();
+        words.extend(works.without_effect(&schedulers));
+        if plan.files.is_some() {
+            works.check_files()?;
+        }
         Ok(HostArena {
             root: root.clone(),
             device,
@@ -161,12 +166,32 @@ impl<'a> HostArena<'a> {
         let asked = |share: &plan::Share| !share.is_plain();
         let loads = self.works.labels().flat_map(|label| self.works.loads(label));
         let has_loads = loads.clone().next().is_some();
-        let shares: Vec<Share> = loads.map(|load| &load.share).filter(|share| asked(share)).map(share_of).collect();
+        let shares: Vec<Share> =
+            loads.clone().map(|load| &load.share).filter(|share| asked(share)).map(share_of).collect();
         if self.files.is_some() || has_loads || self.works.programs().next().is_some() {
             let mut session = Session::begin(&self.root)?;
             for share in &shares {
                 session.check_share(&self.device, share).map_err(|e| usage(e.to_string()))?;
             }
+            if !session.bounds_hold_for_the_page_cache()
+                && let Some(load) = loads.clone().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
+            {
+                return Err(usage(format!(
+                    "the background {} goes through the page cache, and io_max of control groups v1 does not bound what that writes: give it \
+                     direct=true",
+                    load.work.kind.name
+                )));
+            }
+            // Whatever can be known without the file system is asked before anything is overwritten.
+            let own_cpu = Cell::default();
+            let place = Place {
+                session: &session,
+                device: &self.device,
+                stop: &self.flag,
+                progress: self.progress,
+                own_cpu: &own_cpu,
+            };
+            self.programs = Programs::look(&self.works, &place)?;
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
                 self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
@@ -179,8 +204,10 @@ impl<'a> HostArena<'a> {
         let directory = self.session.as_ref().and_then(Session::directory);
         self.ground = Ground::lay_out(&self.works, &self.device, directory, self.progress)?;
         if let Some(session) = &self.session {
-            let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
-            self.programs = Programs::prepare(&self.works, &place)?;
+            let own_cpu = Cell::default();
+            let place =
+                Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
+            self.programs.prepare(&place)?;
         }
         Ok(())
     }
@@ -249,7 +276,9 @@ impl Arena for HostArena<'_> {
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
         let label = &order.workload.name;
         if let Some(session) = &mut self.session {
-            let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
+            let own_cpu = Cell::default();
+            let place =
+                Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
             self.programs.reset(label, &place)?;
             session.cool()?;
         }
@@ -364,10 +393,11 @@ impl HostArena<'_> {
 
     fn program(&mut self, order: &TrialOrder<'_>) -> Result<ProgramTrial> {
         let session = self.session.as_ref().expect("programs are prepared in a session");
-        let place = Place { session, device: &self.device, stop: &self.flag, progress: self.progress };
-        let before = own_cpu();
+        let own_cpu = Cell::default();
+        let place =
+            Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
         let seen = self.programs.measure(order, &place)?;
-        Ok(ProgramTrial { seen, own_cpu: own_cpu().saturating_sub(before) })
+        Ok(ProgramTrial { seen, own_cpu: own_cpu.get() })
     }
 
     fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {
@@ -437,12 +467,6 @@ fn without(device: &DeviceDelta, done: &Done) -> DeviceDelta {
         written_bytes: device.written_bytes.saturating_sub(done.issued.written_bytes),
         ..*device
     }
-}
-
-/// Processor time that this process has used.
-fn own_cpu() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// A plan's share of the device in the words of `host`.

@@ -1,7 +1,9 @@
 //! Programs under test: prepared once, put back before each trial, measured, and their figures held against what the device counted.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use experiment::metric;
@@ -34,34 +36,53 @@ pub(super) struct Place<'a> {
     pub(super) device: &'a Device,
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a Progress,
+    /// Processor time of our own while programs ran.
+    pub(super) own_cpu: &'a Cell<Duration>,
 }
 
 impl Place<'_> {
     fn with<T>(&self, work: impl FnOnce(&Bench<'_>) -> Result<T, RunnerError>) -> Result<T, RunnerError> {
         let say = |text: &str| self.progress.phase(text);
         let directory = self.session.directory();
-        work(&Bench { session: self.session, device: self.device, directory, stop: self.stop, say: &say })
+        work(&Bench {
+            session: self.session,
+            device: self.device,
+            directory,
+            stop: self.stop,
+            say: &say,
+            own_cpu: self.own_cpu,
+        })
     }
 }
 
 impl Programs {
-    /// Makes the runners, asks for versions, and prepares what every trial needs.
+    /// Makes the runners and asks for versions.
     ///
     /// # Errors
-    /// Wrong usage for a program that is missing or too old; else whatever makes the experiment impossible.
-    pub(super) fn prepare(works: &Works, place: &Place<'_>) -> Result<Programs> {
+    /// Wrong usage for a program that is missing or too old.
+    pub(super) fn look(works: &Works, place: &Place<'_>) -> Result<Programs> {
         let mut all = Programs::default();
         for (label, program) in works.programs() {
             let mut runner = (program.kind.make)(&program.options);
             let version =
                 place.with(|bench| runner.version(bench)).map_err(|e| usage(format!("workload {label}: {e}")))?;
-            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {label}: {e}"))?;
-            runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
             all.versions.insert(label.to_owned(), version);
             all.versions.extend(files_of(label, program)?);
             all.by_label.insert(label.to_owned(), (program.clone(), runner));
         }
         Ok(all)
+    }
+
+    /// Prepares what every trial needs.
+    ///
+    /// # Errors
+    /// Whatever makes the experiment impossible.
+    pub(super) fn prepare(&mut self, place: &Place<'_>) -> Result<()> {
+        for (label, (_, runner)) in &mut self.by_label {
+            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {label}: {e}"))?;
+            runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
+        }
+        Ok(())
     }
 
     /// The versions of the programs by label, and a digest of each file that they are given: what must not change in an experiment.
