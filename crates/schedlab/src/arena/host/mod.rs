@@ -2,12 +2,13 @@
 //!
 //! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
 //! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
-//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again. Around it
+//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again (`trial`). Around it
 //! there may be a file system on the device, programs instead of the engine, and load in the background.
 
 pub(crate) mod background;
 mod ground;
 mod program;
+mod trial;
 
 use std::cell::Cell;
 use std::fs;
@@ -15,28 +16,25 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{self, Arm, FileSystemSpec, Limits, Plan};
-use experiment::record::{Environment, OWN_CPU, Observation, VoidReason};
-use host::engine::{self, Drive};
-use host::probe::{Allowance, DeviceCounters, DeviceDelta, ProbeError, SystemCounters, SystemDelta};
+use experiment::record::{Environment, Observation, VoidReason};
+use host::probe::{ProbeError, SystemCounters};
 use host::session::{FileSystem, Share};
 use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session, Setting};
 
-use self::background::{Done, Loads};
 use self::ground::Ground;
 use self::program::{Place, Programs};
 use super::defaults::{self, Defaults};
-use super::seen::Seen;
-use super::{Arena, TrialOrder, interrupted};
+use super::{Arena, TrialOrder};
 use crate::cli::ConductArgs;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
-use crate::work::{Work, Works};
+use crate::work::Works;
 
 /// What a plan's `device` means.
 pub(crate) struct Target;
@@ -274,49 +272,7 @@ impl Arena for HostArena<'_> {
     }
 
     fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let label = &order.workload.name;
-        if let Some(session) = &mut self.session {
-            let own_cpu = Cell::default();
-            let place =
-                Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
-            self.programs.reset(label, &place)?;
-            session.cool()?;
-        }
-        let sysfs = self.sysfs();
-        let before = (DeviceCounters::read(&sysfs), self.system());
-        let watch = self.guard()?.watch();
-        let loads = self.background(order)?;
-        let outcome = match self.works.program(label) {
-            Some(_) => self.program(order).map(Outcome::Program),
-            None => self.engine(order).map(Box::new).map(Outcome::Engine),
-        };
-        let done = loads.end()?;
-        let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
-        for reason in self.guard()?.check().into_iter().map(void_of) {
-            if !voids.iter().any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason)) {
-                voids.push(reason);
-            }
-        }
-        voids.extend(done.voids.iter().cloned());
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) if !sysfs.exists() => {
-                voids.push(VoidReason::DeviceVanished { detail: error.to_string() });
-                return Ok(Observation { voids, ..Observation::default() });
-            }
-            Err(error) => return Err(error),
-        };
-        let device = DeviceCounters::read(&sysfs).and_then(|after| Ok(after.since(&before.0?)));
-        let system = self.system().and_then(|after| Ok(after.since(&before.1?)))?;
-        let (device, gone) = match device {
-            Ok(delta) => (delta, None),
-            Err(error) => (DeviceDelta::default(), Some(error.to_string())),
-        };
-        let counted = Counted { device, system, done, gone };
-        match outcome {
-            Outcome::Engine(trial) => Ok(self.observed(&trial, counted, voids)),
-            Outcome::Program(trial) => Ok(self.observed_of_program(order, trial, counted, voids)),
-        }
+        self.trial(order)
     }
 
     fn elapsed(&self) -> Duration {
@@ -339,133 +295,6 @@ impl Arena for HostArena<'_> {
         }
         removed?;
         Ok(words)
-    }
-}
-
-/// What was measured in a trial.
-enum Outcome {
-    Engine(Box<EngineTrial>),
-    Program(ProgramTrial),
-}
-
-/// A trial of the load engine.
-struct EngineTrial {
-    drive: Drive,
-    measured: engine::Measured,
-}
-
-/// A trial of a program, and the processor time that schedlab itself has used meanwhile.
-struct ProgramTrial {
-    seen: Result<runner::Seen, VoidReason>,
-    own_cpu: Duration,
-}
-
-/// What was counted around a trial.
-struct Counted {
-    device: DeviceDelta,
-    system: SystemDelta,
-    done: Done,
-    /// Why the device's counters could not be read.
-    gone: Option<String>,
-}
-
-impl HostArena<'_> {
-    fn background(&self, order: &TrialOrder<'_>) -> Result<Loads> {
-        let label = &order.workload.name;
-        let loads = self.works.loads(label);
-        let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else { return Ok(Loads::default()) };
-        let running = Loads::start(session, loads, self.ground.of_loads(label), order.seed)?;
-        if self.works.program(label).is_some() {
-            // The engine has a warm-up of its own.
-            std::thread::sleep(order.warmup);
-        }
-        Ok(running)
-    }
-
-    fn engine(&self, order: &TrialOrder<'_>) -> Result<EngineTrial> {
-        let Work { kind, params } = self.works.get(order.workload).clone();
-        let files = self.ground.of_work(&order.workload.name).to_vec();
-        let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
-        let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
-        let measured = engine::run(&drive, &self.flag)?;
-        Ok(EngineTrial { drive, measured })
-    }
-
-    fn program(&mut self, order: &TrialOrder<'_>) -> Result<ProgramTrial> {
-        let session = self.session.as_ref().expect("programs are prepared in a session");
-        let own_cpu = Cell::default();
-        let place =
-            Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
-        let seen = self.programs.measure(order, &place)?;
-        Ok(ProgramTrial { seen, own_cpu: own_cpu.get() })
-    }
-
-    fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {
-        let Counted { device, system, done, gone } = counted;
-        let EngineTrial { drive, measured } = trial;
-        let gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
-        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
-        if measured.interrupted || self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
-        }
-        let alone = without(&device, &done);
-        let seen = Seen { measured, device: &alone, system: &system };
-        let mut allowance = Allowance::of(drive, measured, &self.sysfs());
-        if self.files.is_some() || !done.counters.is_empty() {
-            // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
-            allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
-        }
-        voids.extend(seen.voids(&allowance, &self.limits));
-        let mut observation = Seen { device: &device, ..seen }.observation(voids);
-        observation.counters.extend(done.counters);
-        observation
-    }
-
-    fn observed_of_program(
-        &self,
-        order: &TrialOrder<'_>,
-        trial: ProgramTrial,
-        counted: Counted,
-        mut voids: Vec<VoidReason>,
-    ) -> Observation {
-        let Counted { device, system, done, gone } = counted;
-        voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
-        if self.flag.load(Ordering::Relaxed) {
-            voids.push(interrupted(self.stop));
-        }
-        let mut observation = Observation::default();
-        match trial.seen {
-            Ok(seen) => {
-                voids.extend(super::seen::of_system(&system, &self.limits));
-                if device.device_errors > 0 {
-                    let first = "counted by the device".to_owned();
-                    voids.push(VoidReason::DeviceErrors { count: device.device_errors, first });
-                }
-                voids.extend(self.programs.voids(&order.workload.name, &seen, &without(&device, &done), &self.limits));
-                let own = trial.own_cpu.as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
-                observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
-                observation.metrics = seen.metrics;
-                observation.counters = seen.counters;
-                observation.counters.insert(OWN_CPU.to_owned(), own);
-            }
-            Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
-                voids.push(reason)
-            }
-            Err(_) => {}
-        }
-        observation.counters.extend(super::seen::counters(&device, &system));
-        observation.counters.extend(done.counters);
-        observation.voids = voids;
-        observation
-    }
-}
-
-/// What the device moved for others than the background.
-fn without(device: &DeviceDelta, done: &Done) -> DeviceDelta {
-    DeviceDelta {
-        read_bytes: device.read_bytes.saturating_sub(done.issued.read_bytes),
-        written_bytes: device.written_bytes.saturating_sub(done.issued.written_bytes),
-        ..*device
     }
 }
 
