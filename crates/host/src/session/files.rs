@@ -334,8 +334,27 @@ fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Runs a program that has to succeed, marked as the session's, so that it is found and ended if we are killed.
+/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks for a free one can fall here, too.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
+    let since = Instant::now();
+    loop {
+        match run_once(root, key, dir, tool, args) {
+            Err(Error::ToolFailed { stderr, .. }) if is_in_use(&stderr) && since.elapsed() < MOMENT => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Whether a program complains that somebody else has the device.
+fn is_in_use(stderr: &str) -> bool {
+    let lower = stderr.to_lowercase();
+    ["busy", "in use"].iter().any(|words| lower.contains(words))
+}
+
+/// Marked as the session's, so that it is found and ended if we are killed.
+fn run_once(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let program = root.tool(tool).unwrap_or_else(|| PathBuf::from(tool));
     let output = Command::new(&program)
         .args(args)
