@@ -137,7 +137,8 @@ pub(crate) fn sessions_survive() {
         "killed at {killed} of {} points; something was left at {undone} of them, and nothing after recovery",
         points.len()
     );
-    assert!(killed >= 50 && undone >= 30, "the kills have to hit: {killed}, {undone}");
+    let hit = killed * 3 >= points.len() * 2 && undone * 5 >= points.len() * 2;
+    assert!(hit && points.len() >= 30, "the kills have to hit: {killed}, {undone} of {}", points.len());
 }
 
 /// Starts a victim, waits until it has made everything, and kills it.
