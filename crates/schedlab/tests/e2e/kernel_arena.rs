@@ -218,7 +218,8 @@ fn the_real_postmark_runs_on_ext4_and_gives_the_same_twice() {
         return;
     }
     let Some(arena) = Arena::new() else { return };
-    let script = "printf 'set location %s\\nset number 300\\nset transactions 500\\nrun\\nquit\\n' $SCHEDLAB_DIR > /tmp/p; postmark /tmp/p; \
+    // What works behind the back of the program does so at times drawn by lot.
+    let script = "! grep -l ext4lazyinit /proc/[0-9]*/comm || exit 9; printf 'set location %s\\nset number 300\\nset transactions 500\\nrun\\nquit\\n' $SCHEDLAB_DIR > /tmp/p; postmark /tmp/p; \
                   sync; cat /sys/block/disk0/stat; df $SCHEDLAB_DIR | tail -1";
     let run = || arena.exec("--device hp97560 --scheduler mq-deadline --fs ext4", script).expect_status(0).stdout;
     let first = run();
