@@ -104,6 +104,7 @@ pub static METRICS: &[Metric] = &[
     row("trim_latency_mean_us", "µs", LowerIsBetter, "mean latency of a trim"),
     percentile("trim_latency_p99_us", 99.0, "99th percentile of trim latency"),
     row("startup_max_ms", "ms", LowerIsBetter, "the longest cold start of a trial"),
+    row("kflops", "kflop/s", HigherIsBetter, "thousands of floating-point operations per second"),
     row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
     row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];

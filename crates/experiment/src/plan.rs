@@ -15,7 +15,7 @@ mod compact;
 mod read;
 mod units;
 
-pub use compact::{parse_arm, parse_arms, parse_background, parse_workload, parse_workloads};
+pub use compact::{parse_arm, parse_arms, parse_background, parse_processor_arms, parse_workload, parse_workloads};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
@@ -65,7 +65,7 @@ pub struct Plan {
     #[serde(default)]
     pub arena: ArenaKind,
     /// On the host `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the simulator a
-    /// model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one.
+    /// model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one. `cpu` for the machine's processors.
     pub device: String,
     /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it; `debian:6.1` if not named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,9 +127,11 @@ pub struct Published {
 pub struct Arm {
     /// Its name in the report; unique.
     pub name: String,
-    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
+    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked). Where processors are under test, the CPU
+    /// scheduler: `default` if it is left out.
+    #[serde(default)]
     pub scheduler: String,
-    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text.
+    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text; of processors `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
@@ -226,7 +228,15 @@ pub struct WorkloadSpec {
     pub background: Vec<Background>,
 }
 
+/// The word in place of a device where the machine's processors are under test.
+pub const PROCESSORS: &str = "cpu";
+
 impl Plan {
+    /// Whether the machine's processors are under test, and no device.
+    pub fn is_of_processors(&self) -> bool {
+        self.arena == ArenaKind::Host && self.device == PROCESSORS
+    }
+
     /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);

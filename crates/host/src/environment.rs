@@ -56,14 +56,23 @@ pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 /// # Errors
 /// [`Error::Io`] when the kernel does not tell its boot id, i.e. when /proc is not there.
 pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
-    let mut facts = Facts::new();
-    facts.insert("kernel".into(), kernel(root)?);
+    let mut facts = of_machine(root)?;
     facts.insert("device".into(), about(device));
     facts.insert("queue".into(), device.queue.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
     facts.insert("tunables".into(), device.tunables.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
     if let Some(file) = &device.backing_file {
         facts.insert("backing".into(), backing(root, &file.display().to_string()));
     }
+    Ok(facts)
+}
+
+/// Reads those that have nothing to do with a device.
+///
+/// # Errors
+/// As [`capture`].
+pub fn of_machine(root: &Root) -> Result<Facts, Error> {
+    let mut facts = Facts::new();
+    facts.insert("kernel".into(), kernel(root)?);
     facts.insert("cpu".into(), cpu(root));
     facts.insert("memory".into(), memory(root));
     facts.insert("machine".into(), machine(root));

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::cpu;
 use crate::error::Error;
 use crate::kept::FileChange;
 use crate::root::Root;
@@ -75,6 +76,8 @@ pub(crate) enum Undo {
     },
     /// Programs that are started, and a file system that is made and mounted.
     Session(Made),
+    /// What is changed of the machine's processors.
+    Processors(cpu::Made),
     /// Files that make a setting last. They outlive a restart, and so does the need to undo this.
     Files {
         /// What they are about, for the user.

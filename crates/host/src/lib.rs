@@ -5,6 +5,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod consent;
+pub mod cpu;
 pub mod device;
 pub mod engine;
 pub mod environment;

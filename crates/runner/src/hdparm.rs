@@ -75,7 +75,7 @@ impl Runner for Hdparm {
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
         let test = if self.cached { "-T" } else { "-t" };
-        let launch = self.launch(vec![test.into(), bench.device.path.clone().into()]);
+        let launch = self.launch(vec![test.into(), bench.device().path.clone().into()]);
         let ended = bench.run(&Launch { share: trial.share.clone(), ..launch }, trial.deadline)?;
         read(&ended.stdout, self.cached).map_err(|missing| unreadable(&missing, &ended))
     }

@@ -1,12 +1,13 @@
 //! What a row of the table of runners is, what a runner gets, and what it gives.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use host::cpu::{Placement, TaskSeen};
 use host::session::{Ended, Launch, Running, Share};
 use host::{Device, Session};
 
@@ -22,6 +23,8 @@ pub enum Needs {
     Files,
     /// A file system if the plan has one, else the bare device.
     Either,
+    /// No device at all: processors alone.
+    Processors,
 }
 
 /// A row of the table of runners.
@@ -74,7 +77,7 @@ impl RunnerKind {
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
-        let options = Options::read(self, pairs)?;
+        let options = Options::read(self.name, || self.all_options(), pairs)?;
         (self.check)(&options).map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
         Ok(options)
     }
@@ -85,19 +88,38 @@ impl RunnerKind {
 pub struct Bench<'a> {
     /// Through which everything is started.
     pub session: &'a Session,
-    /// The device under test.
-    pub device: &'a Device,
+    /// The device under test; none where processors are.
+    pub device: Option<&'a Device>,
     /// Where the file system on it is mounted, if there is one.
     pub directory: Option<&'a Path>,
     /// Set when the experiment is interrupted.
     pub stop: &'a AtomicBool,
     /// Tells the user what takes long.
     pub say: &'a dyn Fn(&str),
+    /// What is noted of the programs while they are waited for.
+    pub noted: &'a Noted,
+}
+
+/// What is noted of the programs of a trial beside what they tell themselves.
+#[derive(Debug, Default)]
+pub struct Noted {
     /// Processor time that schedlab itself has used while programs were waited for.
-    pub own_cpu: &'a Cell<Duration>,
+    pub own_cpu: Cell<Duration>,
+    /// What the kernel counted for the program that ended last.
+    pub task: RefCell<TaskSeen>,
+    /// What of its placement it did not have at its end: what, wanted, found.
+    pub displaced: RefCell<Vec<(&'static str, String, String)>>,
 }
 
 impl Bench<'_> {
+    /// The device under test.
+    ///
+    /// # Panics
+    /// For a runner that [`Needs`] one the arena has one.
+    pub fn device(&self) -> &Device {
+        self.device.expect("a runner that needs a device gets one")
+    }
+
     /// The directory of the file system.
     ///
     /// # Panics
@@ -121,7 +143,9 @@ impl Bench<'_> {
     /// As [`Bench::run`].
     pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
-        self.own_cpu.set(self.own_cpu.get() + ended.own_cpu);
+        self.noted.own_cpu.set(self.noted.own_cpu.get() + ended.own_cpu);
+        self.noted.task.replace(ended.task.clone());
+        self.noted.displaced.replace(ended.displaced.clone());
         let program = name.to_string();
         if ended.stopped {
             return Err(RunnerError::Interrupted);
@@ -145,7 +169,7 @@ impl Bench<'_> {
 }
 
 /// One trial that is to be measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Trial {
     /// Seed of random choices, for programs that take one.
     pub seed: u64,
@@ -157,6 +181,8 @@ pub struct Trial {
     pub deadline: Duration,
     /// Its share of the device.
     pub share: Share,
+    /// How it is placed on the processors.
+    pub placement: Placement,
 }
 
 /// What a trial of a program showed.

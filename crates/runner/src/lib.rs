@@ -13,10 +13,11 @@ mod kind;
 mod options;
 mod pgbench;
 mod postmark;
+pub mod processor;
 mod startup;
 mod table;
 
 pub use error::RunnerError;
-pub use kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
+pub use kind::{Bench, Moved, Needs, Noted, Runner, RunnerKind, Seen, Trial};
 pub use options::{Form, Opt, Options, OptionsError};
 pub use table::{RUNNERS, find};

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::kind::RunnerKind;
-
 /// A row of a runner's options.
 #[derive(Debug, Clone, Copy)]
 pub struct Opt {
@@ -109,22 +107,23 @@ pub enum OptionsError {
 }
 
 impl Options {
-    pub(crate) fn read<'a>(
-        kind: &'static RunnerKind,
+    /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in errors.
+    pub(crate) fn read<'a, I: Iterator<Item = &'static Opt>>(
+        runner: &'static str,
+        rows: impl Fn() -> I,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
-        let rows = || kind.all_options();
         let mut all: BTreeMap<&'static str, String> =
             rows().filter(|row| !row.default.is_empty()).map(|row| (row.name, row.default.to_string())).collect();
         for (key, text) in pairs {
             let row = rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
-                runner: kind.name,
+                runner,
                 key: key.to_string(),
                 nearest: nearest(key, rows().map(|row| row.name)),
                 known: rows().map(|row| row.name).collect(),
             })?;
             if !row.form.reads(text) {
-                let (runner, key, form) = (kind.name, row.name, row.form.words());
+                let (key, form) = (row.name, row.form.words());
                 return Err(OptionsError::Unreadable { runner, key, text: text.to_string(), form });
             }
             all.insert(row.name, text.to_string());

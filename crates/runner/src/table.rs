@@ -1,11 +1,18 @@
 //! The table of runners.
 
 use crate::kind::RunnerKind;
-use crate::{command, fio, hdparm, pgbench, postmark, startup};
+use crate::{command, fio, hdparm, pgbench, postmark, processor, startup};
 
 /// Every runner.
-pub static RUNNERS: &[&RunnerKind] =
-    &[&fio::FIO, &hdparm::HDPARM, &pgbench::PGBENCH, &postmark::POSTMARK, &startup::STARTUP, &command::COMMAND];
+pub static RUNNERS: &[&RunnerKind] = &[
+    &fio::FIO,
+    &hdparm::HDPARM,
+    &pgbench::PGBENCH,
+    &postmark::POSTMARK,
+    &startup::STARTUP,
+    &command::COMMAND,
+    &processor::LINPACK,
+];
 
 /// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::session::{FileSystem, Share};
+use host::session::FileSystem;
 use host::{Device, Root, Session};
 use runner::{Bench, Runner, RunnerError, Seen, Trial, find};
 
@@ -81,11 +81,11 @@ impl Ground {
         let session = self.session();
         work(&Bench {
             session,
-            device: &self.device,
+            device: Some(&self.device),
             directory: session.directory(),
             stop,
             say: &|_| (),
-            own_cpu: &Default::default(),
+            noted: &Default::default(),
         })
     }
 
@@ -129,7 +129,7 @@ impl Drop for Ground {
 
 fn trial(deadline: Duration) -> Trial {
     let (duration, warmup) = (Duration::from_secs(1), Duration::ZERO);
-    Trial { seed: 4711, duration, warmup, deadline, share: Share::default() }
+    Trial { seed: 4711, duration, warmup, deadline, ..Trial::default() }
 }
 
 /// Whether a process with these words in its command line is there.

@@ -72,11 +72,11 @@ impl Lab {
         let directory = self.session.directory();
         Bench {
             session: &self.session,
-            device: &self.device,
+            device: Some(&self.device),
             directory,
             stop: &self.stop,
             say: &|_| {},
-            own_cpu: Box::leak(Box::default()),
+            noted: Box::leak(Box::default()),
         }
     }
 
@@ -136,7 +136,7 @@ fn trial(seed: u64) -> Trial {
         duration: Duration::from_secs(1),
         warmup: Duration::ZERO,
         deadline: Duration::from_secs(300),
-        share: host::session::Share::default(),
+        ..Trial::default()
     }
 }
 

@@ -64,6 +64,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Bench(args) => command::bench::run(args),
         Command::SettingKeeper(args) => command::settings::keeper::run(root, args),
         Command::BackgroundLoad => arena::host::background::inside(),
+        Command::CpuWork => arena::cpu::inside::run(),
         Command::GuestWarden(args) => Ok(guest::warden::watch_over(args.parent, &args.workdir, &args.command)),
         Command::GuestInit(args) => arena::kernel::inside::run(&args.workdir),
         Command::GuestExec(args) => arena::kernel::exec::inside(&args.workdir),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A crate, and the crates of the workspace that it may use. Arrows go one way: each may use only what stands above it.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("elevator", &[]),
     ("workload", &["elevator"]),
     ("sim", &["elevator", "workload"]),
@@ -13,12 +13,13 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("disk-core", &["elevator", "sim"]),
     ("experiment", &[]),
     ("tuner", &["experiment"]),
+    ("cpuwork", &[]),
     ("host", &["elevator", "workload"]),
-    ("runner", &["workload", "host"]),
+    ("runner", &["workload", "host", "cpuwork"]),
     ("kernel-core", &["elevator"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
     ("guest", &["elevator", "workload", "sim"]),
-    ("schedlab", &["elevator", "workload", "sim", "experiment", "tuner", "host", "runner", "guest"]),
+    ("schedlab", &["elevator", "workload", "sim", "experiment", "tuner", "host", "runner", "guest", "cpuwork"]),
 ];
 
 const PURE: [&str; 5] = ["elevator", "workload", "sim", "experiment", "tuner"];

@@ -139,6 +139,7 @@ fn noun(metric: &str) -> String {
         "wall_synced_s" => "time until all is written",
         "reported_tps" => "reported transactions/s",
         "startup_ms" => "start-up time",
+        "kflops" => "KFLOPS",
         "startup_max_ms" => "longest start-up",
         "trim_iops" => "trims/s",
         "trim_latency_mean_us" => "mean trim latency",

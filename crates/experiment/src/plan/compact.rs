@@ -24,7 +24,62 @@ pub fn parse_arm(word: &str) -> Result<Arm, PlanError> {
 /// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A comparison gives them names of
 /// their own, `a=none,b=none`.
 pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
-    let arms = words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    distinct(words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<_, _>>()?)
+}
+
+/// Reads arms of processors: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of `keys`, `default` or another word, which names
+/// the scheduler. A key of `keys` that ends with `:` is followed by any name. What stands before the first `=` is a name of the arm's own
+/// unless it is one of the keys. In values `/` may stand for `:`, and processors of a list are separated by `;` if at all.
+///
+/// # Errors
+/// As [`parse_arms`].
+pub fn parse_processor_arms<S: AsRef<str>>(words: &[S], keys: &[&str]) -> Result<Vec<Arm>, PlanError> {
+    distinct(words.iter().map(|word| processor_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?)
+}
+
+fn processor_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
+    let refuse = |problem: String| {
+        PlanError::Word {
+        word: word.to_string(),
+        problem,
+        remedy: "write an arm as [NAME=]SETTING[+SETTING]…, e.g. default, nice=-20, affinity=0+nice=-20 or mine=policy=fifo:50".to_string(),
+    }
+    };
+    let is_key = |key: &str| {
+        keys.iter()
+            .any(|known| key == *known || known.ends_with(':') && key.len() > known.len() && key.starts_with(known))
+    };
+    let first = word.split('+').next().unwrap_or_default();
+    let (name, rest) = match first.split_once('=') {
+        Some((name, value)) if !is_key(name.trim()) && (value.contains('=') || is_scheduler(value)) => {
+            (name.trim(), &word[name.len() + 1..])
+        }
+        _ => (word, word),
+    };
+    if name.is_empty() || rest.trim().is_empty() {
+        return Err(refuse("it is empty".to_string()));
+    }
+    let mut arm = Arm { name: name.to_string(), scheduler: String::new(), tunables: BTreeMap::new() };
+    for setting in rest.split('+').map(str::trim) {
+        match setting.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+                let value = value.trim().replace(';', ",");
+                if arm.tunables.insert(key.trim().to_string(), value).is_some() {
+                    return Err(refuse(format!("`{}` is given twice", key.trim())));
+                }
+            }
+            None if is_scheduler(setting) && arm.scheduler.is_empty() => arm.scheduler = setting.to_string(),
+            _ => return Err(refuse(format!("`{setting}` is neither KEY=VALUE nor the scheduler"))),
+        }
+    }
+    Ok(arm)
+}
+
+fn is_scheduler(word: &str) -> bool {
+    word == "default" || word.starts_with("sched_ext:")
+}
+
+fn distinct(arms: Vec<Arm>) -> Result<Vec<Arm>, PlanError> {
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     let same = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
     let hint = same.map(|(_, name)| format!(", e.g. a={name},b={name}")).unwrap_or_default();
@@ -158,6 +213,28 @@ mod tests {
         assert_eq!((arm.tunables["slice_idle"].as_str(), arm.tunables["nr_requests"].as_str()), ("0", "64"));
         let arm = parse_arm("quick=bfq:slice_idle=0").unwrap();
         assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("quick", "bfq", 1));
+    }
+
+    #[test]
+    fn an_arm_of_processors_is_settings_with_plus_signs_and_perhaps_a_name() {
+        let keys = ["nice", "policy", "affinity", "sysctl:"];
+        let read = |word: &str| parse_processor_arms(&[word], &keys).map(|mut arms| arms.remove(0));
+        let arm = read("affinity=0;2+nice=-20").unwrap();
+        assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("affinity=0;2+nice=-20", ""));
+        assert_eq!((arm.tunables["affinity"].as_str(), arm.tunables["nice"].as_str()), ("0,2", "-20"));
+        let arm = read("mine=policy=deadline:5ms/10ms/10ms").unwrap();
+        assert_eq!((arm.name.as_str(), arm.tunables["policy"].as_str()), ("mine", "deadline:5ms/10ms/10ms"));
+        let arm = read("a=default").unwrap();
+        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("a", "default", 0));
+        assert_eq!(read("sched_ext:/x+nice=1").unwrap().scheduler, "sched_ext:/x");
+        assert_eq!(read("sysctl:kernel.sched_x=1").unwrap().tunables["sysctl:kernel.sched_x"], "1");
+        for (word, said) in
+            [("", "is empty"), ("nice", "neither"), ("nice=1+nice=2", "given twice"), ("nice=", "neither")]
+        {
+            assert!(read(word).unwrap_err().to_string().contains(said), "{word}");
+        }
+        let twice = parse_processor_arms(&["default", "default"], &keys).unwrap_err().to_string();
+        assert!(twice.contains("a=default,b=default"), "{twice}");
     }
 
     #[test]

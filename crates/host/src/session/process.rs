@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_send_signal, waitid,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::group::{Group, Io};
 use super::scan::Whose;
 use super::share::Share;
+use crate::cpu::{Placement, TaskSeen};
 use crate::error::Error;
 use crate::root::Root;
 
@@ -49,6 +52,8 @@ pub struct Launch {
     pub user: Option<String>,
     /// Its share of the device.
     pub share: Share,
+    /// Nice level, policy, processors.
+    pub placement: Placement,
     /// What it reads on standard input.
     pub input: Vec<u8>,
     /// Where it prints to instead of memory, for whoever wants to hear it at once; [`Ended::stdout`] is empty then.
@@ -70,11 +75,12 @@ pub struct Running {
     pub(super) stderr: File,
     pub(super) whose: Whose,
     pub(super) group: Group,
+    pub(super) placement: Placement,
     pub(super) ended: bool,
 }
 
 /// How a program ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ended {
     /// Its exit status.
     pub status: ExitStatus,
@@ -92,6 +98,10 @@ pub struct Ended {
     pub left: Vec<String>,
     /// Processor time that this process itself has used from the program's start to its end.
     pub own_cpu: Duration,
+    /// What the kernel counted for its first thread.
+    pub task: TaskSeen,
+    /// What of its placement it did not have at its end: what, wanted, found.
+    pub displaced: Vec<(&'static str, String, String)>,
     /// What its control group moved to and from the device; known only of a program with a weight or bounds, since only such a one is in a
     /// group that the kernel counts for. What it wrote through the page cache may be missing: v1 does not know whose pages it writes back.
     pub io: Option<Io>,
@@ -114,6 +124,17 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// What of its placement it does not have.
+    pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
+        self.id().filter(|_| !self.placement.is_plain()).map(|pid| self.placement.missing(pid)).unwrap_or_default()
+    }
+
+    /// Whether it has ended and waits to be reaped: what the kernel counted for it is still there.
+    fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
+    }
+
     /// Sends a signal to it alone; nothing happens if it has ended.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
@@ -131,7 +152,11 @@ impl Running {
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let (mut too_long, mut stopped) = (false, false);
         let mut told: Option<Instant> = None;
+        let mut at_end = (TaskSeen::default(), Vec::new());
         let status = loop {
+            if self.has_ended() {
+                at_end = (TaskSeen::read(&self.root, self.pid()), self.displaced());
+            }
             if let Some(status) = self.child.try_wait().map_err(Error::io("wait for", "the program"))? {
                 break status;
             }
@@ -156,7 +181,8 @@ impl Running {
         let io = self.group.io();
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
-        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, own_cpu, io })
+        let (task, displaced) = at_end;
+        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, own_cpu, task, displaced, io })
     }
 
     /// What it has printed so far.

@@ -23,6 +23,7 @@ use super::group::Group;
 use super::process::{Launch, Running, cpu_of_our_own};
 use super::scan::{MARK, Whose};
 use super::user::User;
+use crate::cpu::Placement;
 use crate::error::Error;
 use crate::root::Root;
 
@@ -54,7 +55,9 @@ pub(super) fn start(launch: &Launch, mut place: Place<'_>) -> Result<Running, Er
     place.group.doors.clear();
     let whose = Whose::program(place.key, place.number, place.group.dirs.clone());
     let root = place.root.clone();
-    Ok(Running { root, child, handle, began, cpu_before, stdout, stderr, whose, group: place.group, ended: false })
+    let placement = launch.placement.clone();
+    let group = place.group;
+    Ok(Running { root, child, handle, began, cpu_before, stdout, stderr, whose, group, placement, ended: false })
 }
 
 /// Files without a name or a place: standard output, standard error, standard input with its content.
@@ -90,7 +93,7 @@ fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child,
         .stdout(stdout)
         .stderr(Stdio::from(stderr?))
         .process_group(0);
-    arrange(&mut command, place)?;
+    arrange(&mut command, place, &launch.placement)?;
     command.spawn().map_err(|cause| {
         let mut said = [0; 256];
         let read = files[1].read_at(&mut said, 0).unwrap_or(0);
@@ -100,10 +103,11 @@ fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child,
 }
 
 /// What the forked process does to itself before it becomes the program. What fails is told by standard error, which the caller reads.
-fn arrange(command: &mut Command, place: &Place<'_>) -> Result<(), Error> {
+fn arrange(command: &mut Command, place: &Place<'_>, placement: &Placement) -> Result<(), Error> {
     let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
     let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
     let (user, ioprio) = (place.user.clone(), place.ioprio);
+    let (placement, mask) = (placement.clone(), placement.mask());
     let told = |what: &'static str, errno: rustix::io::Errno| -> io::Error {
         let _ = rustix::io::write(stderr(), what.as_bytes());
         errno.into()
@@ -120,6 +124,10 @@ fn arrange(command: &mut Command, place: &Place<'_>) -> Result<(), Error> {
                 let _ = rustix::io::write(stderr(), b"its priority (ioprio) is not permitted");
                 return Err(errno);
             }
+        }
+        if let Err((what, cause)) = placement.take(&mask) {
+            let _ = rustix::io::write(stderr(), what.as_bytes());
+            return Err(cause);
         }
         if let Some(User { uid, gid, groups }) = &user {
             let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));

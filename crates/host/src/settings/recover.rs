@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{Lasting, Snapshot, holder};
+use crate::cpu;
 use crate::device;
 use crate::error::Error;
 use crate::journal::{self, Entry, Lock, Undo};
@@ -54,6 +55,11 @@ pub enum Outcome {
         at: Option<PathBuf>,
         /// The device from which its file system was taken, if there was one on it.
         wiped: Option<String>,
+    },
+    /// The settings of the processors, and the tasks that had to leave some of them, are as before.
+    ProcessorsRestored {
+        /// What had to be done; empty if everything was right already.
+        changed: Vec<String>,
     },
     /// Files that make a setting last are as they were before a `keep` or `forget` that did not end.
     FilesPutBack {
@@ -120,6 +126,12 @@ impl fmt::Display for Outcome {
                 }
                 wiped.as_ref().map_or(Ok(()), |device| write!(f, "; {device} holds no file system of it any more"))
             }
+            Outcome::ProcessorsRestored { changed } if changed.is_empty() => {
+                f.write_str("the processors' settings are as they were before the experiment")
+            }
+            Outcome::ProcessorsRestored { changed } => {
+                write!(f, "the processors' settings are restored: {}", changed.join(", "))
+            }
             Outcome::FilesPutBack { about } => {
                 write!(f, "{about}: what is kept over restarts is as it was before the command that did not end")
             }
@@ -160,7 +172,7 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
     }
     dead.sort_by_key(|(_, _, entry)| match entry.undo {
         Undo::Session(_) => 0,
-        Undo::Settings { .. } | Undo::Files { .. } => 1,
+        Undo::Settings { .. } | Undo::Files { .. } | Undo::Processors(_) => 1,
         Undo::LoopFile { .. } => 2,
     });
     outcomes.extend(dead.into_iter().map(|(lock, key, entry)| undo_dead(root, &lock, &key, entry)));
@@ -176,6 +188,8 @@ fn undo_dead(root: &Root, lock: &Lock, key: &str, entry: Entry) -> Outcome {
             Err(error) => failed(error),
         },
         Undo::Settings { .. } => undo_settings(root, key, entry),
+        Undo::Processors(made) => cpu::undo(root, &made, &entry.boot_id, lock)
+            .map_or_else(failed, |changed| Outcome::ProcessorsRestored { changed }),
         Undo::Files { about, files, directories } => {
             let undone = kept::undo(root, key, &files, &directories);
             lock.retire();
@@ -229,6 +243,7 @@ fn device_of(root: &Root, key: &str) -> Option<String> {
         Undo::Settings { device, .. } => Some(device),
         Undo::LoopFile { file } => Some(file.display().to_string()),
         Undo::Session(made) => Some(made.device().unwrap_or_else(|| "a session of programs".to_string())),
+        Undo::Processors(_) => Some("the machine's processors".to_string()),
         Undo::Files { about, .. } => Some(about),
     }
 }

@@ -8,6 +8,7 @@ mod extract;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use host::cpu::Placement;
 use host::session::{Ended, Launch, Share};
 
 use crate::cache;
@@ -180,7 +181,7 @@ impl Command {
         let here = bench.directory.unwrap_or(Path::new("/"));
         let mut values = vec![
             ("dir", bench.directory.map(|dir| dir.display().to_string()).unwrap_or_default()),
-            ("device", bench.device.path.display().to_string()),
+            ("device", bench.device.map(|device| device.path.display().to_string()).unwrap_or_default()),
         ];
         if let Some(trial) = trial {
             // As many bits as a shell and a C program can count with.
@@ -204,6 +205,7 @@ impl Command {
             env: env.collect(),
             dir: here.to_path_buf(),
             share: trial.map_or(Share::default(), |trial| trial.share.clone()),
+            placement: trial.map_or(Placement::default(), |trial| trial.placement.clone()),
             ..Launch::default()
         }
     }
@@ -249,7 +251,7 @@ impl Runner for Command {
         let ended = bench.finish(running, &self.name(), trial.deadline)?;
         let synced = match bench.directory {
             Some(directory) => cache::sync(directory)?,
-            None => cache::sync_device(&bench.device.path)?,
+            None => bench.device.map_or(Ok(Duration::ZERO), |device| cache::sync_device(&device.path))?,
         };
         let Ended { stdout, stderr, .. } = &ended;
         let (printed, other) =

@@ -185,7 +185,7 @@ impl Fio {
 
     fn launch(&self, bench: &Bench<'_>, file: &JobFile, more: &[(&str, String)], offered: &[(&str, String)]) -> Launch {
         let own = bench.directory.map(|files| files.join(FILES));
-        let target = own.as_deref().map_or(Target::Device(&bench.device.path), Target::Directory);
+        let target = own.as_deref().map_or(Target::Device(&bench.device().path), Target::Directory);
         let mut forced: Vec<(&str, String)> = vec![
             ("lat_percentiles", "1".into()),
             ("clat_percentiles", "0".into()),
@@ -224,7 +224,6 @@ fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
 
 #[cfg(test)]
 mod tests {
-    use host::session::Share;
 
     use super::*;
 
@@ -244,7 +243,7 @@ mod tests {
         let (fio, file) = fio(text, offers_length);
         let warmup = Duration::from_millis(warmup_ms);
         let (duration, deadline) = (Duration::from_millis(1500), Duration::ZERO);
-        let trial = Trial { seed: 6, duration, warmup, deadline, share: Share::default() };
+        let trial = Trial { seed: 6, duration, warmup, deadline, ..Trial::default() };
         let pairs: Vec<String> =
             fio.offered(&file, &trial).iter().map(|(key, value)| format!("{key}={value}")).collect();
         pairs.join(" ")

@@ -243,7 +243,7 @@ fn how_long_it_goes_on_is_in_transactions_or_whole_seconds() {
         duration: std::time::Duration::from_millis(1500),
         warmup: std::time::Duration::from_millis(300),
         deadline: std::time::Duration::from_secs(1),
-        share: host::session::Share::default(),
+        ..Default::default()
     };
     let by_time = settings(&[]).unwrap();
     assert_eq!(by_time.window(&trial), Length::Seconds(2));
@@ -372,11 +372,11 @@ mod lab {
             let directory = self.session.directory();
             Bench {
                 session: &self.session,
-                device: &self.device,
+                device: Some(&self.device),
                 directory,
                 stop: &self.stop,
                 say: &|_| {},
-                own_cpu: Box::leak(Box::default()),
+                noted: Box::leak(Box::default()),
             }
         }
     }
@@ -387,7 +387,7 @@ mod lab {
             duration: Duration::from_secs(1),
             warmup: Duration::ZERO,
             deadline: Duration::from_secs(300),
-            share: host::session::Share::default(),
+            ..Trial::default()
         }
     }
 }

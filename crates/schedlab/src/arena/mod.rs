@@ -4,11 +4,14 @@
 //! is, how an arm's setting comes into effect, and how one trial is measured.
 
 pub(crate) mod ahead;
+mod beside;
+pub(crate) mod cpu;
 mod defaults;
 pub(crate) mod host;
 pub(crate) mod kernel;
 mod modelled;
 pub(crate) mod open;
+mod program;
 mod seen;
 pub(crate) mod sim;
 mod virtual_time;
@@ -16,8 +19,10 @@ mod virtual_time;
 use std::path::Path;
 use std::time::Duration;
 
+use ::host::Problem;
+use ::host::session::Share;
 use anyhow::Result;
-use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::plan::{self, Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation, VoidReason};
 
 use crate::signals::Stop;
@@ -97,6 +102,24 @@ pub(crate) trait Arena {
 
     /// Puts everything back, and fails if it cannot. Returns what to tell the user.
     fn finish(&mut self) -> Result<Vec<String>>;
+}
+
+/// A plan's share of the device in the words of `host`.
+fn share_of(share: &plan::Share) -> Share {
+    let plan::Share { io_weight, io_max, ioprio } = share.clone();
+    Share { io_weight, io_max, ioprio }
+}
+
+/// What was found wrong with a setting, in the words of a record.
+fn void_of(problem: Problem) -> VoidReason {
+    match problem {
+        Problem::WriteFailed { attribute, wanted, error } => VoidReason::WriteFailed { attribute, wanted, error },
+        Problem::NotInEffect { attribute, wanted, found } => VoidReason::NotInEffect { attribute, wanted, found },
+        Problem::ChangedMeanwhile { attribute, wanted, found } => {
+            VoidReason::ChangedMeanwhile { attribute, wanted, found }
+        }
+        Problem::DeviceGone { device } => VoidReason::DeviceVanished { detail: format!("{device} is gone") },
+    }
 }
 
 /// Why a trial was cut short.

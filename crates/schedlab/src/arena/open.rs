@@ -5,6 +5,7 @@ use experiment::plan::{ArenaKind, Plan};
 use host::Root;
 
 use super::Arena;
+use super::cpu::CpuArena;
 use super::host::HostArena;
 use super::kernel::KernelArena;
 use super::sim::SimArena;
@@ -41,7 +42,11 @@ pub(crate) fn within<T>(
             for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
                 progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
             }
-            Box::new(HostArena::open(root, plan, args, &stop, &progress)?)
+            if plan.is_of_processors() {
+                Box::new(CpuArena::open(root, plan, &stop, &progress)?)
+            } else {
+                Box::new(HostArena::open(root, plan, args, &stop, &progress)?)
+            }
         }
         ArenaKind::Sim => Box::new(SimArena::open(plan, &stop)?),
         ArenaKind::Kernel => Box::new(KernelArena::open(plan, args.cache_dir.as_deref(), &stop, &progress)?),

@@ -120,6 +120,9 @@ pub(crate) enum Command {
     /// Load beside the work that is measured: started by schedlab itself, with an order on standard input.
     #[command(hide = true)]
     BackgroundLoad,
+    /// Works for processors; started by schedlab itself.
+    #[command(hide = true)]
+    CpuWork,
     /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
     #[command(hide = true)]
     GuestWarden(GuestWardenArgs),
@@ -264,7 +267,7 @@ pub(crate) struct DesignArgs {
     /// Where trials take place.
     #[arg(long, default_value = "host")]
     pub(crate) arena: ArenaArg,
-    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
+    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, a modelled device, or cpu for the machine's processors.
     #[arg(long)]
     pub(crate) device: String,
     /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].

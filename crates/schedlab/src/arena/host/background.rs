@@ -5,30 +5,20 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use experiment::record::VoidReason;
 use host::Session;
 use host::engine::{self, ClientFile, Drive, Issued};
-use host::session::{Launch, Running};
-use rustix::process::Signal;
+use host::session::Launch;
 use serde::{Deserialize, Serialize};
 
+use crate::arena::beside::{self, BEGUN, Beside, WITHOUT_END};
 use crate::failure::REACHED;
 use crate::out;
 use crate::signals::Stop;
 use crate::work::Load;
-
-/// Longer than any trial.
-const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
-
-/// How long the background may take to begin, and to end.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// What the process prints when it begins.
-const BEGUN: &str = "begun";
 
 /// What the process is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,15 +53,12 @@ pub(super) struct Done {
 
 /// The loads of a trial on their way; dropped, they are ended.
 #[derive(Debug, Default)]
-pub(super) struct Loads {
-    running: Vec<(String, Running)>,
-}
+pub(super) struct Loads(Beside);
 
 impl Loads {
     /// Starts them, and waits until each has begun.
     pub(super) fn start(session: &Session, loads: &[Load], files: &[Vec<ClientFile>], seed: u64) -> Result<Loads> {
-        let mut all = Loads::default();
-        for (at, (load, files)) in loads.iter().zip(files).enumerate() {
+        let launches = loads.iter().zip(files).enumerate().map(|(at, (load, files))| {
             let order = Order {
                 kind: load.work.kind.name.to_owned(),
                 params: load.work.kind.show(&load.work.params).into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
@@ -82,42 +69,30 @@ impl Loads {
                 program: std::env::current_exe().context("this program's own file is not to be found")?,
                 args: vec!["background-load".into()],
                 dir: "/".into(),
-                share: super::share_of(&load.share),
+                share: crate::arena::share_of(&load.share),
                 input: serde_json::to_vec(&order).context("an order has only texts and numbers")?,
                 ..Launch::default()
             };
-            let running = session.start(&launch)?;
-            all.running.push((load.work.kind.name.to_owned(), running));
-        }
-        let began = Instant::now();
-        for (name, running) in &mut all.running {
-            while !running.printed().starts_with(BEGUN) {
-                if !running.is_alive() {
-                    bail!("the background load {name} ended before it began: {}", running.complained().trim());
-                }
-                if began.elapsed() > PATIENCE {
-                    bail!("the background load {name} has not begun within {} s", PATIENCE.as_secs());
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
-        Ok(all)
+            Ok((load.work.kind.name.to_owned(), launch))
+        });
+        Ok(Loads(Beside::start(session, launches.collect::<Result<_>>()?)?))
     }
 
     /// Ends them, and says what they have done.
     pub(super) fn end(self) -> Result<Done> {
         let mut done = Done::default();
-        let mut sum = Told::default();
-        let never = std::sync::atomic::AtomicBool::new(false);
-        for (name, mut running) in self.running {
-            let was_alive = running.is_alive();
-            running.signal(Signal::TERM);
-            let ended = running.wait(PATIENCE + WITHOUT_END, &never)?;
+        let mut window_s = 0.0f64;
+        for ended in self.0.end()? {
+            let (name, ended) = match ended {
+                Ok(ended) => ended,
+                Err(void) => {
+                    done.voids.push(void);
+                    continue;
+                }
+            };
             let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<Told>(line).ok());
-            let Some(told) = told.filter(|_| was_alive) else {
-                let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
-                let detail = format!("the background load {name} ended during the trial: {said}");
-                done.voids.push(VoidReason::ProgramFailed { detail });
+            let Some(told) = told else {
+                done.voids.push(beside::ended_early(&name, &ended));
                 continue;
             };
             if told.errors > 0 {
@@ -127,10 +102,10 @@ impl Loads {
             let (reads, read_bytes, writes, written_bytes) =
                 (told.reads, told.read_bytes, told.writes, told.written_bytes);
             done.issued.add(&Issued { reads, read_bytes, writes, written_bytes });
-            sum.window_s = sum.window_s.max(told.window_s);
+            window_s = window_s.max(told.window_s);
         }
-        if sum.window_s > 0.0 {
-            let rate = |bytes: u64| bytes as f64 / 1e6 / sum.window_s;
+        if window_s > 0.0 {
+            let rate = |bytes: u64| bytes as f64 / 1e6 / window_s;
             done.counters = vec![
                 ("background_read_mb_per_s".to_owned(), rate(done.issued.read_bytes)),
                 ("background_write_mb_per_s".to_owned(), rate(done.issued.written_bytes)),

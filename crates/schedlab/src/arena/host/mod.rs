@@ -7,10 +7,8 @@
 
 pub(crate) mod background;
 mod ground;
-mod program;
 mod trial;
 
-use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -24,12 +22,14 @@ use experiment::plan::{self, Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::probe::{ProbeError, SystemCounters};
 use host::session::{FileSystem, Share};
-use host::{Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session, Setting};
+use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session, Setting};
 
 use self::ground::Ground;
-use self::program::{Place, Programs};
 use super::defaults::{self, Defaults};
-use super::{Arena, TrialOrder};
+use super::program::{Place, Programs};
+use super::{Arena, TrialOrder, share_of, void_of};
+use runner::Noted;
+
 use crate::cli::ConductArgs;
 use crate::failure::usage;
 use crate::progress::Progress;
@@ -181,15 +181,8 @@ impl<'a> HostArena<'a> {
                 )));
             }
             // Whatever can be known without the file system is asked before anything is overwritten.
-            let own_cpu = Cell::default();
-            let place = Place {
-                session: &session,
-                device: &self.device,
-                stop: &self.flag,
-                progress: self.progress,
-                own_cpu: &own_cpu,
-            };
-            self.programs = Programs::look(&self.works, &place)?;
+            let noted = Noted::default();
+            self.programs = Programs::look(&self.works, &self.place(&session, &noted))?;
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
                 self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
@@ -202,12 +195,17 @@ impl<'a> HostArena<'a> {
         let directory = self.session.as_ref().and_then(Session::directory);
         self.ground = Ground::lay_out(&self.works, &self.device, directory, self.progress)?;
         if let Some(session) = &self.session {
-            let own_cpu = Cell::default();
+            let noted = Noted::default();
             let place =
-                Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
+                Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
             self.programs.prepare(&place)?;
         }
         Ok(())
+    }
+
+    /// What programs work with.
+    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
+        Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
@@ -298,12 +296,6 @@ impl Arena for HostArena<'_> {
     }
 }
 
-/// A plan's share of the device in the words of `host`.
-fn share_of(share: &plan::Share) -> Share {
-    let plan::Share { io_weight, io_max, ioprio } = share.clone();
-    Share { io_weight, io_max, ioprio }
-}
-
 fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &Progress) -> Result<LoopDevice> {
     let what = format!("filling a file of {} in {}", workload::show_size(size), dir.display());
     let made = LoopDevice::create(root, size, dir, &mut |done| {
@@ -335,17 +327,6 @@ fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
 
 fn setting_of(arm: &Arm) -> Setting {
     Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() }
-}
-
-fn void_of(problem: Problem) -> VoidReason {
-    match problem {
-        Problem::WriteFailed { attribute, wanted, error } => VoidReason::WriteFailed { attribute, wanted, error },
-        Problem::NotInEffect { attribute, wanted, found } => VoidReason::NotInEffect { attribute, wanted, found },
-        Problem::ChangedMeanwhile { attribute, wanted, found } => {
-            VoidReason::ChangedMeanwhile { attribute, wanted, found }
-        }
-        Problem::DeviceGone { device } => VoidReason::DeviceVanished { detail: format!("{device} is gone") },
-    }
 }
 
 /// Errors that the user can mend by other words.

@@ -3,20 +3,21 @@
 //! The work is the load engine's or a program's; the background goes on beside either, and what it has moved is taken off what the device
 //! counted before anything is judged.
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
+use host::cpu::Placement;
 use host::engine::{self, Drive};
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
+use runner::Noted;
 
+use super::HostArena;
 use super::background::{Done, Loads};
-use super::program::Place;
-use super::{HostArena, void_of};
+use crate::arena::program::Place;
 use crate::arena::seen::{self, Seen};
-use crate::arena::{TrialOrder, interrupted};
+use crate::arena::{TrialOrder, interrupted, void_of};
 use crate::work::Work;
 
 /// What was measured in a trial.
@@ -51,9 +52,9 @@ impl HostArena<'_> {
     pub(super) fn trial(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
         let label = &order.workload.name;
         if let Some(session) = &mut self.session {
-            let own_cpu = Cell::default();
+            let noted = Noted::default();
             let place =
-                Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
+                Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
             self.programs.reset(label, &place)?;
             session.cool()?;
         }
@@ -117,11 +118,11 @@ impl HostArena<'_> {
 
     fn program(&mut self, order: &TrialOrder<'_>) -> Result<ProgramTrial> {
         let session = self.session.as_ref().expect("programs are prepared in a session");
-        let own_cpu = Cell::default();
+        let noted = Noted::default();
         let place =
-            Place { session, device: &self.device, stop: &self.flag, progress: self.progress, own_cpu: &own_cpu };
-        let seen = self.programs.measure(order, &place)?;
-        Ok(ProgramTrial { seen, own_cpu: own_cpu.get() })
+            Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
+        let seen = self.programs.measure(order, &Placement::default(), &place)?;
+        Ok(ProgramTrial { seen, own_cpu: noted.own_cpu.get() })
     }
 
     fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {

@@ -1,18 +1,17 @@
 //! Programs under test: prepared once, put back before each trial, measured, and their figures held against what the device counted.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
+use host::cpu::Placement;
 use host::engine::{self, Issued};
 use host::probe::{Allowance, DeviceDelta, account};
 use host::{Device, Session};
-use runner::{Bench, Form, Moved, Opt, Runner, RunnerError, Seen, Trial};
+use runner::{Bench, Form, Moved, Noted, Opt, Runner, RunnerError, Seen, Trial};
 use sha2::{Digest, Sha256};
 
 use crate::arena::TrialOrder;
@@ -33,11 +32,11 @@ pub(super) struct Programs {
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) session: &'a Session,
-    pub(super) device: &'a Device,
+    pub(super) device: Option<&'a Device>,
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a Progress,
-    /// Processor time of our own while programs ran.
-    pub(super) own_cpu: &'a Cell<Duration>,
+    /// What is noted of programs while they run.
+    pub(super) noted: &'a Noted,
 }
 
 impl Place<'_> {
@@ -50,7 +49,7 @@ impl Place<'_> {
             directory,
             stop: self.stop,
             say: &say,
-            own_cpu: self.own_cpu,
+            noted: self.noted,
         })
     }
 }
@@ -100,7 +99,12 @@ impl Programs {
     ///
     /// # Errors
     /// What went wrong with a program that has not given any figures yet: it will not give any later.
-    pub(super) fn measure(&mut self, order: &TrialOrder<'_>, place: &Place<'_>) -> Result<Result<Seen, VoidReason>> {
+    pub(super) fn measure(
+        &mut self,
+        order: &TrialOrder<'_>,
+        placement: &Placement,
+        place: &Place<'_>,
+    ) -> Result<Result<Seen, VoidReason>> {
         let label = &order.workload.name;
         let (program, runner) = self.by_label.get_mut(label).expect("a program is prepared before it is measured");
         let trial = Trial {
@@ -109,6 +113,7 @@ impl Programs {
             warmup: order.warmup,
             deadline: program.options.deadline(),
             share: super::share_of(&order.workload.share),
+            placement: placement.clone(),
         };
         match place.with(|bench| runner.measure(bench, &trial)) {
             Ok(seen) => {
@@ -173,7 +178,7 @@ fn reached(seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason
 const SIGNATURES: u64 = 2 << 20;
 
 /// Percentiles that rest on too few requests.
-fn too_few(seen: &Seen) -> Vec<VoidReason> {
+pub(super) fn too_few(seen: &Seen) -> Vec<VoidReason> {
     let of = |name: &String| -> Option<VoidReason> {
         let count = *seen.counts.get(name)?;
         let needed = engine::needed_for(metric::find(name)?.percentile?);

@@ -1,0 +1,52 @@
+//! What the kernel counted for a task.
+
+use crate::root::Root;
+
+/// What a task has had from the scheduler since it began. Of a program that has ended and was not reaped it can still be read, of its
+/// first thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskSeen {
+    /// Time on a processor, in nanoseconds.
+    pub run_ns: Option<u64>,
+    /// Time in which it could run and had to wait for a processor, in nanoseconds.
+    pub wait_ns: Option<u64>,
+    /// Moves from one processor to another.
+    pub migrations: Option<u64>,
+    /// Times that it went to sleep by itself.
+    pub voluntary: Option<u64>,
+    /// Times that it was made to leave the processor.
+    pub involuntary: Option<u64>,
+}
+
+impl TaskSeen {
+    /// Reads what there is of a task; what the kernel was built without is none.
+    pub fn read(root: &Root, pid: u32) -> TaskSeen {
+        let text = |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
+        let (schedstat, sched, status) = (text("schedstat"), text("sched"), text("status"));
+        let stat: Vec<u64> = schedstat.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let line = |text: &str, name: &str| -> Option<u64> {
+            let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+            value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()
+        };
+        TaskSeen {
+            run_ns: stat.first().copied(),
+            wait_ns: stat.get(1).copied(),
+            migrations: line(&sched, "se.nr_migrations"),
+            voluntary: line(&status, "voluntary_ctxt_switches"),
+            involuntary: line(&status, "nonvoluntary_ctxt_switches"),
+        }
+    }
+
+    /// By the names of a record's counters.
+    pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
+        [
+            ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),
+            ("task_wait_ms", self.wait_ns.map(|ns| ns as f64 / 1e6)),
+            ("task_migrations", self.migrations.map(|n| n as f64)),
+            ("task_voluntary_switches", self.voluntary.map(|n| n as f64)),
+            ("task_involuntary_switches", self.involuntary.map(|n| n as f64)),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_string(), value?)))
+    }
+}

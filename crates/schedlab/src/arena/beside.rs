@@ -1,0 +1,67 @@
+//! Processes that go on beside the work that is measured: started before it, told to end after it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use experiment::record::VoidReason;
+use host::Session;
+use host::session::{Ended, Launch, Running};
+use rustix::process::Signal;
+
+/// How long one may take to begin, and to end.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Longer than any trial.
+pub(super) const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
+
+/// What such a process prints when it begins.
+pub(crate) const BEGUN: &str = "begun";
+
+/// The processes on their way; dropped, they are ended.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    running: Vec<(String, Running)>,
+}
+
+impl Beside {
+    /// Starts them, each with the name that messages call it, and waits until each has begun.
+    pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Beside> {
+        let mut all = Beside::default();
+        for (name, launch) in launches {
+            all.running.push((name, session.start(&launch)?));
+        }
+        let began = Instant::now();
+        for (name, running) in &mut all.running {
+            while !running.printed().starts_with(BEGUN) {
+                if !running.is_alive() {
+                    bail!("the background load {name} ended before it began: {}", running.complained().trim());
+                }
+                if began.elapsed() > PATIENCE {
+                    bail!("the background load {name} has not begun within {} s", PATIENCE.as_secs());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Ends them. One that had ended by itself speaks against the trial.
+    pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), VoidReason>>> {
+        let never = std::sync::atomic::AtomicBool::new(false);
+        let mut all = Vec::new();
+        for (name, mut running) in self.running {
+            let was_alive = running.is_alive();
+            running.signal(Signal::TERM);
+            let ended = running.wait(PATIENCE + WITHOUT_END, &never)?;
+            all.push(if was_alive { Ok((name, ended)) } else { Err(ended_early(&name, &ended)) });
+        }
+        Ok(all)
+    }
+}
+
+/// Why a trial whose load ended during it is no evidence.
+pub(super) fn ended_early(name: &str, ended: &Ended) -> VoidReason {
+    let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
+    VoidReason::ProgramFailed { detail: format!("the background load {name} ended during the trial: {said}") }
+}

@@ -1,0 +1,25 @@
+//! The process of one work or load: an order on standard input, a report as the last line of standard output.
+
+use std::io::Read;
+
+use anyhow::{Context, Result};
+use cpuwork::Order;
+
+use crate::arena::beside::BEGUN;
+use crate::failure::REACHED;
+use crate::out;
+use crate::signals::Stop;
+
+/// Does what it is told.
+pub(crate) fn run() -> Result<u8> {
+    let stop = Stop::install()?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("no order on standard input")?;
+    let order: Order =
+        serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
+    let mut told = Ok(());
+    let report = cpuwork::run(&order, &stop.flag(), || told = out::line(BEGUN))?;
+    told?;
+    out::line(serde_json::to_string(&report)?)?;
+    Ok(REACHED)
+}

@@ -1,0 +1,167 @@
+//! The machine's processors under test: programs placed on them, and settings of the kernel's CPU scheduler.
+//!
+//! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
+//! policy, processors), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
+//! goes through the guard of `host::cpu` and its journal.
+
+pub(crate) mod background;
+pub(crate) mod inside;
+mod trial;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use experiment::plan::{Arm, Limits, Plan};
+use experiment::record::{Environment, Observation, VoidReason};
+use host::cpu::{Guard, KEYS, Setting};
+use host::{Root, Session};
+use runner::Noted;
+
+use self::background::Loads;
+use super::program::{Place, Programs};
+use super::{Arena, TrialOrder, void_of};
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::work::Works;
+
+/// Reads an arm's settings.
+///
+/// # Errors
+/// Wrong usage, with what would be right.
+pub(crate) fn setting_of(arm: &Arm) -> Result<Setting> {
+    let pairs = arm.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Setting::read(&arm.scheduler, pairs).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+}
+
+/// The keys of settings, for reading arms in one word.
+pub(crate) fn keys() -> Vec<&'static str> {
+    KEYS.iter().map(|row| row.name).collect()
+}
+
+/// The machine's processors, ours for the time of an experiment.
+pub(crate) struct CpuArena<'a> {
+    root: Root,
+    /// In this order when dropped: programs first, then what was changed on the machine.
+    programs: Programs,
+    session: Option<Session>,
+    guard: Option<Guard>,
+    /// The setting that was applied last.
+    setting: Setting,
+    works: Works,
+    loads: Loads,
+    limits: Limits,
+    stop: &'a Stop,
+    progress: &'a Progress,
+    flag: Arc<AtomicBool>,
+    words: Vec<String>,
+    opened: Instant,
+}
+
+impl<'a> CpuArena<'a> {
+    /// Takes hold of the processors' settings. Nothing is changed yet.
+    pub(crate) fn open(root: &Root, plan: &Plan, stop: &'a Stop, progress: &'a Progress) -> Result<CpuArena<'a>> {
+        let works = Works::of(plan)?;
+        let loads = Loads::of(plan)?;
+        let guard = Guard::begin(root)?;
+        let arena = CpuArena {
+            root: root.clone(),
+            programs: Programs::default(),
+            session: Some(Session::begin(root)?),
+            guard: Some(guard),
+            setting: Setting::default(),
+            words: works.words.clone(),
+            works,
+            loads,
+            limits: plan.limits.clone(),
+            stop,
+            progress,
+            flag: stop.flag(),
+            opened: Instant::now(),
+        };
+        plan.arms.iter().try_for_each(|arm| arena.check(arm))?;
+        Ok(arena)
+    }
+
+    fn check(&self, arm: &Arm) -> Result<()> {
+        let guard = self.guard.as_ref().ok_or_else(given_back)?;
+        guard.admit(&setting_of(arm)?).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+    }
+
+    fn session(&self) -> Result<&Session> {
+        self.session.as_ref().ok_or_else(given_back)
+    }
+
+    /// What programs work with.
+    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
+        Place { session, device: None, stop: &self.flag, progress: self.progress, noted }
+    }
+}
+
+fn given_back() -> anyhow::Error {
+    anyhow!("the processors were given back already")
+}
+
+impl Arena for CpuArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = host::environment::of_machine(&self.root)?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        facts.entry("schedlab".to_owned()).or_default().insert("version".to_owned(), version);
+        if !self.programs.versions().is_empty() {
+            facts.insert("programs".to_owned(), self.programs.versions().clone());
+        }
+        Ok(facts)
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<()> {
+        self.check(arm)
+    }
+
+    /// Looks for the programs, and starts one that does nothing under every arm: what is not permitted is told before anything is measured.
+    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+        let noted = Noted::default();
+        let programs = Programs::look(&self.works, &self.place(self.session()?, &noted))?;
+        self.programs = programs;
+        for arm in &plan.arms {
+            self.try_out(arm)?;
+        }
+        let mut programs = std::mem::take(&mut self.programs);
+        programs.prepare(&self.place(self.session()?, &noted))?;
+        self.programs = programs;
+        Ok(())
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        let setting = setting_of(arm)?;
+        let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else { return Err(given_back()) };
+        let problems = guard.apply(&setting, session)?;
+        self.setting = setting;
+        Ok(problems.into_iter().map(void_of).collect())
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        self.trial(order)
+    }
+
+    /// Nothing is filled or warmed that the work's own warm-up does not warm.
+    fn preconditions(&self) -> bool {
+        false
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        let mut words = std::mem::take(&mut self.words);
+        let ended = self.session.take().map(Session::end).transpose();
+        self.guard.take().map(Guard::restore).transpose()?;
+        let left = ended?.unwrap_or_default();
+        if !left.is_empty() {
+            words.push(format!("still running at the end, and ended: {}", left.join(", ")));
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,91 @@
+//! One trial on the machine's processors: what is done, what is counted around it, and what speaks against it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use experiment::plan::Arm;
+use experiment::record::{OWN_CPU, Observation, VoidReason};
+use host::probe::{SystemCounters, SystemDelta};
+use host::session::Launch;
+use runner::Noted;
+
+use super::{CpuArena, background, setting_of};
+use crate::arena::program::{self, Programs};
+use crate::arena::{TrialOrder, interrupted, seen, void_of};
+use crate::failure::usage;
+
+/// How long a program that does nothing may take.
+const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
+
+impl CpuArena<'_> {
+    /// Starts a program that does nothing as this arm's programs will be placed.
+    pub(super) fn try_out(&self, arm: &Arm) -> Result<()> {
+        let refused = |e: host::Error| usage(format!("arm {}: {e}", arm.name));
+        let session = self.session()?;
+        let program = session.program("true", "coreutils", "to try how programs are placed")?;
+        let placement = setting_of(arm)?.placement;
+        let running = session.start(&Launch { program, placement, ..Launch::default() }).map_err(refused)?;
+        running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
+    }
+
+    /// Measures one trial: counters before and after, the setting looked at before and after.
+    pub(super) fn trial(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        let label = &order.workload.name;
+        let mut programs = std::mem::take(&mut self.programs);
+        let observation = self.trial_of(order, label, &mut programs);
+        self.programs = programs;
+        observation
+    }
+
+    fn trial_of(&self, order: &TrialOrder<'_>, label: &str, programs: &mut Programs) -> Result<Observation> {
+        let session = self.session()?;
+        let guard = self.guard.as_ref().ok_or_else(super::given_back)?;
+        programs.reset(label, &self.place(session, &Noted::default()))?;
+        let beside = self.loads.start(session, label)?;
+        std::thread::sleep(order.warmup);
+        let before = self.system()?;
+        let noted = Noted::default();
+        let outcome = programs.measure(order, &self.setting.placement, &self.place(session, &noted));
+        let system = self.system()?.since(&before);
+        let counted = guard.counters();
+        let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();
+        let (loads, early) = background::end(beside)?;
+        voids.extend(early);
+        let displaced = noted.displaced.take().into_iter();
+        voids.extend(displaced.map(|(attribute, wanted, found)| {
+            let attribute = attribute.to_owned();
+            VoidReason::ChangedMeanwhile { attribute, wanted, found }
+        }));
+        if self.flag.load(Ordering::Relaxed) {
+            voids.push(interrupted(self.stop));
+        }
+        let mut observation = Observation::default();
+        match outcome? {
+            Ok(seen) => {
+                voids.extend(seen::of_system(&system, &self.limits));
+                voids.extend(program::too_few(&seen));
+                let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
+                observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
+                observation.metrics = seen.metrics;
+                observation.counters = noted.task.take().counters().collect();
+                observation.counters.extend(seen.counters);
+                observation.counters.insert(OWN_CPU.to_owned(), own);
+            }
+            Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
+                voids.push(reason)
+            }
+            Err(_) => {}
+        }
+        observation.counters.extend(of_system(&system).into_iter().chain(counted).chain(loads));
+        observation.voids = voids;
+        Ok(observation)
+    }
+
+    fn system(&self) -> Result<SystemCounters> {
+        Ok(SystemCounters::read(&self.root.proc(""), &self.root.sys(""))?)
+    }
+}
+
+fn of_system(system: &SystemDelta) -> [(String, f64); 2] {
+    [("steal_share".to_owned(), system.steal_share), ("cpu_busy_share".to_owned(), system.busy_share)]
+}
