@@ -26,7 +26,12 @@ pub enum Error {
         cause: io::Error,
     },
     /// No such block device.
-    #[error("there is no block device {word:?}{}; there are: {}", nearest(nearest_name), list(known))]
+    #[error(
+        "there is no block device {word:?}{}; there are: {}{}",
+        nearest(nearest_name),
+        list(known),
+        if word == "cpu" { "; the machine's processors can be compared (schedlab compare --device cpu), not more" } else { "" }
+    )]
     UnknownDevice {
         /// What the user wrote.
         word: String,

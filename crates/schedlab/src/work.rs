@@ -132,7 +132,8 @@ impl Works {
         words
     }
 
-    fn shares(&self) -> impl Iterator<Item = &Share> {
+    /// What shares of the device are asked for, by programs and by loads.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = &Share> {
         self.loads.values().flatten().map(|load| &load.share).chain(self.program_shares.iter())
     }
 

@@ -28,6 +28,9 @@ pub(crate) fn within<T>(
     if plan.arena.is_virtual() && args.destroy_data.is_some() {
         return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
     }
+    if plan.is_of_processors() && args.destroy_data.is_some() {
+        return Err(usage("--destroy-data: processors hold nobody's data; leave it out".to_owned()));
+    }
     if plan.arena != ArenaKind::Sim && args.trace.is_some() {
         return Err(usage(
             "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),

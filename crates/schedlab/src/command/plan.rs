@@ -15,10 +15,9 @@ use experiment::plan::{
 };
 use host::Root;
 use host::device;
-use runner::{Form, Needs, RUNNERS, RunnerKind};
+use runner::{Form, RunnerKind};
 use workload::WorkloadKind;
 
-use crate::arena::cpu;
 use crate::arena::host::Target;
 use crate::arena::kernel;
 use crate::arena::sim::{Model, Setting};
@@ -28,6 +27,8 @@ use crate::failure::usage;
 use crate::out;
 use crate::words::nearest;
 use crate::work::{self, Program};
+
+mod processors;
 
 impl From<MethodArg> for Method {
     fn from(arg: MethodArg) -> Method {
@@ -46,8 +47,8 @@ pub(super) fn plan_of(
     design: &DesignArgs,
     (schedulers, baseline): (&[String], Option<&str>),
 ) -> Result<Plan> {
-    if is_of_processors(design) {
-        return plan_of_processors(design, schedulers, baseline);
+    if processors::is_of_them(design) {
+        return processors::plan_of(design, schedulers, baseline);
     }
     let arms = if schedulers.is_empty() {
         every_scheduler(root, design)?.into_iter().map(|name| bare(&name)).collect()
@@ -58,31 +59,6 @@ pub(super) fn plan_of(
     let now = if plan.arena == ArenaKind::Host { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
     plan.baseline = baseline.map(str::to_owned).or(present);
-    Ok(plan)
-}
-
-/// Whether the design is one of the machine's processors.
-pub(super) fn is_of_processors(design: &DesignArgs) -> bool {
-    ArenaKind::from(design.arena) == ArenaKind::Host && design.device == plan::PROCESSORS
-}
-
-/// What the usual workloads of devices are in `--workload`'s default.
-const WORK_OF_DEVICES: [&str; 2] = ["oltp", "mixed"];
-
-/// The same for the machine's processors: the baseline is the first arm, and the work is LINPACK unless something else is named.
-fn plan_of_processors(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
-    if arms.is_empty() {
-        return Err(usage(
-            "--device cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
-        ));
-    }
-    let arms = plan::parse_processor_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let mut design = design.clone();
-    if design.workload == WORK_OF_DEVICES {
-        design.workload = vec!["linpack".to_owned()];
-    }
-    let mut plan = designed(&design, arms)?;
-    plan.baseline = baseline.map(str::to_owned);
     Ok(plan)
 }
 
@@ -262,15 +238,16 @@ pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
     let of_processors = plan.is_of_processors();
+    processors::check_arena(&plan)?;
     for arm in &mut plan.arms {
         if of_processors {
-            check_processor_arm(arm)?;
+            processors::check_arm(arm)?;
         } else {
             check_arm(plan.arena, plan.kernel.as_deref(), arm)?;
         }
     }
     check_virtual(&plan)?;
-    check_needs(&plan)?;
+    processors::check_work(&plan)?;
     for spec in &mut plan.workloads {
         match runner::find(&spec.kind) {
             Some(kind) => complete_program(kind, spec, &mut plan.files, &mut plan.metrics)?,
@@ -282,8 +259,7 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
         }
         for load in &mut spec.background {
             if of_processors {
-                let (_, options) = cpu::background::read(&spec.name, load)?;
-                load.params = options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+                processors::complete_load(&spec.name, load)?;
                 continue;
             }
             let kind = work::find_load(&spec.name, &load.kind)?;
@@ -389,50 +365,6 @@ fn check_virtual(plan: &Plan) -> Result<()> {
         return Err(usage(
             "--background: only on this machine; in virtual time take a workload with several kinds of clients, e.g. mixed",
         ));
-    }
-    Ok(())
-}
-
-/// An arm of processors can be read; its scheduler is written out.
-fn check_processor_arm(arm: &mut Arm) -> Result<()> {
-    cpu::setting_of(arm)?;
-    if arm.scheduler.is_empty() {
-        "default".clone_into(&mut arm.scheduler);
-    }
-    Ok(())
-}
-
-/// Work for processors is not compared on a device, nor the other way round.
-fn check_needs(plan: &Plan) -> Result<()> {
-    if plan.is_of_processors() && plan.files.is_some() {
-        return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
-    }
-    for spec in &plan.workloads {
-        let needs = runner::find(&spec.kind).map(|kind| Program::of(kind, spec).map(|p| p.kind.needs_with(&p.options)));
-        let of_processors = matches!(needs.transpose()?, Some(Needs::Processors | Needs::Either));
-        let only_processors = runner::find(&spec.kind).is_some_and(|kind| kind.needs == Needs::Processors);
-        if plan.is_of_processors() && !of_processors {
-            let own: Vec<&str> =
-                RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name).collect();
-            return Err(usage(format!(
-                "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
-                spec.name,
-                spec.kind,
-                own.join(", ")
-            )));
-        }
-        if !plan.is_of_processors() && only_processors {
-            return Err(usage(format!(
-                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --device cpu",
-                spec.name, spec.kind
-            )));
-        }
-        if plan.is_of_processors() && !spec.share.is_plain() {
-            return Err(usage(format!(
-                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test",
-                spec.name
-            )));
-        }
     }
     Ok(())
 }

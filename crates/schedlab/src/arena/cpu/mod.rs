@@ -44,10 +44,10 @@ pub(crate) fn keys() -> Vec<&'static str> {
 /// The machine's processors, ours for the time of an experiment.
 pub(crate) struct CpuArena<'a> {
     root: Root,
-    /// In this order when dropped: programs first, then what was changed on the machine.
+    /// In this order when dropped: what was changed on the machine first, since a program of the session may be the scheduler.
+    guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
-    guard: Option<Guard>,
     /// The setting that was applied last.
     setting: Setting,
     works: Works,
@@ -156,9 +156,9 @@ impl Arena for CpuArena<'_> {
 
     fn finish(&mut self) -> Result<Vec<String>> {
         let mut words = std::mem::take(&mut self.words);
-        let ended = self.session.take().map(Session::end).transpose();
-        self.guard.take().map(Guard::restore).transpose()?;
-        let left = ended?.unwrap_or_default();
+        let restored = self.guard.take().map(Guard::restore).transpose();
+        let left = self.session.take().map(Session::end).transpose()?.unwrap_or_default();
+        restored?;
         if !left.is_empty() {
             words.push(format!("still running at the end, and ended: {}", left.join(", ")));
         }

@@ -18,10 +18,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{self, Arm, FileSystemSpec, Limits, Plan};
+use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::probe::{ProbeError, SystemCounters};
-use host::session::{FileSystem, Share};
+use host::session::FileSystem;
 use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session, Setting};
 
 use self::ground::Ground;
@@ -99,6 +99,9 @@ impl<'a> HostArena<'a> {
         progress: &'a Progress,
     ) -> Result<HostArena<'a>> {
         let works = Works::of(plan)?;
+        if plan.files.is_some() {
+            works.check_files()?;
+        }
         let temporary = match Target::temporary_size(&plan.device)? {
             Some(size) => Some(make_loop(root, size, &args.loop_dir, stop, progress)?),
             None => None,
@@ -135,9 +138,6 @@ impl<'a> HostArena<'a> {
         words.extend_from_slice(&works.words);
         let schedulers: Vec<String> = plan.arms.iter().map(|arm| arm.scheduler.clone()).collect();
         words.extend(works.without_effect(&schedulers));
-        if plan.files.is_some() {
-            works.check_files()?;
-        }
         Ok(HostArena {
             root: root.clone(),
             device,
@@ -161,15 +161,12 @@ impl<'a> HostArena<'a> {
 
     /// Makes the file system, the clients' files, and what programs need.
     fn furnish(&mut self) -> Result<()> {
-        let asked = |share: &plan::Share| !share.is_plain();
         let loads = self.works.labels().flat_map(|label| self.works.loads(label));
         let has_loads = loads.clone().next().is_some();
-        let shares: Vec<Share> =
-            loads.clone().map(|load| &load.share).filter(|share| asked(share)).map(share_of).collect();
         if self.files.is_some() || has_loads || self.works.programs().next().is_some() {
             let mut session = Session::begin(&self.root)?;
-            for share in &shares {
-                session.check_share(&self.device, share).map_err(|e| usage(e.to_string()))?;
+            for share in self.works.shares().filter(|share| !share.is_plain()) {
+                session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
             }
             if !session.bounds_hold_for_the_page_cache()
                 && let Some(load) = loads.clone().find(|load| load.share.io_max.is_some() && !load.work.params.direct)

@@ -1,0 +1,99 @@
+//! Plans whose device is `cpu`: arms are settings of the machine's processors, and the work needs no device.
+
+use anyhow::Result;
+use experiment::plan::{self, ArenaKind, Arm, Background, Plan};
+use runner::{Needs, RUNNERS};
+
+use super::designed;
+use crate::arena::cpu;
+use crate::cli::DesignArgs;
+use crate::failure::usage;
+use crate::work::Program;
+
+/// Whether the design is one of the machine's processors.
+pub(super) fn is_of_them(design: &DesignArgs) -> bool {
+    ArenaKind::from(design.arena) == ArenaKind::Host && design.device == plan::PROCESSORS
+}
+
+/// What the usual workloads of devices are in `--workload`'s default.
+const WORK_OF_DEVICES: [&str; 2] = ["oltp", "mixed"];
+
+/// The same for the machine's processors: the baseline is the first arm, and the work is LINPACK unless something else is named.
+pub(super) fn plan_of(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
+    if arms.is_empty() {
+        return Err(usage(
+            "--device cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
+        ));
+    }
+    let arms = plan::parse_processor_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let mut design = design.clone();
+    if design.workload == WORK_OF_DEVICES {
+        design.workload = vec!["linpack".to_owned()];
+    }
+    let mut plan = designed(&design, arms)?;
+    plan.baseline = baseline.map(str::to_owned);
+    Ok(plan)
+}
+
+/// An arm of processors can be read; its scheduler is written out.
+pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
+    cpu::setting_of(arm)?;
+    if arm.scheduler.is_empty() {
+        "default".clone_into(&mut arm.scheduler);
+    }
+    Ok(())
+}
+
+/// Work for processors is not compared on a device, nor the other way round.
+pub(super) fn check_work(plan: &Plan) -> Result<()> {
+    if plan.is_of_processors() && plan.files.is_some() {
+        return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
+    }
+    for spec in &plan.workloads {
+        let needs = runner::find(&spec.kind).map(|kind| Program::of(kind, spec).map(|p| p.kind.needs_with(&p.options)));
+        let of_processors = matches!(needs.transpose()?, Some(Needs::Processors | Needs::Either));
+        let only_processors = runner::find(&spec.kind).is_some_and(|kind| kind.needs == Needs::Processors);
+        if plan.is_of_processors() && !of_processors {
+            let own: Vec<&str> =
+                RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name).collect();
+            return Err(usage(format!(
+                "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
+                spec.name,
+                spec.kind,
+                own.join(", ")
+            )));
+        }
+        if !plan.is_of_processors() && only_processors {
+            return Err(usage(format!(
+                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --device cpu",
+                spec.name, spec.kind
+            )));
+        }
+        if plan.is_of_processors() && !spec.share.is_plain() {
+            return Err(usage(format!(
+                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test",
+                spec.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Virtual time has no processors of its own to compare settings of.
+pub(super) fn check_arena(plan: &Plan) -> Result<()> {
+    if plan.device != plan::PROCESSORS || plan.is_of_processors() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--device cpu: processors are measured on this machine only (--arena host), not in the {} arena; what virtual time can say about \
+         them stands in docs/kernel-arena.md",
+        plan.arena.name()
+    )))
+}
+
+/// Fills in what a load leaves open.
+pub(super) fn complete_load(label: &str, load: &mut Background) -> Result<()> {
+    let (_, options) = cpu::background::read(label, load)?;
+    load.params = options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Ok(())
+}
