@@ -55,11 +55,13 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
-    /// What it works on with these options: a program that could work on either may be told by `on=files` or `on=device`.
+    /// What it works on with these options: a program that could work on either may be told by `on=files`, `on=device` or
+    /// `on=processors`.
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
             (Needs::Either, Some("device")) => Needs::Device,
+            (Needs::Either, Some("processors")) => Needs::Processors,
             (needs, _) => needs,
         }
     }

@@ -54,7 +54,7 @@ impl Plan {
             return Err(value("the list of workloads", "is empty", "add one, e.g. oltp"));
         }
         for arm in &self.arms {
-            if arm.scheduler.trim().is_empty() {
+            if arm.scheduler.trim().is_empty() && !self.is_of_processors() {
                 let what = format!("the scheduler of arm `{}`", arm.name);
                 return Err(value(what, "is empty", "name one, e.g. scheduler = \"mq-deadline\""));
             }

@@ -73,7 +73,7 @@ const OPTIONS: &[Opt] = &[
         name: "on",
         default: "files",
         form: Form::Text,
-        help: "files: it works in {dir}, on a file system on the device; device: on the bare device",
+        help: "files: it works in {dir}, on a file system on the device; device: on the bare device; processors: on none (with --device cpu)",
     },
     text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
 ];
@@ -94,8 +94,8 @@ fn check(options: &Options) -> Result<(), String> {
     if let Some(stream) = options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream)) {
         return Err(format!("stream={stream}: stdout or stderr is possible"));
     }
-    if let Some(on) = options.text("on").filter(|on| !["files", "device"].contains(on)) {
-        return Err(format!("on={on}: files or device is possible"));
+    if let Some(on) = options.text("on").filter(|on| !["files", "device", "processors"].contains(on)) {
+        return Err(format!("on={on}: files or device or processors is possible"));
     }
     Extract::of(options)?;
     directions(options).map(drop)

@@ -239,6 +239,7 @@ pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
 pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
     let of_processors = plan.is_of_processors();
     processors::check_arena(&plan)?;
+    processors::settle(&mut plan);
     for arm in &mut plan.arms {
         if of_processors {
             processors::check_arm(arm)?;

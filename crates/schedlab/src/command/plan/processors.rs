@@ -1,7 +1,7 @@
 //! Plans whose device is `cpu`: arms are settings of the machine's processors, and the work needs no device.
 
 use anyhow::Result;
-use experiment::plan::{self, ArenaKind, Arm, Background, Plan};
+use experiment::plan::{self, ArenaKind, Arm, Background, Plan, WorkloadSpec};
 use runner::{Needs, RUNNERS};
 
 use super::designed;
@@ -50,26 +50,24 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
         return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
     }
     for spec in &plan.workloads {
-        let needs = runner::find(&spec.kind).map(|kind| Program::of(kind, spec).map(|p| p.kind.needs_with(&p.options)));
-        let of_processors = matches!(needs.transpose()?, Some(Needs::Processors | Needs::Either));
-        let only_processors = runner::find(&spec.kind).is_some_and(|kind| kind.needs == Needs::Processors);
+        let Some(kind) = runner::find(&spec.kind) else {
+            if plan.is_of_processors() {
+                return Err(works_on_a_device(spec));
+            }
+            continue;
+        };
+        let program = Program::of(kind, spec)?;
+        let of_processors = program.kind.needs_with(&program.options) == Needs::Processors;
         if plan.is_of_processors() && !of_processors {
-            let own: Vec<&str> =
-                RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name).collect();
-            return Err(usage(format!(
-                "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
-                spec.name,
-                spec.kind,
-                own.join(", ")
-            )));
+            return Err(works_on_a_device(spec));
         }
-        if !plan.is_of_processors() && only_processors {
+        if !plan.is_of_processors() && of_processors {
             return Err(usage(format!(
                 "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --device cpu",
                 spec.name, spec.kind
             )));
         }
-        if plan.is_of_processors() && !spec.share.is_plain() {
+        if of_processors && !spec.share.is_plain() {
             return Err(usage(format!(
                 "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test",
                 spec.name
@@ -77,6 +75,28 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
+    let own = RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name);
+    usage(format!(
+        "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
+        spec.name,
+        spec.kind,
+        own.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// A program that can do without a device does so where there is none, unless the plan says otherwise.
+pub(super) fn settle(plan: &mut Plan) {
+    if !plan.is_of_processors() {
+        return;
+    }
+    for spec in plan.workloads.iter_mut() {
+        if runner::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
+            spec.params.entry("on".to_owned()).or_insert_with(|| "processors".to_owned());
+        }
+    }
 }
 
 /// Virtual time has no processors of its own to compare settings of.
