@@ -16,6 +16,11 @@ pub struct Opt {
     pub help: &'static str,
 }
 
+/// A row in one line.
+pub(crate) const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
+    Opt { name, default, form, help }
+}
+
 /// What a value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {

@@ -24,14 +24,10 @@ use std::time::{Duration, Instant};
 
 use crate::error::RunnerError;
 use crate::kind::{Bench, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt};
+use crate::options::{Form, opt};
 use cluster::Cluster;
 use settings::{Length, Script, Settings};
 use tools::Tools;
-
-const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
-    Opt { name, default, form, help }
-}
 
 /// The row.
 pub(crate) static PGBENCH: RunnerKind = RunnerKind {

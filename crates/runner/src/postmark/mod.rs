@@ -20,7 +20,7 @@ use workload::PostmarkParams;
 use crate::cache;
 use crate::error::{RunnerError, tail};
 use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt, Options};
+use crate::options::{Form, Opt, Options, opt};
 use expected::Expected;
 use gate::Gate;
 use report::Report;
@@ -71,10 +71,6 @@ const OPTIONS: &[Opt] = &[
         "written out between its phases, and dropped from memory before its transactions; false: the program as it is",
     ),
 ];
-
-const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
-    Opt { name, default, form, help }
-}
 
 /// The parameters, read and checked by our own workload's table.
 fn setup(options: &Options) -> Result<PostmarkParams, String> {

@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use crate::cache;
 use crate::error::{RunnerError, tail};
 use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt, Options};
+use crate::options::{Form, Opt, Options, opt};
 use tree::Tree;
 
 /// The row.
@@ -68,10 +68,6 @@ const OPTIONS: &[Opt] = &[
         "a regular expression: it is ready when it prints this, and is ended; else when it ends",
     ),
 ];
-
-const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
-    Opt { name, default, form, help }
-}
 
 fn check(options: &Options) -> Result<(), String> {
     if let Some(ready) = options.text("ready") {
