@@ -14,7 +14,7 @@ use super::grid::{Entry, Grid, Style, plain, wrapped};
 use super::side::SideTable;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks, side};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Options {
 /// The whole report; `files` are named at its end.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
     let workloads = view::workloads(study, evidence);
-    let mut page = Page { text: String::new(), options };
+    let mut page = Page { text: String::new(), options, older: older::is_shown(study, evidence, options.verbose) };
     page.answer(study, &workloads);
     for workload in &workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
@@ -57,6 +57,8 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[Pa
 struct Page<'a> {
     text: String,
     options: &'a Options,
+    /// Whether the three-sigma rule's claims stand beside the verdicts.
+    older: bool,
 }
 
 impl Page<'_> {
@@ -76,12 +78,11 @@ impl Page<'_> {
         self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
         let sweep = sweep::of(study, workload.name, metric);
         if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
-            let table = self.comparison(metric);
-            self.text.push_str(&table);
-            self.text.push('\n');
+            self.comparison(metric);
         }
         if let Some(sweep) = &sweep {
             self.sweep_table(sweep, metric);
+            self.older_line(metric);
         }
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
@@ -115,7 +116,7 @@ impl Page<'_> {
 
     /// What anticipation cost and brought, and what was published about the same.
     fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
-        for table in side::tables(study, evidence) {
+        for table in side::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
             // Too wide for one table: the columns go on in another, under the same names.
@@ -136,13 +137,28 @@ impl Page<'_> {
         }
     }
 
-    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each other, then the blocks go.
-    fn comparison(&self, metric: &MetricView<'_>) -> String {
+    /// Each arm against the baseline. Where it is too wide, the three-sigma rule's claims go below the table, then estimate and
+    /// interval stand below each other, then the blocks go.
+    fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks));
-        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
-        fitting.draw(width, self.options.colour)
+        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.older && grid.fits(width));
+        let has_room = beside.is_some();
+        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks, false));
+        let fitting = beside.as_ref().or_else(|| grids.iter().find(|grid| grid.fits(width))).unwrap_or(&grids[2]);
+        let table = fitting.draw(width, self.options.colour);
+        self.text.push_str(&table);
+        self.text.push('\n');
+        if !has_room {
+            self.older_line(metric);
+        }
+    }
+
+    /// The three-sigma rule's claims in a line below a table.
+    fn older_line(&mut self, metric: &MetricView<'_>) {
+        if let Some(line) = older::line(metric).filter(|_| self.older) {
+            self.paragraph("", &line, None);
+        }
     }
 
     /// What the trials of each arm look like; least and most only where there is room.
@@ -160,6 +176,10 @@ impl Page<'_> {
             let text = format!("{}: {}", remark.about, remark.text);
             lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
         }
+        let arms = view::arms(study, evidence);
+        let mut notes = processors::remarks(evidence, workloads, &arms);
+        notes.extend(remarks::dissent(workloads).into_iter().filter(|_| self.older));
+        lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
         let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
         for group in shown.chain(quiet.iter().filter(|_| self.options.verbose)) {
             lines.push(("void  ", void_trials(group), Some("31")));
@@ -180,6 +200,9 @@ impl Page<'_> {
 
     fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
         self.text.push('\n');
+        if self.older {
+            self.paragraph("", older::ERRORS, Some("2"));
+        }
         let rules = method::rules(study);
         let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
         if let Some(evidence) = evidence {
@@ -232,10 +255,13 @@ fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
     }
 }
 
-fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
+    if older {
+        head.push((older::HEAD.replace(' ', "\n"), false));
+    }
     if blocks {
         head.push(("blocks".into(), true));
     }
@@ -254,6 +280,9 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
+        if older {
+            cells.push((row.judgement.map(older::claim).unwrap_or_default().to_owned(), plain));
+        }
         if blocks {
             cells.push((count, plain));
         }
