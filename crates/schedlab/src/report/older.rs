@@ -12,10 +12,10 @@ use super::view::{self, MetricView};
 pub(crate) const HEAD: &str = "three-sigma rule";
 
 /// What the rule is, and what its error is: docs/statistics.md has the figures.
-pub(crate) const ERRORS: &str = "The three-sigma rule, for comparison: older studies call an arm different when its mean lies outside \
-    the baseline's mean ± 3 standard deviations of single values. Of two identical arms it does so in 20 % of the cases with two \
-    values each, in 7 % with three and in 1 % with five, where 0.3 % seem promised; and however many values there are, it \
-    misses most effects that are smaller than three deviations of one value.";
+pub(crate) const ERRORS: &str = "The three-sigma rule (an arm differs when its mean lies outside the baseline's mean ± 3 standard \
+    deviations of single values) is there for comparison: of two identical arms it calls one different in 20 % of the cases with two \
+    values each, in 7 % with three and in 1 % with five, and most effects below three deviations it misses, however many values there \
+    are.";
 
 /// Whether the study has the rule's claims: it has none where the rule is the method itself.
 pub(crate) fn is_there(study: &Study) -> bool {

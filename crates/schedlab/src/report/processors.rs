@@ -5,7 +5,7 @@
 
 use experiment::record::Trial;
 
-use super::remarks::Remark;
+use super::remarks::{self, Remark};
 use super::side::SideTable;
 use super::view::WorkloadView;
 use super::{Evidence, number, view};
@@ -91,26 +91,24 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
 }
 
 /// What is out of the ordinary about an experiment on processors: many moves, stolen time, tasks that stayed, frequencies that differ.
-pub(crate) fn remarks(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>], arms: &[&str]) -> Vec<Remark> {
+pub(crate) fn remarks<'a>(
+    evidence: Option<&Evidence<'_>>,
+    workloads: &[WorkloadView<'a>],
+    arms: &[&'a str],
+) -> Vec<Remark> {
     let Some(evidence) = evidence.filter(|evidence| evidence.header.plan.is_of_processors()) else { return Vec::new() };
-    let mut found = Vec::new();
-    for workload in workloads {
-        let place = |about: &str| match workloads.len() {
-            1 => view::clean(about),
-            _ => format!("{}, {}", view::clean(workload.name), view::clean(about)),
-        };
-        let mut say = |about: &str, text: Option<String>| {
-            found.extend(text.map(|text| Remark { about: place(about), text, void: false }));
-        };
+    let limit = evidence.header.plan.limits.steal_share;
+    remarks::merged(workloads, |workload| {
+        let mut found = Vec::new();
         for arm in arms {
             let trials = trials(evidence, workload.name, arm);
-            say(arm, moves(&trials));
-            say(arm, stolen(&trials, evidence.header.plan.limits.steal_share));
-            say(arm, stayed(&trials));
+            let texts = [moves(&trials), stolen(&trials, limit), stayed(&trials)];
+            found.extend(texts.into_iter().flatten().map(|text| (*arm, text, false)));
         }
-        say("all arms", frequencies(evidence, workload.name, arms));
-    }
-    found
+        let frequencies = frequencies(evidence, workload.name, arms);
+        found.extend(frequencies.map(|text| ("all arms", text, false)));
+        found
+    })
 }
 
 fn moves(trials: &[&Trial]) -> Option<String> {
@@ -236,6 +234,16 @@ pub(crate) mod tests {
         assert!(moves.starts_with("moved between processors 102 times a second"), "{moves}");
         let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the processors' time (at most 20 %; void beyond 25 %)";
         assert_eq!(steal, wanted);
+    }
+
+    #[test]
+    fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some() {
+        let stayed = |arms: &[&'static str]| {
+            let counters: Vec<_> = arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
+            said(&on_processors(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
+        };
+        assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every arm"]);
+        assert_eq!(stayed(&["none", "kyber", "bfq"]), ["none, kyber and bfq"]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
 }
 
 /// One remark for each sentence, about all arms and workloads that it is true of; void ones first.
-fn merged<'a>(
+pub(crate) fn merged<'a>(
     workloads: &[WorkloadView<'a>],
     sentences: impl Fn(&WorkloadView<'a>) -> Vec<(&'a str, String, bool)>,
 ) -> Vec<Remark> {
@@ -89,9 +89,11 @@ impl Found<'_> {
             let of = all.iter().find(|view| view.name == *workload);
             let rows =
                 of.and_then(|view| view.metrics.first()).map(|metric| metric.rows.as_slice()).unwrap_or_default();
-            rows.iter().filter(|row| row.judgement.is_some()).count()
+            rows.iter().filter(|row| row.judgement.is_some()).map(|row| row.arm).collect::<Vec<_>>()
         };
-        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| judged(workload) == self.arms.len());
+        let all_of =
+            |judged: Vec<&str>| judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm));
+        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
         let clean = |names: &[&str]| listed(&names.iter().map(|name| view::clean(name)).collect::<Vec<_>>());
         let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
         let about = if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
