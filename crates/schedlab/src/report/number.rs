@@ -125,7 +125,7 @@ pub(crate) fn unit_of(metric_name: &str) -> String {
         [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => written(last).into(),
         _ => {
             let rates =
-                [("iops", "IO/s"), ("tps", "TPS"), ("mflops", "MFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
+                [("iops", "IO/s"), ("tps", "TPS"), ("kflops", "KFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
             let found = rates.into_iter().find(|(word, _)| words.contains(word));
             found.map_or_else(String::new, |(_, unit)| unit.into())
         }
@@ -308,7 +308,7 @@ mod tests {
             ("cached_reads_mb_per_s", "MB/s"),
             ("buffered_disk_reads_mb_per_s", "MB/s"),
             ("mb_s", "MB/s"),
-            ("their_kflops", "KFLOPS"),
+            ("mflops", "MFLOPS"),
             ("tps_excluding_connections", "TPS"),
             ("tps_including_connections", "TPS"),
             ("latency_average_ms", "ms"),

@@ -127,7 +127,7 @@ fn of_devices_the_older_rule_waits_for_verbose_and_as_the_method_itself_it_is_no
     let text = |lab: &Lab, verbose| render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose, ..PLAIN });
     assert!(!text(&lab, false).contains("three-sigma"));
     let verbose = text(&lab, true);
-    assert_eq!(verbose.matches("The three-sigma rule, for comparison").count(), 1);
+    assert_eq!(verbose.matches("The three-sigma rule (an arm differs").count(), 1);
     assert!(
         verbose.contains("by the three-sigma rule: mq-deadline better; bfq worse; kyber no difference"),
         "{verbose}"
