@@ -10,7 +10,7 @@ use crate::plan::{Criteria, Method};
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::{Interval, Moments, describe, fixed, projection, sequence, three_sigma};
-use crate::study::{Judgement, Verdict};
+use crate::study::{Judgement, OlderClaim, Verdict};
 use evidence::{Cells, Evidence};
 
 /// Blocks beyond which "how many more" is not worth saying.
@@ -158,6 +158,7 @@ impl<'a> Case<'a> {
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
+            three_sigma: (self.method != Method::ThreeSigma).then(|| self.older_claim(question.direction)),
             blocks: self.evidence.arm.len() as u32,
             void_blocks: self.evidence.void,
             confidence: if self.method == Method::ThreeSigma {
@@ -168,6 +169,18 @@ impl<'a> Case<'a> {
             more_blocks,
             reasons: self.reasons(question, cells, &interval, shown_at),
             log_ratios: self.log_ratios.clone(),
+        }
+    }
+
+    /// What the three-sigma rule makes of the same values, whatever the method. It knows no void evidence: of what is left it
+    /// claims what it would.
+    fn older_claim(&self, direction: Direction) -> OlderClaim {
+        let range = three_sigma::interval(&self.arms, &self.baselines);
+        match range {
+            range if !range.is_bounded() => OlderClaim::NotEnough,
+            range if range.contains(0.0) => OlderClaim::NoDifference,
+            range if (range.low > 0.0) == (direction == Direction::HigherIsBetter) => OlderClaim::Better,
+            _ => OlderClaim::Worse,
         }
     }
 

@@ -275,3 +275,36 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
     assert_eq!(late.verdict, Verdict::Worse);
     assert!(late.reasons[0].contains("too coarse"), "{late:?}");
 }
+
+#[test]
+fn what_the_three_sigma_rule_would_have_claimed_stands_beside_the_verdict_and_not_beside_itself() {
+    use OlderClaim::{Better, NoDifference, NotEnough, Worse};
+    let claims = |judged: &[Judgement]| judged.iter().map(|j| j.three_sigma).collect::<Vec<_>>();
+    // The baseline's values spread by 0.7 %: 2 % are beyond three of them... or not.
+    let arms = [("kyber", 1.2), ("bfq", 0.7), ("mq-deadline", 1.012)];
+    let mut asked = Asked::about(&["kyber", "bfq", "mq-deadline", "absent"]);
+    let judged = asked.judge(&table(&arms));
+    assert_eq!(claims(&judged), [Some(Better), Some(Worse), Some(NoDifference), Some(NotEnough)]);
+    assert_eq!(judged[2].verdict, Verdict::Better, "fourteen steady thousandths beyond the margin: {:?}", judged[2]);
+    asked.direction = Direction::LowerIsBetter;
+    assert_eq!(claims(&asked.judge(&table(&arms)))[..2], [Some(Worse), Some(Better)]);
+    asked.direction = Direction::HigherIsBetter;
+    asked.criteria.method = Method::Fixed;
+    assert_eq!(claims(&asked.judge(&table(&arms)))[..2], [Some(Better), Some(Worse)], "whatever the plan's method");
+    // The rule as the method itself claims the same, and nothing is said twice.
+    asked.criteria.method = Method::ThreeSigma;
+    let judged = asked.judge(&table(&arms));
+    assert_eq!(claims(&judged), [None; 4]);
+    assert_eq!(verdicts(&judged)[..3], [Verdict::Better, Verdict::Worse, Verdict::Inconclusive]);
+}
+
+#[test]
+fn three_close_values_of_a_baseline_let_the_older_rule_claim_what_the_evidence_does_not() {
+    let values = [("none", [100.0, 100.1, 99.9]), ("kyber", [101.5, 100.2, 99.9])];
+    let samples: Vec<Sample> = values
+        .iter()
+        .flat_map(|(arm, values)| values.iter().zip(0..).map(|(value, block)| sample(arm, Some(block), *value)))
+        .collect();
+    let judged = Asked::about(&["kyber"]).one(&samples);
+    assert_eq!((judged.verdict, judged.three_sigma), (Verdict::Inconclusive, Some(OlderClaim::Better)));
+}

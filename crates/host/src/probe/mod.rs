@@ -10,10 +10,12 @@
 
 mod account;
 mod device;
+mod frequency;
 mod system;
 
 pub use account::{Account, Allowance, account};
 pub use device::{DeviceCounters, DeviceDelta};
+pub use frequency::frequency_mhz;
 pub use system::{SystemCounters, SystemDelta};
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 use anyhow::Context;
 use experiment::study::Study;
 
-use super::{Evidence, reasons};
+use super::{Evidence, older, reasons};
 
 /// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
 ///
@@ -78,6 +78,7 @@ pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
         "confidence",
         "more_blocks",
         "reasons",
+        "three_sigma",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     for judgement in &study.judgements {
@@ -96,6 +97,7 @@ pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.join("; "),
+            older::claim(judgement),
         ])?;
     }
     finish(writer)

@@ -12,7 +12,7 @@ use super::plot::{self, distribution, forest, latency, response, timeline};
 use super::reasons::VoidGroup;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks, side};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
 
 /// Where the long answer stands in schedlab's source.
 const DOCS: &str = "docs/statistics.md";
@@ -56,6 +56,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         thin_rows => quiet.iter().map(void_row).collect::<Vec<_>>(),
         method => method::method(study),
         docs => DOCS,
+        older => older::is_there(study).then_some(older::ERRORS),
         rules => method::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
@@ -145,6 +146,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         outliers => row.summary.map_or(0, |s| s.outliers),
         verdict => judgement.map(|j| reasons::verdict(j.verdict)).unwrap_or_default(),
         sign => judgement.map(|j| reasons::sign(j.verdict)).unwrap_or_default(),
+        older => judgement.map(older::claim).unwrap_or_default(),
         estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
         interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
         confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
@@ -182,7 +184,11 @@ fn section(
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
     let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
     let swept = swept.map(|(metric, sweep)| before_and_after(study, &name, metric, &sweep)).transpose()?;
-    let remarks: Vec<Value> = remarks::remarks(std::slice::from_ref(workload), false, told)
+    let of_workload = std::slice::from_ref(workload);
+    let mut remarks = remarks::remarks(of_workload, false, told);
+    remarks.extend(processors::remarks(evidence, of_workload, arms));
+    remarks.extend(remarks::dissent(of_workload));
+    let remarks: Vec<Value> = remarks
         .into_iter()
         .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
         .collect();
@@ -196,6 +202,7 @@ fn section(
         sweep => swept,
         legend,
         metrics,
+        older => older::is_there(study),
         remarks,
         trials => trials.len(),
     })
@@ -276,6 +283,7 @@ fn before_and_after(
                 interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
                 verdict => reasons::verdict(judgement.verdict), sign => reasons::sign(judgement.verdict),
                 blocks => judgement.blocks,
+                older => older::claim(judgement),
                 settle => view::settle(judgement).unwrap_or_default(),
             }
         })

@@ -9,7 +9,7 @@ use experiment::study::{Judgement, Study};
 use super::reasons::VoidGroup;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks, side};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
 
 /// The whole report.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
         }
     }
     let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
-    what_else(&mut out, study, &workloads, &loud);
+    what_else(&mut out, study, evidence, &workloads, &loud);
     if !loud.is_empty() {
         line(&mut out, "\n## Void trials\n");
         void_trials(&mut out, &loud);
@@ -45,12 +45,15 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
         void_trials(&mut out, &quiet);
         line(&mut out, "\n</details>");
     }
-    all_metrics(&mut out, &workloads);
+    all_metrics(&mut out, study, &workloads);
     line(&mut out, "\n## How these verdicts were reached\n");
     for sentence in method::method(study) {
         line(&mut out, sentence);
     }
     line(&mut out, &format!("Here: {}.", method::rules(study)));
+    if older::is_there(study) {
+        line(&mut out, &format!("\n{}", older::ERRORS));
+    }
     if let Some(cost) = evidence.and_then(|evidence| method::cost(evidence.trials)) {
         line(&mut out, &cost);
     }
@@ -64,13 +67,14 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         let sweep = sweep::of(study, workload.name, metric);
         if let Some(sweep) = &sweep {
-            before_and_after(out, sweep, metric);
+            before_and_after(out, study, sweep, metric);
         }
         if sweep.is_some_and(|sweep| sweep.complete) {
             continue;
         }
-        line(out, "| arm | median | change | interval | verdict | blocks |");
-        line(out, "|---|--:|--:|--:|---|--:|");
+        let (head, rule) = older_column(study);
+        line(out, &format!("| arm | median | change | interval | verdict |{head} blocks |"));
+        line(out, &format!("|---|--:|--:|--:|---|{rule}--:|"));
         for row in &metric.rows {
             let (change, interval, verdict) = match row.judgement {
                 Some(judgement) => (
@@ -80,27 +84,38 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
                 ),
                 None => Default::default(),
             };
-            cells(
-                out,
-                &[&escaped(&row.name(metric)), &row.median(metric), &change, &interval, &verdict, &row.blocks()],
-            );
+            let (name, median, blocks) = (escaped(&row.name(metric)), row.median(metric), row.blocks());
+            let mut texts = vec![name.as_str(), &median, &change, &interval, &verdict];
+            texts.extend(older::is_there(study).then(|| row.judgement.map(older::claim).unwrap_or_default()));
+            texts.push(&blocks);
+            cells(out, &texts);
         }
     }
 }
 
+/// Head and rule of the column for the three-sigma rule's claims; nothing where there are none.
+fn older_column(study: &Study) -> (String, &'static str) {
+    if older::is_there(study) { (format!(" {} |", older::HEAD), "---|") } else { (String::new(), "") }
+}
+
 /// A row for each tunable and value, and a line for each tunable.
-fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
-    let head =
-        format!("| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |");
+    let (older, rule) = older_column(study);
+    let head = format!(
+        "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict |{older} blocks |"
+    );
     line(out, &head);
-    line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
+    line(out, &format!("|---|--:|--:|--:|--:|--:|--:|---|{rule}--:|"));
     for row in &sweep.rows {
         let interval = if row.judgement.ratio.is_some() { number::interval(row.judgement) } else { String::new() };
         let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
         let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
         let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
-        cells(out, &[&tunable, &default, &tried, &row.before, &row.after, &change, &interval, &verdict, &blocks]);
+        let mut texts = vec![tunable.as_str(), &default, &tried, &row.before, &row.after, &change, &interval, &verdict];
+        texts.extend(older::is_there(study).then(|| older::claim(row.judgement)));
+        texts.push(&blocks);
+        cells(out, &texts);
     }
     line(out, "");
     for (tunable, text) in &sweep.lines {
@@ -115,9 +130,18 @@ fn verdict(judgement: &Judgement) -> String {
     format!("{} **{}**{settle}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict))
 }
 
-fn what_else(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>], told: &[VoidGroup<'_>]) {
+fn what_else(
+    out: &mut String,
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    workloads: &[WorkloadView<'_>],
+    told: &[VoidGroup<'_>],
+) {
     let mut found = Vec::new();
-    for remark in remarks::remarks(workloads, false, told) {
+    let mut remarks = remarks::remarks(workloads, false, told);
+    remarks.extend(processors::remarks(evidence, workloads, &view::arms(study, evidence)));
+    remarks.extend(remarks::dissent(workloads));
+    for remark in remarks {
         let loud = if remark.void { "**VOID** " } else { "" };
         found.push(format!("- {loud}{}: {}", escaped(&remark.about), escaped(&remark.text)));
     }
@@ -137,37 +161,41 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
     }
 }
 
-fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
+fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
         let heading = view::place(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n{heading}"));
-        line(out, "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |");
-        line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|---|");
-        workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
+        let (head, rule) = older_column(study);
+        line(
+            out,
+            &format!("| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |{head}"),
+        );
+        line(out, &format!("|---|---|--:|--:|--:|--:|--:|--:|--:|---|{rule}"));
+        workload.metrics.iter().for_each(|metric| metric_rows(out, study, metric));
     }
     line(out, "\n</details>");
 }
 
-fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
+fn metric_rows(out: &mut String, study: &Study, metric: &MetricView<'_>) {
     for row in &metric.rows {
         let blank = || "-".to_string();
         let of = |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
-        cells(
-            out,
-            &[
-                &escaped(&metric.label),
-                &escaped(&row.name(metric)),
-                &of(&|s| s.n.to_string()),
-                &row.median(metric),
-                &of(&|s| metric.scale.bare(s.mean)),
-                &of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
-                &of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
-                &of(&|s| s.outliers.to_string()),
-                &row.judgement.map_or_else(String::new, number::effect),
-                row.judgement.map_or("", |judgement| reasons::verdict(judgement.verdict)),
-            ],
-        );
+        let mut texts = vec![
+            escaped(&metric.label),
+            escaped(&row.name(metric)),
+            of(&|s| s.n.to_string()),
+            row.median(metric),
+            of(&|s| metric.scale.bare(s.mean)),
+            of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
+            of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
+            of(&|s| s.outliers.to_string()),
+            row.judgement.map_or_else(String::new, number::effect),
+            row.judgement.map_or("", |judgement| reasons::verdict(judgement.verdict)).to_owned(),
+        ];
+        let claim = || row.judgement.map(older::claim).unwrap_or_default().to_owned();
+        texts.extend(older::is_there(study).then(claim));
+        cells(out, &texts.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }
 
@@ -244,7 +272,7 @@ mod tests {
         assert!(!outside_the_plan.contains("<img"));
         assert!(outside_the_plan.contains("&lt;img src=x&gt;\\|\\`\\*@\u{200b}all"));
         for row in outside_the_plan.lines().filter(|row| row.starts_with("| IOPS")) {
-            assert_eq!(row.replace("\\|", "").matches('|').count(), 11, "{row}");
+            assert_eq!(row.replace("\\|", "").matches('|').count(), 12, "{row}");
         }
     }
 

@@ -308,7 +308,7 @@ mod tests {
             ("cached_reads_mb_per_s", "MB/s"),
             ("buffered_disk_reads_mb_per_s", "MB/s"),
             ("mb_s", "MB/s"),
-            ("kflops", "KFLOPS"),
+            ("mflops", "MFLOPS"),
             ("tps_excluding_connections", "TPS"),
             ("tps_including_connections", "TPS"),
             ("latency_average_ms", "ms"),

@@ -8,6 +8,7 @@ use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
 
 use super::answer::listed;
+use super::older;
 use super::reasons::{self, VoidGroup};
 use super::view::{self, MetricView, WorkloadView};
 
@@ -25,10 +26,26 @@ pub(crate) struct Remark {
 /// What must be known about the judgements on the metrics that decide, or on all; void ones first. What `told` already says
 /// about left-out trials is left to it.
 pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, told: &[VoidGroup<'_>]) -> Vec<Remark> {
+    merged(workloads, |workload| sentences(workload, all_metrics, told))
+}
+
+/// Where the three-sigma rule and a verdict that decides disagree.
+pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
+    merged(workloads, |workload| {
+        let deciding = workload.metrics.iter().filter(|metric| metric.primary);
+        let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
+        judged.filter_map(|judgement| Some((judgement.arm.as_str(), older::dissent(judgement)?, false))).collect()
+    })
+}
+
+/// One remark for each sentence, about all arms and workloads that it is true of; void ones first.
+pub(crate) fn merged<'a>(
+    workloads: &[WorkloadView<'a>],
+    sentences: impl Fn(&WorkloadView<'a>) -> Vec<(&'a str, String, bool)>,
+) -> Vec<Remark> {
     let mut found: Vec<Found> = Vec::new();
     for workload in workloads {
-        let of_workload = sentences(workload, all_metrics, told);
-        for (arm, text, void) in of_workload {
+        for (arm, text, void) in sentences(workload) {
             let known =
                 found.iter_mut().find(|f| f.workloads == [workload.name] && same(&f.text, &text) && f.void == void);
             match known {
@@ -72,9 +89,11 @@ impl Found<'_> {
             let of = all.iter().find(|view| view.name == *workload);
             let rows =
                 of.and_then(|view| view.metrics.first()).map(|metric| metric.rows.as_slice()).unwrap_or_default();
-            rows.iter().filter(|row| row.judgement.is_some()).count()
+            rows.iter().filter(|row| row.judgement.is_some()).map(|row| row.arm).collect::<Vec<_>>()
         };
-        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| judged(workload) == self.arms.len());
+        let all_of =
+            |judged: Vec<&str>| judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm));
+        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
         let clean = |names: &[&str]| listed(&names.iter().map(|name| view::clean(name)).collect::<Vec<_>>());
         let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
         let about = if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };

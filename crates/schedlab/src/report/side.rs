@@ -1,4 +1,5 @@
-//! Tables beside the verdicts: what anticipation cost and brought, and what somebody else published about the same.
+//! Tables beside the verdicts: what anticipation cost and brought, what the CPU scheduler did, and what somebody else published
+//! about the same.
 //!
 //! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure is printed
 //! beside the measured one, and the reader sees both.
@@ -7,7 +8,7 @@ use experiment::plan::Published;
 use experiment::study::{Study, Summary};
 
 use super::number::{self, Scale};
-use super::{Evidence, view};
+use super::{Evidence, processors, view};
 
 /// A small table: arms or figures down, columns of numbers across.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(crate) struct SideTable {
     pub(crate) head: Vec<String>,
     /// A name, and a text for each column.
     pub(crate) rows: Vec<(String, Vec<String>)>,
+    /// Whether a terminal shows it only when everything is asked for.
+    pub(crate) detail: bool,
 }
 
 /// The metrics of the anticipation study, in the order of its table.
@@ -37,6 +40,9 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Side
     let arms = view::arms(study, evidence);
     let mut found: Vec<SideTable> =
         workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
+    let scheduled =
+        |evidence| workloads.iter().filter_map(|w| processors::table(evidence, w.name, &arms)).collect::<Vec<_>>();
+    found.extend(evidence.map(scheduled).unwrap_or_default());
     let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
     found.extend(workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)));
     found
@@ -70,6 +76,7 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<SideTabl
         title: format!("{place}what waiting for a process's next request cost and brought, means of a trial"),
         rows: rows.collect(),
         head: columns.into_iter().map(|(_, head)| head).collect(),
+        detail: false,
     })
 }
 
@@ -108,6 +115,7 @@ fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str])
         title: format!("{place}beside what was published ({})", view::clean(&source)),
         rows: rows.collect(),
         head: head.map(|text: String| view::clean_lines(&text)).to_vec(),
+        detail: false,
     })
 }
 

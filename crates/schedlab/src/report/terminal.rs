@@ -14,7 +14,7 @@ use super::grid::{Entry, Grid, Style, plain, wrapped};
 use super::side::SideTable;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, reasons, remarks, side};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Options {
 /// The whole report; `files` are named at its end.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
     let workloads = view::workloads(study, evidence);
-    let mut page = Page { text: String::new(), options };
+    let mut page = Page { text: String::new(), options, older: older::is_shown(study, evidence, options.verbose) };
     page.answer(study, &workloads);
     for workload in &workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
@@ -57,6 +57,8 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[Pa
 struct Page<'a> {
     text: String,
     options: &'a Options,
+    /// Whether the three-sigma rule's claims stand beside the verdicts.
+    older: bool,
 }
 
 impl Page<'_> {
@@ -76,12 +78,11 @@ impl Page<'_> {
         self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
         let sweep = sweep::of(study, workload.name, metric);
         if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
-            let table = self.comparison(metric);
-            self.text.push_str(&table);
-            self.text.push('\n');
+            self.comparison(metric);
         }
         if let Some(sweep) = &sweep {
             self.sweep_table(sweep, metric);
+            self.older_line(metric);
         }
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
@@ -115,7 +116,7 @@ impl Page<'_> {
 
     /// What anticipation cost and brought, and what was published about the same.
     fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
-        for table in side::tables(study, evidence) {
+        for table in side::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
             // Too wide for one table: the columns go on in another, under the same names.
@@ -136,13 +137,28 @@ impl Page<'_> {
         }
     }
 
-    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each other, then the blocks go.
-    fn comparison(&self, metric: &MetricView<'_>) -> String {
+    /// Each arm against the baseline. Where it is too wide, the three-sigma rule's claims go below the table, then estimate and
+    /// interval stand below each other, then the blocks go.
+    fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks));
-        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
-        fitting.draw(width, self.options.colour)
+        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.older && grid.fits(width));
+        let has_room = beside.is_some();
+        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks, false));
+        let fitting = beside.as_ref().or_else(|| grids.iter().find(|grid| grid.fits(width))).unwrap_or(&grids[2]);
+        let table = fitting.draw(width, self.options.colour);
+        self.text.push_str(&table);
+        self.text.push('\n');
+        if !has_room {
+            self.older_line(metric);
+        }
+    }
+
+    /// The three-sigma rule's claims in a line below a table.
+    fn older_line(&mut self, metric: &MetricView<'_>) {
+        if let Some(line) = older::line(metric).filter(|_| self.older) {
+            self.paragraph("", &line, None);
+        }
     }
 
     /// What the trials of each arm look like; least and most only where there is room.
@@ -160,6 +176,10 @@ impl Page<'_> {
             let text = format!("{}: {}", remark.about, remark.text);
             lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
         }
+        let arms = view::arms(study, evidence);
+        let mut notes = processors::remarks(evidence, workloads, &arms);
+        notes.extend(remarks::dissent(workloads).into_iter().filter(|_| self.older));
+        lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
         let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
         for group in shown.chain(quiet.iter().filter(|_| self.options.verbose)) {
             lines.push(("void  ", void_trials(group), Some("31")));
@@ -180,6 +200,9 @@ impl Page<'_> {
 
     fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
         self.text.push('\n');
+        if self.older {
+            self.paragraph("", older::ERRORS, Some("2"));
+        }
         let rules = method::rules(study);
         let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
         if let Some(evidence) = evidence {
@@ -232,10 +255,13 @@ fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
     }
 }
 
-fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
+    if older {
+        head.push((older::HEAD.replace(' ', "\n"), false));
+    }
     if blocks {
         head.push(("blocks".into(), true));
     }
@@ -254,6 +280,9 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
+        if older {
+            cells.push((row.judgement.map(older::claim).unwrap_or_default().to_owned(), plain));
+        }
         if blocks {
             cells.push((count, plain));
         }
@@ -335,89 +364,4 @@ fn void_trials(group: &reasons::VoidGroup<'_>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::fixture::Lab;
-
-    const PLAIN: Options = Options { width: 80, colour: false, verbose: false };
-
-    fn files() -> Vec<PathBuf> {
-        ["report.html", "report.md", "study.json"].iter().map(|name| PathBuf::from("out").join(name)).collect()
-    }
-
-    #[test]
-    fn the_answer_stands_in_the_first_line() {
-        let lab = Lab::typical();
-        let text = render(&lab.study, Some(&lab.evidence()), &files(), &PLAIN);
-        assert!(text.starts_with("Use mq-deadline"), "{text}");
-        insta::assert_snapshot!(text);
-    }
-
-    #[test]
-    fn verbose_shows_every_judgement() {
-        let lab = Lab::typical();
-        let text = render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
-        for judgement in &lab.study.judgements {
-            assert!(text.contains(&number::effect(judgement)), "{judgement:?}");
-        }
-    }
-
-    #[test]
-    fn verbose_shows_the_deviations_of_every_arm() {
-        let lab = Lab::typical();
-        let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
-        let scale = number::Scale::of("iops", []);
-        for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
-            let sd = summary.sd.map(|sd| format!("± {}", scale.bare(sd))).expect("there are fourteen trials");
-            let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
-            assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
-        }
-    }
-
-    #[test]
-    fn percentiles_that_decide_nothing_are_one_line_unless_verbose() {
-        let lab = remarks::tests::with_thin_percentiles();
-        let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-        assert!(text.contains("2 percentiles that decide nothing rest on too few requests"), "{text}");
-        assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
-        let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
-        assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
-    }
-
-    #[test]
-    fn no_line_is_wider_than_the_terminal() {
-        let lab = Lab::typical().renamed("kyber", &"kyber with a very long name ".repeat(4));
-        for width in [64, 72, 80, 120] {
-            let options = Options { width, verbose: true, ..PLAIN };
-            let text = render(&lab.study, Some(&lab.evidence()), &[], &options);
-            for line in text.lines() {
-                assert!(line.chars().count() <= width as usize, "{width}: {line}");
-            }
-        }
-    }
-
-    #[test]
-    fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
-        let mut lab = Lab::typical().renamed("bfq", "bfq\x1b[2J");
-        lab.study.recommendation.sentence = "use\x1b]0;pwned\x07 it".into();
-        let plain = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-        assert!(!plain.contains('\x1b') && !plain.contains('\x07'));
-        let colour = render(&lab.study, Some(&lab.evidence()), &[], &Options { colour: true, ..PLAIN });
-        assert!(colour.contains("\x1b[1m") && !colour.contains("\x1b[2J"));
-    }
-
-    #[test]
-    fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
-        let mut lab = Lab::typical();
-        for judgement in &mut lab.study.judgements {
-            (judgement.verdict, judgement.ratio, judgement.low, judgement.high) = (Verdict::Void, None, None, None);
-            judgement.reasons = vec!["the setting was never in effect".into()];
-        }
-        let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-        assert!(text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"), "{text}");
-        assert!(text.contains("no evidence") && text.contains("✕ void"));
-        lab.study.judgements.clear();
-        lab.study.summaries.clear();
-        assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
-    }
-}
+mod tests;

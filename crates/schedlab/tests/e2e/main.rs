@@ -10,6 +10,7 @@ mod faults;
 mod keep;
 mod kernel;
 mod kernel_arena;
+mod kernel_processors;
 mod programs;
 mod programs_command;
 mod programs_fio;
