@@ -26,8 +26,8 @@ use crate::{Failure, Report};
 /// The largest normalised residual of systems of `n` unknowns that passes for rounding.
 ///
 /// Right solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000, 1800 and 3000: it grows with the order,
-/// since the largest number of the matrix divides it and not a norm. The limit is twice that and more; wrong pivots, or a twelfth
-/// digit that is wrong, give hundreds.
+/// since the largest number of the matrix divides it and not a norm. The limit is twice that and more. Elimination without a search for
+/// pivots gives 38 at order 100, and a solution whose twelfth digit is wrong hundreds.
 pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
