@@ -125,10 +125,14 @@ mod tests {
         let status = |own: u32, forced: u32| {
             format!("Name:\thead\nvoluntary_ctxt_switches:\t{own}\nnonvoluntary_ctxt_switches:\t{forced}\n")
         };
-        let before =
-            written(dir.path(), [("schedstat", "1000000 2000000 3\n"), ("sched", &sched(1)), ("status", &status(4, 5))]);
-        let after =
-            written(dir.path(), [("schedstat", "4000000 9000000 8\n"), ("sched", &sched(3)), ("status", &status(8, 10))]);
+        let before = written(
+            dir.path(),
+            [("schedstat", "1000000 2000000 3\n"), ("sched", &sched(1)), ("status", &status(4, 5))],
+        );
+        let after = written(
+            dir.path(),
+            [("schedstat", "4000000 9000000 8\n"), ("sched", &sched(3)), ("status", &status(8, 10))],
+        );
         let one = after.since(&before);
         let both = Counted::sum([one, one]).counters();
         let wanted = [

@@ -259,7 +259,10 @@ mod tests {
         };
         let row = row(200, 4096, &spent(0.557_958, 0.020_268, 0.782_55), 1.0);
         assert!((row.dgefa_percent - 71.30).abs() < 0.01 && (row.dgesl_percent - 2.59).abs() < 0.01, "{row:?}");
-        assert!((row.overhead_percent - 26.11).abs() < 0.01 && (row.kflops / 9_728_400.0 - 1.0).abs() < 1e-3, "{row:?}");
+        assert!(
+            (row.overhead_percent - 26.11).abs() < 0.01 && (row.kflops / 9_728_400.0 - 1.0).abs() < 1e-3,
+            "{row:?}"
+        );
     }
 
     #[test]

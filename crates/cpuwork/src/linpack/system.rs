@@ -227,6 +227,8 @@ mod tests {
         for n in [5, 64, 96, 100, 127, 128, 129, 160, 192, 250, 256, 320, 384, 512] {
             assert_eq!(has_equal_columns(n), repeats(n), "{n}");
         }
-        assert!(has_equal_columns(256) && has_equal_columns(2000) && !has_equal_columns(100) && !has_equal_columns(1000));
+        assert!(
+            has_equal_columns(256) && has_equal_columns(2000) && !has_equal_columns(100) && !has_equal_columns(1000)
+        );
     }
 }
