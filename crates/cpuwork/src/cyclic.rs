@@ -89,7 +89,8 @@ mod tests {
         let order = Order { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
         let report = run(&order, &AtomicBool::new(false)).unwrap();
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
-        assert!((96.0..=100.0).contains(&(met + missed)) || missed > 0.0, "{report:?}");
+        // From the first to the one before the end, 49 of each thread; a late one may skip some beyond the end.
+        assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
         assert!(report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3, "{report:?}");
         assert!(report.metrics["timer_latency_p50_us"] <= report.metrics["timer_latency_max_us"]);
         assert_eq!(report.counts["timer_latency_p99_us"] as f64, met);

@@ -156,25 +156,24 @@ pub fn rounds(order: &Order, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> R
 fn round(array: u32, reps: u64, system: &mut System, stop: &AtomicBool) -> Result<Option<Row>, Failure> {
     let Some((rolled, rolled_residual)) = form::<Rolled>(reps, system, stop)? else { return Ok(None) };
     let Some((unrolled, unrolled_residual)) = form::<Unrolled>(reps, system, stop)? else { return Ok(None) };
-    let spent = Spent {
-        dgefa: rolled.dgefa + unrolled.dgefa,
-        dgesl: rolled.dgesl + unrolled.dgesl,
-        total: rolled.total + unrolled.total,
-    };
-    Ok(Some(row(array, reps, &spent, rolled_residual.max(unrolled_residual))))
+    let both = |of: fn(&Spent) -> Duration| (of(&rolled) + of(&unrolled)).as_secs_f64();
+    let seconds = [both(|spent| spent.dgefa), both(|spent| spent.dgesl), both(|spent| spent.total)];
+    Ok(Some(Row::of(array, reps, seconds, rolled_residual.max(unrolled_residual))))
 }
 
-fn row(array: u32, reps: u64, spent: &Spent, residual_norm: f64) -> Row {
-    let (solving, total) = (spent.dgefa + spent.dgesl, spent.total.as_secs_f64());
-    let percent = |part: Duration| 100.0 * part.as_secs_f64() / total;
-    Row {
-        reps,
-        time_s: total,
-        dgefa_percent: percent(spent.dgefa),
-        dgesl_percent: percent(spent.dgesl),
-        overhead_percent: percent(spent.total.saturating_sub(solving)),
-        kflops: kflops(array, reps, solving.as_secs_f64()),
-        residual_norm,
+impl Row {
+    /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL, and in all.
+    pub fn of(array: u32, reps: u64, [dgefa_s, dgesl_s, time_s]: [f64; 3], residual_norm: f64) -> Row {
+        let solving_s = dgefa_s + dgesl_s;
+        Row {
+            reps,
+            time_s,
+            dgefa_percent: 100.0 * dgefa_s / time_s,
+            dgesl_percent: 100.0 * dgesl_s / time_s,
+            overhead_percent: 100.0 * (time_s - solving_s) / time_s,
+            kflops: kflops(array, reps, solving_s),
+            residual_norm,
+        }
     }
 }
 
@@ -253,11 +252,7 @@ mod tests {
         let (least, most) = (of(0.785, 71.305 + 2.595), of(0.775, 71.295 + 2.585));
         assert!(least < 9_717_238.0 && 9_717_238.0 < most, "{least} to {most}");
         assert!(most / least < 1.014, "the time has two digits");
-        let spent = |dgefa, dgesl, total| {
-            let s = Duration::from_secs_f64;
-            Spent { dgefa: s(dgefa), dgesl: s(dgesl), total: s(total) }
-        };
-        let row = row(200, 4096, &spent(0.557_958, 0.020_268, 0.782_55), 1.0);
+        let row = Row::of(200, 4096, [0.557_958, 0.020_268, 0.782_55], 1.0);
         assert!((row.dgefa_percent - 71.30).abs() < 0.01 && (row.dgesl_percent - 2.59).abs() < 0.01, "{row:?}");
         assert!(
             (row.overhead_percent - 26.11).abs() < 0.01 && (row.kflops / 9_728_400.0 - 1.0).abs() < 1e-3,

@@ -122,7 +122,6 @@ pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::kind::Needs;
     use crate::table::{RUNNERS, find};
 
