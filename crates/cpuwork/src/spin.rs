@@ -1,14 +1,12 @@
 //! Threads that compute without end: competition for a processor and for nothing else.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Report;
+use crate::order::beside;
+use crate::{Failure, Report};
 
 /// How many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,19 +19,16 @@ pub struct Order {
 const ROUND: u64 = 20_000;
 
 /// Spins until `stop` is set.
-pub fn run(order: &Order, stop: &AtomicBool) -> Report {
-    let began = Instant::now();
-    let rounds: u64 = thread::scope(|scope| {
-        let threads: Vec<_> = (0..order.threads).map(|_| scope.spawn(|| one(stop))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a spinner does not panic")).sum()
-    });
-    let took = began.elapsed();
-    let rate = rounds as f64 * ROUND as f64 / took.as_secs_f64().max(1e-9);
-    Report {
-        window_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
-        counters: BTreeMap::from([("spins_per_s".to_string(), rate)]),
-        ..Report::default()
-    }
+///
+/// # Errors
+/// [`Failure::Refused`] when no thread can be made.
+pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
+    beside(
+        order.threads,
+        stop,
+        |_| Ok(one(stop)),
+        |rounds, seconds| vec![("spins_per_s", rounds.iter().sum::<u64>() as f64 * ROUND as f64 / seconds)],
+    )
 }
 
 fn one(stop: &AtomicBool) -> u64 {
@@ -46,4 +41,16 @@ fn one(stop: &AtomicBool) -> u64 {
         rounds += 1;
     }
     rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::stopped_after;
+
+    #[test]
+    fn it_spins_until_it_is_told_to_end() {
+        let report = stopped_after(20, |stop| run(&Order { threads: 2 }, stop));
+        assert!(report.counters["spins_per_s"] > 0.0 && report.metrics.is_empty(), "{report:?}");
+    }
 }

@@ -105,6 +105,21 @@ pub static METRICS: &[Metric] = &[
     percentile("trim_latency_p99_us", 99.0, "99th percentile of trim latency"),
     row("startup_max_ms", "ms", LowerIsBetter, "the longest cold start of a trial"),
     row("kflops", "kflop/s", HigherIsBetter, "thousands of floating-point operations per second"),
+    row("messages_per_s", "1/s", HigherIsBetter, "messages between processes or threads that were received per second"),
+    percentile("wakeup_p50_us", 50.0, "median time from waking a thread until it runs"),
+    percentile("wakeup_p99_us", 99.0, "99th percentile of the time from waking a thread until it runs"),
+    row("wakeup_max_us", "µs", LowerIsBetter, "the longest time from waking a thread until it runs"),
+    percentile(
+        "timer_latency_p50_us",
+        50.0,
+        "median time from the moment that a sleep was to end until the thread runs",
+    ),
+    percentile(
+        "timer_latency_p99_us",
+        99.0,
+        "99th percentile of the time from the end of a sleep until the thread runs",
+    ),
+    row("timer_latency_max_us", "µs", LowerIsBetter, "the longest time from the end of a sleep until the thread runs"),
     row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
     row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];

@@ -12,6 +12,9 @@ pub static RUNNERS: &[&RunnerKind] = &[
     &startup::STARTUP,
     &command::COMMAND,
     &processor::LINPACK,
+    &processor::MESSAGING,
+    &processor::WAKEUP,
+    &processor::CYCLIC,
 ];
 
 /// The row of a runner.

@@ -2,7 +2,7 @@
 
 use cpuwork::{Order, linpack};
 
-use super::own;
+use super::{number, own};
 use crate::kind::{Needs, RunnerKind};
 use crate::options::{Form, Opt};
 
@@ -22,16 +22,12 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
         form: Form::Number,
         help: "leading dimension; systems have half as many unknowns",
     }],
-    check: |options| match options.number("array") {
-        Some(10..=10_000) => Ok(()),
-        _ => Err("array is a number from 10 to 10000".to_string()),
-    },
+    check: |options| linpack::check(number(options, "array")),
     make: |options| {
         own("linpack", options, |options, trial| {
-            let array = options.number("array").and_then(|n| u32::try_from(n).ok()).unwrap_or(200);
             // The last round lasts at least half of a trial, and all rounds together at most two.
             let least_ns = u64::try_from(trial.duration.as_nanos() / 2).unwrap_or(u64::MAX);
-            Order::Linpack(linpack::Order { array, least_ns })
+            Order::Linpack(linpack::Order { array: number(options, "array"), least_ns, reps: None })
         })
     },
 };

@@ -1,7 +1,10 @@
 //! What goes on beside the work that is measured: competition without which a CPU scheduler has nothing to decide.
 
-use cpuwork::{Order, spin};
+use std::path::Path;
 
+use cpuwork::{Order, forks, io, memory, spin};
+
+use super::{nanoseconds, number, within, within_size, within_time};
 use crate::options::{Form, Opt, Options, OptionsError};
 
 /// A row of the table of loads.
@@ -20,19 +23,110 @@ pub struct LoadKind {
 }
 
 /// Every load.
-pub static LOADS: &[LoadKind] = &[LoadKind {
-    name: "spin",
-    help: "threads that compute without end",
-    options: &[THREADS],
-    check: |options| threads(options).map(drop),
-    order: |options| Order::Spin(spin::Order { threads: threads(options).unwrap_or(1) }),
-}];
+pub static LOADS: &[LoadKind] = &[
+    LoadKind {
+        name: "spin",
+        help: "threads that compute without end",
+        options: &[THREADS],
+        check: threads,
+        order: |options| Order::Spin(spin::Order { threads: number(options, "threads") }),
+    },
+    LoadKind {
+        name: "memory",
+        help: "threads that read and write memory from one end to the other, past the caches",
+        options: &[
+            THREADS,
+            Opt { name: "size", default: "64M", form: Form::Size, help: "memory of each thread, 64k to 64G" },
+        ],
+        check: |options| {
+            threads(options)?;
+            within_size(options, "size", "64k", "64G")
+        },
+        order: |options| {
+            let size = options.size("size").unwrap_or(64 << 20);
+            Order::Memory(memory::Order { threads: number(options, "threads"), size })
+        },
+    },
+    LoadKind {
+        name: "forks",
+        help: "a storm of processes that compute shortly and end",
+        options: &[
+            Opt { name: "processes", default: "2", form: Form::Number, help: "at the same time, 1 to 1024" },
+            Opt {
+                name: "rate",
+                default: "0",
+                form: Form::Number,
+                help: "begun in a second, all together; 0 is as many as can be",
+            },
+            Opt { name: "work", default: "100us", form: Form::Time, help: "how long each computes, at most 50ms" },
+        ],
+        check: |options| {
+            within(options, "processes", 1, 1024)?;
+            within(options, "rate", 0, 1_000_000)?;
+            within_time(options, "work", "0s", "50ms")
+        },
+        order: |options| {
+            Order::Forks(forks::Order {
+                processes: number(options, "processes"),
+                rate: number(options, "rate"),
+                work_ns: nanoseconds(options, "work"),
+            })
+        },
+    },
+    LoadKind {
+        name: "io",
+        help: "threads that write files without a name and wait for the device",
+        options: &[
+            Opt { default: "1", ..THREADS },
+            Opt {
+                name: "dir",
+                default: "/var/tmp",
+                form: Form::Text,
+                help: "a directory on the file system that is written to",
+            },
+            Opt {
+                name: "size",
+                default: "64M",
+                form: Form::Size,
+                help: "the most that a thread's file takes, 4k to 64G",
+            },
+            Opt {
+                name: "block",
+                default: "64k",
+                form: Form::Size,
+                help: "bytes of a write, 512 to 1M and at most the size",
+            },
+            Opt { name: "sync", default: "16", form: Form::Number, help: "writes before each fdatasync, 1 to 10000" },
+        ],
+        check: |options| {
+            threads(options)?;
+            within_size(options, "size", "4k", "64G")?;
+            within_size(options, "block", "512", "1M")?;
+            within(options, "sync", 1, 10_000)?;
+            if options.size("block") > options.size("size") {
+                return Err("block is at most size".to_string());
+            }
+            match options.text("dir") {
+                Some(dir) if Path::new(dir).is_absolute() => Ok(()),
+                _ => Err("dir is a directory's path from the root, e.g. /var/tmp".to_string()),
+            }
+        },
+        order: |options| {
+            Order::Io(io::Order {
+                threads: number(options, "threads"),
+                dir: options.text("dir").unwrap_or("/var/tmp").into(),
+                size: options.size("size").unwrap_or(64 << 20),
+                block: options.size("block").unwrap_or(64 << 10),
+                sync_every: number(options, "sync"),
+            })
+        },
+    },
+];
 
 const THREADS: Opt = Opt { name: "threads", default: "2", form: Form::Number, help: "how many, 1 to 1024" };
 
-fn threads(options: &Options) -> Result<u32, String> {
-    let threads = options.number("threads").and_then(|n| u32::try_from(n).ok());
-    threads.filter(|n| (1..=1024).contains(n)).ok_or_else(|| "threads is a number from 1 to 1024".to_string())
+fn threads(options: &Options) -> Result<(), String> {
+    within(options, "threads", 1, 1024)
 }
 
 impl LoadKind {
@@ -53,4 +147,38 @@ impl LoadKind {
 /// The row of a load.
 pub fn find(name: &str) -> Option<&'static LoadKind> {
     LOADS.iter().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_load_takes_its_own_defaults_and_makes_an_order() {
+        for row in LOADS {
+            let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
+            let order = serde_json::to_value((row.order)(&options)).unwrap();
+            assert_eq!(order["work"], row.name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_would_be_right() {
+        let refused =
+            |name: &str, key: &str, value: &str| find(name).unwrap().read([(key, value)]).unwrap_err().to_string();
+        for (name, key, value, right) in [
+            ("spin", "threads", "0", "1 to 1024"),
+            ("memory", "size", "1k", "64k to 64G"),
+            ("forks", "processes", "1025", "1 to 1024"),
+            ("forks", "work", "1s", "50ms"),
+            ("io", "dir", "var/tmp", "/var/tmp"),
+            ("io", "block", "2M", "512 to 1M"),
+            ("io", "sync", "0", "1 to 10000"),
+        ] {
+            let error = refused(name, key, value);
+            assert!(error.contains(name) && error.contains(right), "{name}:{key}={value}: {error}");
+        }
+        let larger = find("io").unwrap().read([("size", "8k"), ("block", "16k")]).unwrap_err().to_string();
+        assert!(larger.contains("block is at most size"), "{larger}");
+    }
 }

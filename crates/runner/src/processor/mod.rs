@@ -2,8 +2,11 @@
 //!
 //! The works are in the crate `cpuwork`; a row here says which options one takes and makes the order of them.
 
+mod cyclic;
 mod linpack;
 mod loads;
+mod messaging;
+mod wakeup;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,8 +18,11 @@ use crate::error::{RunnerError, tail};
 use crate::kind::{Bench, Runner, Seen, Trial};
 use crate::options::Options;
 
+pub(crate) use cyclic::CYCLIC;
 pub(crate) use linpack::LINPACK;
 pub use loads::{LOADS, LoadKind, find as find_load};
+pub(crate) use messaging::MESSAGING;
+pub(crate) use wakeup::WAKEUP;
 
 /// The hidden subcommand that does the work of an order on standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
@@ -54,6 +60,41 @@ impl Runner for Own {
     }
 }
 
+/// A number that [`within`] has found right.
+fn number(options: &Options, name: &str) -> u32 {
+    options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+}
+
+/// A time that [`within_time`] has found right, in nanoseconds.
+fn nanoseconds(options: &Options, name: &str) -> u64 {
+    options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// How long a trial measures, in nanoseconds.
+fn duration_ns(trial: &Trial) -> u64 {
+    u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn within(options: &Options, name: &str, least: u32, most: u32) -> Result<(), String> {
+    match options.number(name) {
+        Some(number) if (u64::from(least)..=u64::from(most)).contains(&number) => Ok(()),
+        _ => Err(format!("{name} is a number from {least} to {most}")),
+    }
+}
+
+fn within_size(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
+    let size = options.size(name);
+    let right = size.is_some() && workload::parse_size(least) <= size && size <= workload::parse_size(most);
+    if right { Ok(()) } else { Err(format!("{name} is a size: {least} to {most}")) }
+}
+
+fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
+    let time = options.time(name).map(|time| time.as_nanos());
+    let bound = |text| workload::parse_duration_ns(text).map(u128::from);
+    let right = time.is_some() && bound(least) <= time && time <= bound(most);
+    if right { Ok(()) } else { Err(format!("{name} is a time from {least} to {most}")) }
+}
+
 /// How the process of an order is started.
 ///
 /// # Errors
@@ -77,4 +118,37 @@ pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
         missing: format!("report: {e}"),
         tail: tail(ended),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kind::Needs;
+    use crate::table::{RUNNERS, find};
+
+    #[test]
+    fn every_work_for_processors_takes_its_own_defaults() {
+        let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Processors);
+        assert_eq!(rows().count(), 4);
+        for row in rows() {
+            let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
+            assert!((row.primary)(&options).contains(['s', 'k']), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_would_be_right() {
+        for (name, key, value, right) in [
+            ("linpack", "array", "9", "10 to 10000"),
+            ("linpack", "array", "512", "array=514"),
+            ("messaging", "groups", "0", "1 to 100"),
+            ("messaging", "bytes", "5000", "1 to 4096"),
+            ("wakeup", "workers", "100", "1 to 64"),
+            ("wakeup", "work", "51ms", "50ms"),
+            ("cyclic", "interval", "10us", "20us to 100ms"),
+            ("cyclic", "threads", "99999999999", "1 to 256"),
+        ] {
+            let error = find(name).expect("a row").read([(key, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(right), "{name}:{key}={value}: {error}");
+        }
+    }
 }

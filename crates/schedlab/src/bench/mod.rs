@@ -4,5 +4,6 @@ pub(crate) mod conformance;
 pub(crate) mod engine;
 mod fio;
 pub(crate) mod kernel;
+pub(crate) mod linpack;
 pub(crate) mod study;
 pub(crate) mod tune;

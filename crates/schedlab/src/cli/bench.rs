@@ -17,6 +17,8 @@ pub(crate) enum Bench {
     /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
     /// what was promised.
     Kernel(BenchKernelArgs),
+    /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in turn; prints the ratio.
+    Linpack(BenchLinpackArgs),
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
@@ -88,6 +90,22 @@ pub(crate) struct BenchEngineArgs {
     /// Length of one measurement.
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     pub(crate) time: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchLinpackArgs {
+    /// Leading dimension of the matrix; systems have half as many unknowns.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) array: u32,
+    /// Repetitions double until a round takes as long.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) least: String,
+    /// Pairs of measurements, ours and C's.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

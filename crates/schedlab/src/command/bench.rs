@@ -5,8 +5,10 @@ use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::arena;
-use crate::bench::{conformance, engine, kernel, study, tune};
-use crate::cli::{Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs, BenchTuneArgs};
+use crate::bench::{conformance, engine, kernel, linpack, study, tune};
+use crate::cli::{
+    Bench, BenchArgs, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchTuneArgs,
+};
 use crate::failure::{REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -17,6 +19,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),
         Bench::Kernel(args) => of_the_arena(args),
+        Bench::Linpack(args) => against_c(args),
         Bench::Study { trials } => {
             out::print(study::run(*trials)?)?;
             Ok(REACHED)
@@ -30,6 +33,19 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
 fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
     let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(REACHED)
+}
+
+fn against_c(args: &BenchLinpackArgs) -> Result<u8> {
+    let least_s = plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
+    cpuwork::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
+    let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
+    let report = linpack::run(&options, &Stop::install()?)?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {

@@ -7,8 +7,9 @@ use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
-use runner::{Needs, RUNNERS, RunnerKind};
-use serde_json::{Value, json};
+use runner::processor::{LOADS, LoadKind};
+use runner::{Needs, Opt, RUNNERS, RunnerKind};
+use serde_json::{Map, Value, json};
 
 use crate::arena::kernel;
 use crate::arena::sim::ATTRIBUTES;
@@ -22,7 +23,8 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"]),
         Listing::Devices => (devices(), &["name", "evidence", "kernel", "help"]),
         Listing::Workloads => {
-            (workloads().into_iter().chain(programs()).collect(), &["name", "primary", "writes", "help"])
+            let all = workloads().into_iter().chain(programs()).chain(loads());
+            (all.collect(), &["name", "primary", "needs", "writes", "help"])
         }
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
     };
@@ -30,7 +32,12 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         out::line(serde_json::to_string_pretty(&rows)?)?;
         return Ok(REACHED);
     }
+    let (beside, rows): (Vec<Value>, Vec<Value>) = rows.into_iter().partition(|row| row["load"] == true);
     out::line(table(&rows, header))?;
+    if !beside.is_empty() {
+        out::line("\nLoads beside work that needs processors, for --background with --device cpu:")?;
+        out::line(table(&beside, &["name", "help"]))?;
+    }
     if matches!(args.what, Listing::Schedulers) {
         out::line(
             "\nSIM: how sure it is that the simulator's scheduler is the source's: C confirmed in the source, C2 second-hand, D derived, \
@@ -53,7 +60,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     }
     if matches!(args.what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
-        for row in &rows {
+        for row in rows.iter().chain(&beside) {
             let params: Vec<String> =
                 row["params"].as_object().into_iter().flatten().map(|(k, v)| format!("{k}={}", text(v))).collect();
             out::line(format_args!("  {:<14} {}", text(&row["name"]), params.join(" ")))?;
@@ -155,7 +162,7 @@ fn workloads() -> Vec<Value> {
         .map(|row| {
             let params: serde_json::Map<String, Value> =
                 row.params.into_iter().map(|param| (param.name.to_owned(), Value::String(param.default))).collect();
-            json!({"name": row.name, "primary": row.primary, "writes": row.writes, "reaches_device": row.reaches_device,
+            json!({"name": row.name, "primary": row.primary, "needs": "device", "writes": row.writes, "reaches_device": row.reaches_device,
                    "params": params, "help": row.help})
         })
         .collect()
@@ -163,16 +170,41 @@ fn workloads() -> Vec<Value> {
 
 fn programs() -> Vec<Value> {
     let row = |row: &&'static RunnerKind| {
-        let params: serde_json::Map<String, Value> = row
-            .all_options()
-            .map(|option| (option.name.to_owned(), Value::String(option.default.to_owned())))
-            .collect();
-        let help: serde_json::Map<String, Value> =
-            row.all_options().map(|option| (option.name.to_owned(), Value::String(option.help.to_owned()))).collect();
-        json!({"name": row.name, "primary": "-", "writes": row.needs != Needs::Device, "reaches_device": true,
+        let (params, help) = described(row.all_options());
+        let needs = match row.needs {
+            Needs::Device => "device",
+            Needs::Files => "files",
+            Needs::Either => "device or files",
+            Needs::Processors => "processors",
+        };
+        // What decides can depend on options without which some cannot be read.
+        let primary = match row.read([]) {
+            Ok(options) if row.needs == Needs::Processors => (row.primary)(&options),
+            _ => "-".to_owned(),
+        };
+        let writes = matches!(row.needs, Needs::Files | Needs::Either);
+        json!({"name": row.name, "primary": primary, "needs": needs, "writes": writes, "reaches_device": row.needs != Needs::Processors,
                "package": row.program.map(|(_, package)| package), "params": params, "params_help": help, "help": row.help})
     };
     RUNNERS.iter().map(row).collect()
+}
+
+fn loads() -> Vec<Value> {
+    let row = |row: &'static LoadKind| {
+        let (params, help) = described(row.options.iter());
+        json!({"name": row.name, "load": true, "primary": "-", "needs": "processors", "writes": false, "reaches_device": false,
+               "params": params, "params_help": help, "help": row.help})
+    };
+    LOADS.iter().map(row).collect()
+}
+
+/// The defaults and the meanings of options.
+fn described(options: impl Iterator<Item = &'static Opt>) -> (Map<String, Value>, Map<String, Value>) {
+    let options: Vec<&Opt> = options.collect();
+    let of = |what: fn(&Opt) -> &'static str| {
+        options.iter().map(|option| (option.name.to_owned(), Value::String(what(option).to_owned()))).collect()
+    };
+    (of(|option| option.default), of(|option| option.help))
 }
 
 fn metrics() -> Vec<Value> {

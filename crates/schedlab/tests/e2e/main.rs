@@ -6,6 +6,7 @@ mod bench;
 mod common;
 mod compare;
 mod cpu_arena;
+mod cpu_works;
 mod faults;
 mod keep;
 mod kernel;

@@ -1,0 +1,23 @@
+//! The monotonic clock as plain nanoseconds, which threads and forked processes can hand to each other.
+
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::{Timespec, clock_gettime};
+
+/// Between two looks at whether a work is to end: it ends within a tenth of a second of being told.
+pub(crate) const SLICE_NS: u64 = 20_000_000;
+
+/// Now.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A length as the kernel takes it.
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
+}
+
+/// Sleeps until a moment of the monotonic clock; a signal does not end it.
+pub(crate) fn sleep_until(ns: u64) {
+    while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns)) == Err(rustix::io::Errno::INTR) {}
+}

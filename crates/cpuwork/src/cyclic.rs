@@ -1,0 +1,113 @@
+//! Timer latency: threads that sleep until a moment, again and again, and see how much later they run.
+//!
+//! After the idea of cyclictest. Each thread's moments are an interval apart on the monotonic clock, and its sleeps are absolute, so that
+//! one late wake-up does not move the next moment. Moments that have passed while a thread was late are skipped and counted as
+//! `missed_wakeups`. Nothing is subtracted: the latency holds the timer's interrupt, the scheduler, the switch, and reading the clock.
+//!
+//! The kernel lets timers of threads under fair policies slack, by 50 µs unless told otherwise; here by 1 ns, the least there is, so that
+//! what is measured is not the slack. Realtime policies have none.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::thread::set_current_timer_slack;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{now_ns, sleep_until};
+use crate::counted::{Counted, OWN};
+use crate::latency::{Latencies, report};
+use crate::order::no_thread;
+use crate::{Failure, Report};
+
+/// Who sleeps, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// From 1. With 1 there is no other thread than the first, so that policies under which none can be made work too.
+    pub threads: u32,
+    /// Between two moments of a thread; at most a tenth of a second.
+    pub interval_ns: u64,
+    /// How long it goes on.
+    pub duration_ns: u64,
+}
+
+/// Measures until the time is over or `stop` is set.
+///
+/// # Errors
+/// [`Failure::Refused`] when no thread can be made.
+pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
+    let began = now_ns();
+    let end = began.saturating_add(order.duration_ns);
+    let seen = thread::scope(|scope| {
+        let one = |at: u32| one(order, began + order.interval_ns * u64::from(at) / u64::from(order.threads), end, stop);
+        let others: Vec<_> = (1..order.threads)
+            .map(|at| thread::Builder::new().spawn_scoped(scope, move || one(at)).map_err(no_thread))
+            .collect::<Result<_, _>>()
+            .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        let mut seen = vec![one(0)];
+        seen.extend(others.into_iter().map(|other| other.join().expect("a sleeper does not panic")));
+        Ok(seen)
+    })?;
+    let missed: u64 = seen.iter().map(|(.., missed)| missed).sum();
+    let seen = seen.into_iter().map(|(latencies, counted, _)| (latencies, counted)).collect();
+    let mut report = report("timer_latency", now_ns() - began, seen);
+    report.counters.insert("missed_wakeups".to_string(), missed as f64);
+    Ok(report)
+}
+
+/// One thread: its latencies, the kernel's figures, and the moments that it missed.
+fn one(order: &Order, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
+    // Where the kernel has no slack to be set, it has none.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let (mut latencies, mut missed) = (Latencies::new(), 0);
+    let before = Counted::read(OWN);
+    let mut moment = first + order.interval_ns;
+    while moment < end && !stop.load(Ordering::Relaxed) {
+        sleep_until(moment);
+        let now = now_ns();
+        latencies.record(now.saturating_sub(moment));
+        let passed = next_after(moment, now, order.interval_ns);
+        missed += passed - 1;
+        moment += passed * order.interval_ns;
+    }
+    (latencies, Counted::read(OWN).since(&before), missed)
+}
+
+/// How many intervals after `moment` the first one is that lies after `now`; at least 1.
+fn next_after(moment: u64, now: u64, interval: u64) -> u64 {
+    now.saturating_sub(moment) / interval + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn every_moment_is_either_met_or_missed() {
+        let order = Order { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
+        let report = run(&order, &AtomicBool::new(false)).unwrap();
+        let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
+        // From the first to the one before the end, 49 of each thread; a late one may skip some beyond the end.
+        assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
+        assert!(report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3, "{report:?}");
+        assert!(report.metrics["timer_latency_p50_us"] <= report.metrics["timer_latency_max_us"]);
+        assert_eq!(report.counts["timer_latency_p99_us"] as f64, met);
+    }
+
+    #[test]
+    fn a_late_wake_up_skips_the_moments_that_have_passed() {
+        assert_eq!(next_after(1000, 1001, 100), 1);
+        assert_eq!(next_after(1000, 1099, 100), 1);
+        assert_eq!(next_after(1000, 1350, 100), 4);
+        assert_eq!(next_after(1000, 999, 100), 1, "no clock goes back, and if it does nothing is counted twice");
+    }
+
+    #[test]
+    fn a_stop_ends_it() {
+        let order = Order { threads: 1, interval_ns: MS, duration_ns: u64::MAX };
+        let report = run(&order, &AtomicBool::new(true)).unwrap();
+        assert!(report.metrics.is_empty(), "{report:?}");
+    }
+}

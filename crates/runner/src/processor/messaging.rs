@@ -1,0 +1,53 @@
+//! The row of messages between many processes or threads.
+
+use cpuwork::{Order, messaging};
+
+use super::{duration_ns, number, own, within};
+use crate::kind::{Needs, RunnerKind};
+use crate::options::{Form, Opt};
+
+/// The row.
+pub(crate) static MESSAGING: RunnerKind = RunnerKind {
+    name: "messaging",
+    help: "messages between groups of senders and receivers, as hackbench has them: waking and switching",
+    program: None,
+    needs: Needs::Processors,
+    reaches_device: |_| true,
+    writes: |_| false,
+    primary: |_| "messages_per_s".to_string(),
+    own_metrics: |_| Vec::new(),
+    options: &[
+        Opt {
+            name: "groups",
+            default: "2",
+            form: Form::Number,
+            help: "groups that know nothing of each other, 1 to 100",
+        },
+        Opt {
+            name: "fds",
+            default: "20",
+            form: Form::Number,
+            help: "senders of a group, and as many receivers, 1 to 100",
+        },
+        Opt { name: "bytes", default: "100", form: Form::Number, help: "length of a message, 1 to 4096" },
+        Opt { name: "threads", default: "false", form: Form::Flag, help: "threads instead of processes" },
+        Opt { name: "pipes", default: "false", form: Form::Flag, help: "pipes instead of pairs of sockets" },
+    ],
+    check: |options| {
+        within(options, "groups", 1, 100)?;
+        within(options, "fds", 1, 100)?;
+        within(options, "bytes", 1, 4096)
+    },
+    make: |options| {
+        own("messaging", options, |options, trial| {
+            Order::Messaging(messaging::Order {
+                groups: number(options, "groups"),
+                fds: number(options, "fds"),
+                bytes: number(options, "bytes"),
+                threads: options.flag("threads"),
+                pipes: options.flag("pipes"),
+                duration_ns: duration_ns(trial),
+            })
+        })
+    },
+};
