@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
-use crate::order::beside;
+use crate::order::{beside, for_each_processor};
 use crate::shared::{fork, wait};
 use crate::{Failure, Report};
 
 /// How many processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// At the same time, from 1.
+    /// At the same time; 0 for one for each processor that is online.
     pub processes: u32,
     /// Begun in a second, all together; 0 for as many as can be.
     pub rate: u32,
@@ -29,14 +29,12 @@ pub struct Order {
 /// # Errors
 /// [`Failure::Refused`] when the kernel forks no more.
 pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let began = now_ns();
+    let (began, processes) = (now_ns(), for_each_processor(order.processes));
     // Each thread has its part of the rate, and they begin one after the other.
-    let interval = u64::from(order.processes) * 1_000_000_000 / u64::from(order.rate.max(1));
-    let first = |at: u32| began + interval * u64::from(at) / u64::from(order.processes);
+    let interval = u64::from(processes) * 1_000_000_000 / u64::from(order.rate.max(1));
+    let first = |at: u32| began + interval * u64::from(at) / u64::from(processes);
     let one = |at: u32| storm(first(at), if order.rate == 0 { 0 } else { interval }, order.work_ns, stop);
-    beside(order.processes, stop, one, |forks, seconds| {
-        vec![("forks_per_s", forks.iter().sum::<u64>() as f64 / seconds)]
-    })
+    beside(processes, stop, one, |forks, seconds| vec![("forks_per_s", forks.iter().sum::<u64>() as f64 / seconds)])
 }
 
 /// Forks one process after the other, each not before its moment; how many.

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::{beside, no_memory};
+use crate::order::{beside, for_each_processor, no_memory};
 use crate::{Failure, Report};
 
 /// How many threads, and through how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// From 1.
+    /// 0 for one for each processor that is online.
     pub threads: u32,
     /// Bytes of each thread's memory: larger than the caches, or it streams through these.
     pub size: u64,
@@ -27,7 +27,7 @@ const ROUND: usize = 32_768;
 pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
     let len = usize::try_from(order.size / 8).unwrap_or(usize::MAX).max(1);
     beside(
-        order.threads,
+        for_each_processor(order.threads),
         stop,
         |_| one(len, stop),
         |rounds, seconds| {

@@ -84,6 +84,17 @@ pub fn run(order: &Order, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Rep
     }
 }
 
+/// How many threads a load has: what was asked for, or one for each processor that is online. Not the processors that it may use: beside an emptied
+/// processor the competition is to be the same as without.
+pub(crate) fn for_each_processor(asked: u32) -> u32 {
+    if asked > 0 {
+        return asked;
+    }
+    // SAFETY: the call has a number for an argument and touches no memory.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(online).unwrap_or(1).max(1)
+}
+
 /// Runs the threads of a load, each with its number; what they return and the seconds that it took make the counters. If one fails, all
 /// are told to end.
 pub(crate) fn beside<T: Send>(

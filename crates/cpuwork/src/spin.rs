@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::beside;
+use crate::order::{beside, for_each_processor};
 use crate::{Failure, Report};
 
 /// How many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// From 1.
+    /// 0 for one for each processor that is online.
     pub threads: u32,
 }
 
@@ -24,7 +24,7 @@ const ROUND: u64 = 20_000;
 /// [`Failure::Refused`] when no thread can be made.
 pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
-        order.threads,
+        for_each_processor(order.threads),
         stop,
         |_| Ok(one(stop)),
         |rounds, seconds| vec![("spins_per_s", rounds.iter().sum::<u64>() as f64 * ROUND as f64 / seconds)],

@@ -51,7 +51,12 @@ pub static LOADS: &[LoadKind] = &[
         name: "forks",
         help: "a storm of processes that compute shortly and end",
         options: &[
-            Opt { name: "processes", default: "2", form: Form::Number, help: "at the same time, 1 to 1024" },
+            Opt {
+                name: "processes",
+                default: "0",
+                form: Form::Number,
+                help: "at the same time, to 1024; 0 is one for each processor",
+            },
             Opt {
                 name: "rate",
                 default: "0",
@@ -61,7 +66,7 @@ pub static LOADS: &[LoadKind] = &[
             Opt { name: "work", default: "100us", form: Form::Time, help: "how long each computes, at most 50ms" },
         ],
         check: |options| {
-            within(options, "processes", 1, 1024)?;
+            within(options, "processes", 0, 1024)?;
             within(options, "rate", 0, 1_000_000)?;
             within_time(options, "work", "0s", "50ms")
         },
@@ -77,7 +82,7 @@ pub static LOADS: &[LoadKind] = &[
         name: "io",
         help: "threads that write files without a name and wait for the device",
         options: &[
-            Opt { default: "1", ..THREADS },
+            Opt { default: "1", help: "how many, 1 to 1024", ..THREADS },
             Opt {
                 name: "dir",
                 default: "/var/tmp",
@@ -99,7 +104,7 @@ pub static LOADS: &[LoadKind] = &[
             Opt { name: "sync", default: "16", form: Form::Number, help: "writes before each fdatasync, 1 to 10000" },
         ],
         check: |options| {
-            threads(options)?;
+            within(options, "threads", 1, 1024)?;
             within_size(options, "size", "4k", "64G")?;
             within_size(options, "block", "512", "1M")?;
             within(options, "sync", 1, 10_000)?;
@@ -123,10 +128,11 @@ pub static LOADS: &[LoadKind] = &[
     },
 ];
 
-const THREADS: Opt = Opt { name: "threads", default: "2", form: Form::Number, help: "how many, 1 to 1024" };
+const THREADS: Opt =
+    Opt { name: "threads", default: "0", form: Form::Number, help: "how many, to 1024; 0 is one for each processor" };
 
 fn threads(options: &Options) -> Result<(), String> {
-    within(options, "threads", 1, 1024)
+    within(options, "threads", 0, 1024)
 }
 
 impl LoadKind {
@@ -167,9 +173,10 @@ mod tests {
         let refused =
             |name: &str, key: &str, value: &str| find(name).unwrap().read([(key, value)]).unwrap_err().to_string();
         for (name, key, value, right) in [
-            ("spin", "threads", "0", "1 to 1024"),
+            ("spin", "threads", "1025", "0 to 1024"),
+            ("io", "threads", "0", "1 to 1024"),
             ("memory", "size", "1k", "64k to 64G"),
-            ("forks", "processes", "1025", "1 to 1024"),
+            ("forks", "processes", "1025", "0 to 1024"),
             ("forks", "work", "1s", "50ms"),
             ("io", "dir", "var/tmp", "/var/tmp"),
             ("io", "block", "2M", "512 to 1M"),

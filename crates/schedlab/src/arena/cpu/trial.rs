@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
-use host::probe::{SystemCounters, SystemDelta};
+use host::probe::{SystemCounters, SystemDelta, frequency_mhz};
 use host::session::Launch;
 use runner::Noted;
 
@@ -47,6 +47,8 @@ impl CpuArena<'_> {
         let noted = Noted::default();
         let outcome = programs.measure(order, &self.setting.placement, &self.place(session, &noted));
         let system = self.system()?.since(&before);
+        // Right at its end the processors are still as fast as the work made them.
+        let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();
         let (loads, early) = background::end(beside)?;
@@ -76,7 +78,7 @@ impl CpuArena<'_> {
             }
             Err(_) => {}
         }
-        observation.counters.extend(of_system(&system).into_iter().chain(counted).chain(loads));
+        observation.counters.extend(of_system(&system, mhz).chain(counted).chain(loads));
         observation.voids = voids;
         Ok(observation)
     }
@@ -86,6 +88,8 @@ impl CpuArena<'_> {
     }
 }
 
-fn of_system(system: &SystemDelta) -> [(String, f64); 2] {
-    [("steal_share".to_owned(), system.steal_share), ("cpu_busy_share".to_owned(), system.busy_share)]
+fn of_system(system: &SystemDelta, mhz: Option<f64>) -> impl Iterator<Item = (String, f64)> {
+    let counters =
+        [("steal_share", Some(system.steal_share)), ("cpu_busy_share", Some(system.busy_share)), ("cpu_mhz", mhz)];
+    counters.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
