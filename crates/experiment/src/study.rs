@@ -90,8 +90,8 @@ pub struct Judgement {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// What the three-sigma rule would have claimed of the same values; none where it is the method itself, and in studies of
-    /// schedlab 0.1 and before.
+    /// What the three-sigma rule would have claimed of the same values; none where it is the method itself, and in studies written
+    /// before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub three_sigma: Option<OlderClaim>,
     /// Blocks that count (pairs), or observations of the arm where there are no blocks.

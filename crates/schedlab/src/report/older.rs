@@ -5,7 +5,6 @@
 use experiment::study::{Judgement, OlderClaim, Study, Verdict};
 
 use super::Evidence;
-use super::answer::listed;
 use super::view::{self, MetricView};
 
 /// The column's head.
@@ -54,9 +53,9 @@ pub(crate) fn line(metric: &MetricView<'_>) -> Option<String> {
         .into_iter()
         .map(|kind| (words(kind), of(kind)))
         .filter(|(_, arms)| !arms.is_empty())
-        .map(|(words, arms)| format!("{} {words}", listed(&arms)))
+        .map(|(words, arms)| format!("{words}: {}", arms.join(", ")))
         .collect();
-    (!parts.is_empty()).then(|| format!("by the {HEAD}: {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{HEAD}: {}", parts.join("; ")))
 }
 
 /// In words, that the rule and the verdict disagree. That the rule sees nothing where nothing was shown is no disagreement.

@@ -128,10 +128,7 @@ fn of_devices_the_older_rule_waits_for_verbose_and_as_the_method_itself_it_is_no
     assert!(!text(&lab, false).contains("three-sigma"));
     let verbose = text(&lab, true);
     assert_eq!(verbose.matches("The three-sigma rule (an arm differs").count(), 1);
-    assert!(
-        verbose.contains("by the three-sigma rule: mq-deadline better; bfq worse; kyber no difference"),
-        "{verbose}"
-    );
+    assert!(verbose.contains("three-sigma rule: better: mq-deadline; worse: bfq; no difference: kyber"), "{verbose}");
     lab.study.judgements.iter_mut().for_each(|judgement| judgement.three_sigma = None);
     assert!(!text(&lab, true).contains("three-sigma"));
 }
