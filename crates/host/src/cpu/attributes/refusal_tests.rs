@@ -171,3 +171,37 @@ fn where_throttling_is_off_already_a_processor_has_to_be_left_to_others() {
     admitted(&[("policy", "fifo:50"), ("sysctl:kernel.sched_rt_runtime_us", "900000")]).expect("the arm sets a bound");
     admitted(&[("policy", "batch")]).expect("no realtime policy");
 }
+
+#[test]
+fn who_may_not_write_is_told_before_anything_is_measured() {
+    use crate::cpu::Attribute;
+    use rustix::thread::{Uid, set_thread_res_uid};
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("SKIPPED: this test becomes nobody, and needs root for that");
+    }
+    let machine = Processors::booted();
+    let root = machine.root();
+    let resolve = |key: &str, value: &str| {
+        let attribute = Attribute { key: key.to_string(), value: value.to_string() };
+        super::resolve::resolve(&root, &attribute).map(drop).map_err(|error| error.to_string())
+    };
+    let open = |mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(machine.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(machine.path("sys/kernel/debug"), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(0o700);
+    resolve("autogroup", "off").expect("root may");
+    let nobody = || {
+        let nobody = Uid::from_raw(65_534);
+        // The system call is of this thread alone.
+        set_thread_res_uid(nobody, nobody, nobody).expect("root may become anybody");
+        [resolve("autogroup", "off"), resolve("debug:nr_migrate", "1"), resolve("feature:HRTICK", "on")]
+    };
+    let told = std::thread::scope(|scope| scope.spawn(nobody).join().expect("no panic"));
+    let words = ["only root may write", "only root may look at", "only root may look at"];
+    for (told, words) in told.into_iter().zip(words) {
+        let error = told.expect_err("nobody may not");
+        assert!(error.contains(words) && error.contains("run as root"), "{error}");
+    }
+}
