@@ -37,6 +37,8 @@ fn each_kind_of_value_is_written_where_it_belongs_and_put_back() {
         let (targets, problems) = apply(&root, &attributes(&[(key, value)]), &ledger).unwrap();
         assert!(problems.is_empty(), "{key}: {problems:?}");
         assert_eq!(machine.shows(file), text, "{key}");
+        let noted = ledger.made().attributes;
+        assert!(noted.iter().all(|original| original.written.len() == 1), "our own value can be told: {noted:?}");
         assert!(check(&root, &targets).is_empty(), "{key}");
         let (done, problems) = put_back(&root, &ledger.made().attributes);
         assert!(problems.is_empty() && !done.is_empty(), "{key}: {problems:?}");
