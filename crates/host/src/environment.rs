@@ -48,7 +48,7 @@ const TELLING_OPTIONS: [&str; 26] = [
     "virtio",
 ];
 
-/// Facts by section (`kernel`, `device`, `queue`, `cpu`, …) and name.
+/// Facts by section (`kernel`, `device`, `queue`, `cpu`, `scheduler`, …) and name.
 pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Reads the facts.
@@ -74,6 +74,7 @@ pub fn of_machine(root: &Root) -> Result<Facts, Error> {
     let mut facts = Facts::new();
     facts.insert("kernel".into(), kernel(root)?);
     facts.insert("cpu".into(), cpu(root));
+    facts.insert("scheduler".into(), crate::cpu::facts(root));
     facts.insert("memory".into(), memory(root));
     facts.insert("machine".into(), machine(root));
     facts.insert("tools".into(), tools(root));

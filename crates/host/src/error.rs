@@ -122,6 +122,14 @@ pub enum Error {
         /// The attribute.
         name: String,
     },
+    /// A setting of processors that is impossible on this machine.
+    #[error("{what}: {why}")]
+    Processors {
+        /// The setting by its key, e.g. `sysctl:kernel.sched_latency_ns`.
+        what: String,
+        /// The reason and the next step.
+        why: String,
+    },
     /// A value that the attribute does not take.
     #[error("{name} = {value} is out of range: {device} takes {range}")]
     OutOfRange {

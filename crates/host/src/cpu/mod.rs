@@ -5,13 +5,22 @@
 //! other tasks' masks) goes through the guard, whose journal entry says before each change what to put back.
 
 mod attributes;
+mod facts;
 mod guard;
 mod isolate;
 mod list;
 mod placement;
+mod realtime;
+mod sched_ext;
+#[cfg(test)]
+mod sched_ext_tests;
 mod seen;
 mod setting;
 
+#[cfg(test)]
+pub(crate) use attributes::fake_machine;
+pub(crate) use facts::facts;
+pub use facts::{Here, sched_ext_here};
 pub use guard::Guard;
 pub(crate) use guard::{Made, undo};
 pub use list::CpuList;

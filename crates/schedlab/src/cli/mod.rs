@@ -190,6 +190,8 @@ pub(crate) enum Listing {
     Workloads,
     /// Metrics with their units.
     Metrics,
+    /// Settings of the machine's processors, what arms of `--device cpu` are made of, and which of them this machine has.
+    Settings,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `schedlab list`: schedulers, workloads, metrics — straight from the tables that the rest of the program reads.
+//! `schedlab list`: schedulers, workloads, metrics, settings — straight from the tables that the rest of the program reads.
 
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
@@ -6,6 +6,7 @@ use comfy_table::{ContentArrangement, Table};
 use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
+use host::cpu;
 use host::device;
 use runner::processor::{LOADS, LoadKind};
 use runner::{Needs, Opt, RUNNERS, RunnerKind};
@@ -27,6 +28,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             (all.collect(), &["name", "primary", "needs", "writes", "help"])
         }
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
+        Listing::Settings => (settings(root), &["name", "example", "now", "help"]),
     };
     if args.json {
         out::line(serde_json::to_string_pretty(&rows)?)?;
@@ -57,6 +59,15 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         out::line(
             "\nEVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
         )?;
+    }
+    if matches!(args.what, Listing::Settings) {
+        out::line("\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.")?;
+        for row in rows.iter().filter(|row| row["why"].is_string()) {
+            out::line(format_args!("  {}: {}", text(&row["name"]).trim_end_matches(':'), text(&row["why"])))?;
+        }
+        for row in rows.iter().filter(|row| !text(&row["names"]).is_empty()) {
+            out::line(format_args!("\n{}NAME can be {}", text(&row["name"]), text(&row["names"])))?;
+        }
     }
     if matches!(args.what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
@@ -221,6 +232,38 @@ fn metrics() -> Vec<Value> {
         .collect()
 }
 
+/// What arms of processors are made of: the scheduler, and the keys of settings.
+fn settings(root: &Root) -> Vec<Value> {
+    let row = |name: &str, example: String, help: &str, here: cpu::Here| {
+        let (now, why) = if here.is_here { (here.words, None) } else { ("not here".to_owned(), Some(here.words)) };
+        json!({"name": name, "example": example, "help": help, "here": here.is_here, "now": now, "why": why, "names": here.names})
+    };
+    let schedulers = [
+        row(
+            "default",
+            "default".to_owned(),
+            "the kernel's own scheduler, as it was found",
+            cpu::Here { is_here: true, words: "yes".to_owned(), names: Vec::new() },
+        ),
+        row(
+            "sched_ext:",
+            "sched_ext:/usr/bin/scx_simple".to_owned(),
+            "a scheduler that a program loads",
+            cpu::sched_ext_here(root),
+        ),
+    ];
+    let keys = cpu::KEYS.iter().map(|key| {
+        let name = match key.name {
+            "sysctl:" => "sysctl:kernel.sched_rr_timeslice_ms",
+            "feature:" => "feature:WAKEUP_PREEMPTION",
+            "debug:" => "debug:base_slice_ns",
+            name => name,
+        };
+        row(key.name, format!("{name}={}", key.example), key.help, key.here(root))
+    });
+    schedulers.into_iter().chain(keys).collect()
+}
+
 fn table(rows: &[Value], header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -236,6 +279,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
+        Value::Array(all) => all.iter().map(text).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
 }

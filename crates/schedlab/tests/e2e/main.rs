@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod cpu_arena;
 mod cpu_works;
+mod cpu_settings;
 mod faults;
 mod keep;
 mod kernel;
