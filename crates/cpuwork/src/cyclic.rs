@@ -59,23 +59,33 @@ pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
 fn one(order: &Order, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
     // Where the kernel has no slack to be set, it has none.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let (mut latencies, mut missed) = (Latencies::new(), 0);
+    let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
-    let mut moment = first + order.interval_ns;
-    while moment < end && !stop.load(Ordering::Relaxed) {
-        sleep_until(moment);
-        let now = now_ns();
-        latencies.record(now.saturating_sub(moment));
-        let passed = next_after(moment, now, order.interval_ns);
-        missed += passed - 1;
-        moment += passed * order.interval_ns;
+    let mut moments = Moments { next: first + order.interval_ns, interval: order.interval_ns, missed: 0 };
+    while moments.next < end && !stop.load(Ordering::Relaxed) {
+        sleep_until(moments.next);
+        latencies.record(moments.late(now_ns()));
     }
-    (latencies, Counted::read(OWN).since(&before), missed)
+    (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
-/// How many intervals after `moment` the first one is that lies after `now`; at least 1.
-fn next_after(moment: u64, now: u64, interval: u64) -> u64 {
-    now.saturating_sub(moment) / interval + 1
+/// The moments of a thread.
+#[derive(Debug)]
+struct Moments {
+    next: u64,
+    interval: u64,
+    missed: u64,
+}
+
+impl Moments {
+    /// The thread runs `now`, after the next moment: how late that is. Moments that have passed meanwhile are missed.
+    fn late(&mut self, now: u64) -> u64 {
+        let late = now.saturating_sub(self.next);
+        let passed = late / self.interval;
+        self.missed += passed;
+        self.next += (passed + 1) * self.interval;
+        late
+    }
 }
 
 #[cfg(test)]
@@ -98,10 +108,13 @@ mod tests {
 
     #[test]
     fn a_late_wake_up_skips_the_moments_that_have_passed() {
-        assert_eq!(next_after(1000, 1001, 100), 1);
-        assert_eq!(next_after(1000, 1099, 100), 1);
-        assert_eq!(next_after(1000, 1350, 100), 4);
-        assert_eq!(next_after(1000, 999, 100), 1, "no clock goes back, and if it does nothing is counted twice");
+        let mut moments = Moments { next: 1000, interval: 100, missed: 0 };
+        let mut at = |now: u64| (moments.late(now), moments.next, moments.missed);
+        assert_eq!(at(1001), (1, 1100, 0));
+        assert_eq!(at(1199), (99, 1200, 0));
+        assert_eq!(at(1550), (350, 1600, 3));
+        assert_eq!(at(1700), (100, 1800, 4));
+        assert_eq!(at(1799), (0, 1900, 4), "no clock goes back, and if it does nothing is counted twice");
     }
 
     #[test]
