@@ -40,7 +40,9 @@ pub(crate) fn within<T>(
     let progress = Progress::new(args.quiet || args.json);
     let mut arena: Box<dyn Arena + '_> = match plan.arena {
         ArenaKind::Host => {
-            HostArena::require_root()?;
+            if !plan.is_of_processors() {
+                HostArena::require_root()?;
+            }
             // What belongs to a running experiment is no unclean end.
             for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
                 progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));

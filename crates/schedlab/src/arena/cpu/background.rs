@@ -43,20 +43,29 @@ impl Loads {
     }
 }
 
-/// Ends the loads of a trial, and says what they have done, and what speaks against the trial.
-pub(super) fn end(beside: Beside) -> Result<(Vec<(String, f64)>, Vec<VoidReason>)> {
-    let (mut counters, mut voids) = (Vec::new(), Vec::new());
+/// What the loads of a trial have done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Figures for the record: `background_spin_spins_per_s` …
+    pub(super) counters: Vec<(String, f64)>,
+    /// What speaks against the trial.
+    pub(super) voids: Vec<VoidReason>,
+}
+
+/// Ends the loads of a trial.
+pub(super) fn end(beside: Beside) -> Result<Done> {
+    let mut done = Done::default();
     for ended in beside.end()? {
         match ended.map(|(name, ended)| (processor::report(&name, &ended), name, ended)) {
             Ok((Ok(report), name, _)) => {
                 let told = report.counters.into_iter().chain(report.metrics);
-                counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
+                done.counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
             }
-            Ok((Err(_), name, ended)) => voids.push(beside::ended_early(&name, &ended)),
-            Err(void) => voids.push(void),
+            Ok((Err(_), name, ended)) => done.voids.push(beside::ended_early(&name, &ended)),
+            Err(void) => done.voids.push(void),
         }
     }
-    Ok((counters, voids))
+    Ok(done)
 }
 
 /// The row and the options of a load.

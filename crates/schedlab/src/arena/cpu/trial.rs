@@ -51,8 +51,8 @@ impl CpuArena<'_> {
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();
-        let (loads, early) = background::end(beside)?;
-        voids.extend(early);
+        let loads = background::end(beside)?;
+        voids.extend(loads.voids);
         let displaced = noted.displaced.take().into_iter();
         voids.extend(displaced.map(|(attribute, wanted, found)| {
             let attribute = attribute.to_owned();
@@ -78,7 +78,7 @@ impl CpuArena<'_> {
             }
             Err(_) => {}
         }
-        observation.counters.extend(of_system(&system, mhz).chain(counted).chain(loads));
+        observation.counters.extend(of_system(&system, mhz).chain(counted).chain(loads.counters));
         observation.voids = voids;
         Ok(observation)
     }
