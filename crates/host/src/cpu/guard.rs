@@ -75,6 +75,7 @@ impl Guard {
     /// What is missing or refused, and what to do.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
+        setting.placement.admit(&self.root, setting.isolate.as_ref())?;
         setting.isolate.as_ref().map_or(Ok(()), |cpus| Isolation::admit(&self.root, cpus))
     }
 
@@ -106,6 +107,11 @@ impl Guard {
     /// Figures for the record.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.isolation.iter().flat_map(Isolation::counters).collect()
+    }
+
+    /// Tasks that cannot be moved off isolated processors, each with the reason.
+    pub fn unmovable(&self) -> Vec<String> {
+        self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
 
     /// Puts everything back.

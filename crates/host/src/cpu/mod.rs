@@ -8,13 +8,18 @@ mod attributes;
 mod guard;
 mod isolate;
 mod list;
+mod mask;
 mod placement;
+mod realtime;
 mod seen;
 mod setting;
 
 pub use guard::Guard;
 pub(crate) use guard::{Made, undo};
+pub use isolate::check_online;
 pub use list::CpuList;
+pub(crate) use mask::Mask;
 pub use placement::{Placement, Policy};
+pub(crate) use realtime::{Overseer, bound_realtime};
 pub use seen::TaskSeen;
 pub use setting::{Attribute, KEYS, Key, Setting};
