@@ -5,6 +5,7 @@
 mod bench;
 mod common;
 mod compare;
+mod cpu_isolation;
 mod faults;
 mod keep;
 mod kernel;

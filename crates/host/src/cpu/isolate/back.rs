@@ -70,7 +70,9 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
     let (mut changed, mut vanished) = (false, false);
     done.failed.clear();
     for process in tasks.processes() {
-        for id in tasks.threads(process) {
+        let threads = tasks.threads(process);
+        vanished |= threads.is_empty();
+        for id in threads {
             match tasks.touch(id, set) {
                 None => vanished = true,
                 Some(Touch::Apart) => match (tasks.look(id), tasks.mask(id)) {
