@@ -124,6 +124,17 @@ fn what_is_measured_stays_and_who_binds_itself_anew_is_moved_again() {
 }
 
 #[test]
+fn a_child_that_appears_while_its_parent_is_looked_at_is_moved_before_anything_is_measured() {
+    let fake = Fake::with(&[list("0-5")]);
+    let mut sweep = sweep_of(&fake, &list("0"));
+    // The tick is over; the processes are listed; then, while the first is looked at, the other one's child appears.
+    let events = [Event::Tick, Event::Nothing, Event::Fork(1), Event::Appear];
+    fake.state().events = events.into_iter().collect();
+    sweep.begin().unwrap();
+    assert_eq!(mask_of(&fake, 3), "1-5");
+}
+
+#[test]
 fn a_thread_of_a_known_process_is_found_by_a_thorough_pass() {
     let fake = Fake::with(&[list("0-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
