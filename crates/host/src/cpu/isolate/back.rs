@@ -133,6 +133,12 @@ fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask
         if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {
             return Some(noted);
         }
+        let first = tasks.look(process);
+        let is_older = first.is_some_and(|first| first.start <= moved.since && !moved.has(process, first.start));
+        if is_older && tasks.mask(process).as_ref() == Some(mask) {
+            // It comes from one that has had no more all along.
+            return None;
+        }
         let Some(next) = (parent != 0).then(|| tasks.look(parent)).flatten() else { break };
         (process, parent) = (parent, next.parent);
     }

@@ -13,11 +13,12 @@
 //!   with, somebody else has set that meanwhile: it is left so, and told;
 //! - a task that was started later than the isolation, and has exactly what one of its line was left with, gets that one's mask. Its line
 //!   is the noted tasks of its own process, of its parent's, and so on; a parent that is gone breaks the line, and then it is any noted
-//!   task that was left with that;
+//!   task that was left with that; if its nearest older parent was not moved and has the same mask, it comes from that one and is left;
 //! - everything else is left alone. This is repeated until nothing changes any more.
 //!
 //! The doubt in this: a task that was started meanwhile and bound itself to exactly the processors that a moved one was left with is taken
-//! for an heir, since the kernel does not say who has set a mask. And a moved task is from then on one whose mask was set by hand: if its
+//! for an heir, since the kernel does not say who has set a mask. An orphan whose mask two lines were left with (on a machine of two
+//! processors that is every line) can get that of the other line, the wider one. And a moved task is from then on one whose mask was set by hand: if its
 //! cpuset is extended later, it does not follow. A task that could use only isolated processors gets all others that its cpuset has; those
 //! that it starts meanwhile are found only where the cpuset has all of them.
 

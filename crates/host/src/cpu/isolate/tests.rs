@@ -101,8 +101,11 @@ fn a_task_that_had_the_same_mask_all_along_does_not_get_more() {
     let fake = Fake::with(&[list("0-5"), list("1-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
     sweep.begin().unwrap();
+    fake.state().happen(Event::Fork(2));
+    fake.state().happen(Event::Tick);
+    fake.state().happen(Event::Appear);
     undo(&fake).unwrap();
-    assert_eq!([mask_of(&fake, 2), mask_of(&fake, 3)], ["0-5", "1-5"]);
+    assert_eq!([mask_of(&fake, 2), mask_of(&fake, 3), mask_of(&fake, 4)], ["0-5", "1-5", "1-5"], "nor does its child");
 }
 
 #[test]
