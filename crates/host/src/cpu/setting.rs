@@ -102,6 +102,13 @@ impl Setting {
         if setting.placement.nice.is_some() && setting.placement.policy.is_some_and(super::Policy::is_realtime) {
             return Err("a nice level means nothing under a realtime policy: leave one of them out".to_string());
         }
+        if setting.placement.policy == Some(super::Policy::Idle)
+            && (setting.placement.nice.is_some() || setting.placement.slice.is_some())
+        {
+            return Err(
+                "under the policy idle the kernel counts neither nice level nor slice: leave them out".to_string()
+            );
+        }
         if setting.placement.slice.is_some() && setting.placement.policy.is_some_and(super::Policy::is_realtime) {
             return Err("a slice means nothing under a realtime policy: leave one of them out".to_string());
         }

@@ -134,7 +134,9 @@ fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask
             return Some(noted);
         }
         let first = tasks.look(process);
-        let is_older = first.is_some_and(|first| first.start <= moved.since && !moved.has(process, first.start));
+        // The first process takes up orphans: what it has says nothing of them.
+        let is_older =
+            process != 1 && first.is_some_and(|first| first.start <= moved.since && !moved.has(process, first.start));
         if is_older && tasks.mask(process).as_ref() == Some(mask) {
             // It comes from one that has had no more all along.
             return None;

@@ -67,7 +67,9 @@ impl Attributes {
 
     /// Whether both have the same policy, with what belongs to it. The kernel tells a slice of fair tasks that nobody has set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
-        let times = |of: &Attributes| (of.policy == SCHED_DEADLINE).then_some((of.runtime, of.deadline, of.period));
+        // Of a deadline task that has ended and was not reaped the kernel tells no times any more.
+        let has_times = |of: &Attributes| of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0;
+        let times = |of: &Attributes| has_times(of).then_some((of.runtime, of.deadline, of.period));
         (self.policy, self.priority, times(self)) == (other.policy, other.priority, times(other))
     }
 
