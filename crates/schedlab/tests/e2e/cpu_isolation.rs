@@ -174,11 +174,12 @@ fn every_other_task_leaves_the_processor_and_every_one_comes_back_new_ones_inclu
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_measured();
     namespace.assert_as_before(&before);
     let trials = crate::common::trials(&lab.path("out"));
-    let isolated: Vec<_> = trials.iter().filter(|trial| trial["counters"]["isolate_moved"].is_number()).collect();
+    let isolated: Vec<_> =
+        trials.iter().filter(|trial| trial["observation"]["counters"]["isolate_moved"].is_number()).collect();
     assert_eq!((trials.len(), isolated.len()), (4, 2), "{}", ran.stderr);
     for trial in isolated {
-        assert!(trial["counters"]["isolate_moved"].as_f64().unwrap() >= 8.0, "{trial}");
-        assert_eq!(trial["voids"].as_array().map_or(0, Vec::len), 0, "{trial}");
+        assert!(trial["observation"]["counters"]["isolate_moved"].as_f64().unwrap() >= 8.0, "{trial}");
+        assert_eq!(trial["observation"]["voids"].as_array().map_or(0, Vec::len), 0, "{trial}");
     }
     let ran = Ran::from(namespace.schedlab(&lab, "restore").output().unwrap()).expect_status(0);
     assert!(ran.stdout.contains("nothing to restore"), "{}", ran.stdout);
