@@ -122,6 +122,7 @@ impl Guard {
     /// directory writes settings of the processors.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
+        setting.placement.admit(&self.root, setting.isolate.as_ref())?;
         realtime::admit(&self.root, setting)?;
         if let Some(binary) = &setting.sched_ext {
             sched_ext::admit(&self.root, binary, self.loaded.as_ref())?;
@@ -193,6 +194,11 @@ impl Guard {
     /// Figures for the record.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.isolation.iter().flat_map(Isolation::counters).collect()
+    }
+
+    /// Tasks that cannot be moved off isolated processors, each with the reason.
+    pub fn unmovable(&self) -> Vec<String> {
+        self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
 
     /// Puts everything back. The scheduler that a program has loaded is ended first: call this before the session is ended, which would kill

@@ -45,6 +45,16 @@ impl CpuList {
         self.0.is_subset(&other.0)
     }
 
+    /// Whether one of these is in `other`, too.
+    pub fn touches(&self, other: &CpuList) -> bool {
+        !self.0.is_disjoint(&other.0)
+    }
+
+    /// For messages: `processor 0`, `processors 0-1`.
+    pub fn in_words(&self) -> String {
+        format!("processor{} {self}", if self.count() == 1 { "" } else { "s" })
+    }
+
     /// A set of these; none if there are none.
     pub fn of(cpus: impl IntoIterator<Item = u32>) -> Option<CpuList> {
         let cpus: BTreeSet<u32> = cpus.into_iter().collect();
@@ -124,5 +134,7 @@ mod tests {
         assert_eq!(list("1").without(&list("0-3")), None);
         assert!(list("1").is_within(&list("0-3")) && !list("0-3").is_within(&list("1")));
         assert_eq!(list("0").with(&list("2")).count(), 2);
+        assert!(list("0-1").touches(&list("1-2")) && !list("0").touches(&list("1")));
+        assert_eq!([list("0").in_words(), list("0-1").in_words()], ["processor 0", "processors 0-1"]);
     }
 }

@@ -8,7 +8,13 @@ use std::str::FromStr;
 
 use rustix::process::Pid;
 
-use super::CpuList;
+pub(super) use self::attributes::Attributes;
+use super::{CpuList, Mask};
+
+mod attributes;
+mod refused;
+#[cfg(test)]
+mod tests;
 
 /// What a process gets. What is not named stays as it was inherited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +25,8 @@ pub struct Placement {
     pub policy: Option<Policy>,
     /// The processors that it may use.
     pub affinity: Option<CpuList>,
+    /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
+    pub slice: Option<u64>,
 }
 
 /// A scheduling policy, with what belongs to it.
@@ -34,7 +42,9 @@ pub enum Policy {
     Fifo(u8),
     /// SCHED_RR with a priority from 1 to 98: the same in turns.
     Rr(u8),
-    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds.
+    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds. It is the first thread's alone: the
+    /// kernel refuses to start further ones with the same, so those that it starts, threads and processes, get fair shares
+    /// (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
         /// Processor time in each period.
         runtime: u64,
@@ -107,44 +117,6 @@ impl fmt::Display for Policy {
     }
 }
 
-/// `struct sched_attr` of the kernel, its first version.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-const SIZE: u32 = 48;
-
-impl Attributes {
-    fn of(policy: Policy, nice: i32) -> Attributes {
-        let plain = Attributes { size: SIZE, nice, ..Attributes::default() };
-        match policy {
-            Policy::Other => plain,
-            Policy::Batch => Attributes { policy: libc::SCHED_BATCH as u32, ..plain },
-            Policy::Idle => Attributes { policy: libc::SCHED_IDLE as u32, ..plain },
-            Policy::Fifo(priority) => {
-                Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..plain }
-            }
-            Policy::Rr(priority) => {
-                Attributes { policy: libc::SCHED_RR as u32, priority: priority.into(), nice: 0, ..plain }
-            }
-            Policy::Deadline { runtime, deadline, period } => {
-                Attributes { policy: SCHED_DEADLINE, nice: 0, runtime, deadline, period, ..plain }
-            }
-        }
-    }
-}
-
-const SCHED_DEADLINE: u32 = 6;
-
 impl Placement {
     /// Whether nothing is asked for.
     pub fn is_plain(&self) -> bool {
@@ -152,70 +124,53 @@ impl Placement {
     }
 
     /// Gives it to the calling process: between fork and exec, where nothing may be allocated. Err names what was refused.
-    pub(crate) fn take(&self, mask: &libc::cpu_set_t) -> Result<(), (&'static str, io::Error)> {
-        let last = io::Error::last_os_error;
+    pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
-            // SAFETY: the set lives as long as the call, and its size is given.
-            let done = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), mask) };
-            if done != 0 {
-                return Err(("it cannot be bound to its processors (affinity)", last()));
-            }
+            mask.give(0).map_err(|cause| (AFFINITY, cause))?;
         }
-        if let Some(policy) = self.policy {
-            let attributes = Attributes::of(policy, self.nice.unwrap_or(0));
-            // SAFETY: the structure lives as long as the call, and begins with its size.
-            let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
-            if done != 0 {
-                return Err(("its policy is refused", last()));
-            }
+        if self.policy.is_some() || self.slice.is_some() {
+            self.attributes().give(0).map_err(|cause| (if self.policy.is_some() { POLICY } else { SLICE }, cause))?;
         } else if let Some(nice) = self.nice {
             // SAFETY: the call has three integers for arguments and touches no memory.
             let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
             if done != 0 {
-                return Err(("its nice level is refused", last()));
+                return Err((NICE, io::Error::last_os_error()));
             }
         }
         Ok(())
     }
 
-    /// Its processors as the kernel takes them.
-    pub(crate) fn mask(&self) -> libc::cpu_set_t {
-        // SAFETY: a set of bits, of which none is set.
-        let mut mask: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        let bits = 8 * size_of::<libc::cpu_set_t>();
-        for cpu in self.affinity.iter().flat_map(CpuList::iter).map(|cpu| cpu as usize).filter(|cpu| *cpu < bits) {
-            // SAFETY: the number is below the set's size.
-            unsafe { libc::CPU_SET(cpu, &mut mask) };
-        }
-        mask
+    fn attributes(&self) -> Attributes {
+        Attributes::of(self.policy.unwrap_or(Policy::Other), self.nice.unwrap_or(0), self.slice.unwrap_or(0))
+    }
+
+    /// Its processors as the kernel takes them; all, where none are named.
+    pub(crate) fn mask(&self) -> Mask {
+        let every = || CpuList::of(0..=8191).expect("there are some");
+        Mask::of(&self.affinity.clone().unwrap_or_else(every))
     }
 
     /// What of it a process does not have: what was asked for, what it was, what is found. Nothing for a process that is gone.
     pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
         let mut missing = Vec::new();
-        let raw = pid.as_raw_nonzero().get();
-        let mut attributes = Attributes { size: SIZE, ..Attributes::default() };
-        // SAFETY: the structure lives as long as the call, which writes at most as many bytes as it is told.
-        let read = unsafe { libc::syscall(libc::SYS_sched_getattr, raw, &raw mut attributes, SIZE, 0) };
-        if read != 0 {
-            return missing;
-        }
-        if let Some(policy) = self.policy {
-            let wanted = Attributes::of(policy, self.nice.unwrap_or(0));
-            let same = (wanted.policy, wanted.priority, wanted.runtime, wanted.deadline, wanted.period)
-                == (attributes.policy, attributes.priority, attributes.runtime, attributes.deadline, attributes.period);
-            if !same {
-                missing.push((
-                    "policy",
-                    policy.to_string(),
-                    format!("policy {} of priority {}", attributes.policy, attributes.priority),
-                ));
-            }
-        }
-        if let Some(nice) =
-            self.nice.filter(|_| !self.policy.is_some_and(Policy::is_realtime)).filter(|nice| *nice != attributes.nice)
+        let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
+        let wanted = self.attributes();
+        if let Some(policy) = self.policy
+            && !wanted.is_same_policy(&found)
         {
-            missing.push(("nice", nice.to_string(), attributes.nice.to_string()));
+            missing.push(("policy", policy.to_string(), found.in_words()));
+        }
+        let is_fair = !self.policy.is_some_and(Policy::is_realtime);
+        if let Some(nice) = self.nice.filter(|nice| is_fair && *nice != found.nice) {
+            missing.push(("nice", nice.to_string(), found.nice.to_string()));
+        }
+        if let Some(slice) = self.slice.filter(|slice| is_fair && *slice != found.runtime) {
+            let shown = if found.runtime == 0 {
+                "none: this kernel has no slices of a task's own (Linux 6.12 or later is needed)".to_string()
+            } else {
+                format!("{} ns", found.runtime)
+            };
+            missing.push(("slice", format!("{slice} ns"), shown));
         }
         if let Some(affinity) = &self.affinity
             && let Some(found) = affinity_of(pid).filter(|found| found != affinity)
@@ -226,33 +181,21 @@ impl Placement {
     }
 }
 
-/// The processors that a task may use; none if it is gone.
-pub(crate) fn affinity_of(pid: Pid) -> Option<CpuList> {
-    let set = rustix::thread::sched_getaffinity(Some(pid)).ok()?;
-    CpuList::of((0..rustix::thread::CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)))
+/// Reads a slice, e.g. `3ms`.
+///
+/// # Errors
+/// What would be right.
+pub(super) fn read_slice(text: &str) -> Result<u64, String> {
+    let ns = workload::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
+    ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+const AFFINITY: &str = "it cannot be bound to its processors (affinity)";
+const POLICY: &str = "its policy is refused";
+const SLICE: &str = "its slice is refused";
+const NICE: &str = "its nice level is refused";
 
-    #[test]
-    fn a_policy_is_read_and_written_the_same() {
-        for text in ["other", "batch", "idle", "fifo:50", "rr:1"] {
-            assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
-        }
-        let parsed: Policy = "deadline:5ms/10ms/20ms".parse().unwrap();
-        assert_eq!(parsed, Policy::Deadline { runtime: 5_000_000, deadline: 10_000_000, period: 20_000_000 });
-        assert_eq!("fifo/50".parse::<Policy>(), Ok(Policy::Fifo(50)));
-        for (text, said) in [
-            ("fifo", "fifo:50"),
-            ("fifo:0", "1 to 98"),
-            ("rr:99", "1 to 98"),
-            ("deadline:20ms/10ms/10ms", "each at most the next"),
-            ("batch:3", "is no policy"),
-            ("realtime", "is no policy"),
-        ] {
-            assert!(text.parse::<Policy>().unwrap_err().contains(said), "{text}");
-        }
-    }
+/// The processors that a task may use; none if it is gone.
+pub(crate) fn affinity_of(pid: Pid) -> Option<CpuList> {
+    Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
 }

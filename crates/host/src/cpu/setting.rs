@@ -46,6 +46,11 @@ pub static KEYS: &[Key] = &[
         help: "other, batch, idle, fifo:PRIORITY, rr:PRIORITY, deadline:RUNTIME/DEADLINE/PERIOD",
     },
     Key { name: "affinity", example: "0", help: "processors that the measured program may use" },
+    Key {
+        name: "slice",
+        example: "3ms",
+        help: "how long the measured program may run before another's turn, 100us to 100ms (fair policies, Linux 6.12)",
+    },
     Key { name: "isolate", example: "0", help: "processors that every other task leaves, as far as it can be moved" },
     Key { name: "autogroup", example: "off", help: "whether each session gets one share (on) or each task (off)" },
     Key { name: "governor", example: "performance", help: "governor of every processor's frequency" },
@@ -80,6 +85,7 @@ impl Setting {
                 }
                 "policy" => setting.placement.policy = Some(value.parse().map_err(wrong)?),
                 "affinity" => setting.placement.affinity = Some(value.parse().map_err(wrong)?),
+                "slice" => setting.placement.slice = Some(super::placement::read_slice(value).map_err(wrong)?),
                 "isolate" => setting.isolate = Some(value.parse().map_err(wrong)?),
                 _ if is_attribute(key) => {
                     setting.attributes.push(Attribute { key: key.to_string(), value: value.to_string() });
@@ -95,6 +101,16 @@ impl Setting {
         }
         if setting.placement.nice.is_some() && setting.placement.policy.is_some_and(super::Policy::is_realtime) {
             return Err("a nice level means nothing under a realtime policy: leave one of them out".to_string());
+        }
+        if setting.placement.policy == Some(super::Policy::Idle)
+            && (setting.placement.nice.is_some() || setting.placement.slice.is_some())
+        {
+            return Err(
+                "under the policy idle the kernel counts neither nice level nor slice: leave them out".to_string()
+            );
+        }
+        if setting.placement.slice.is_some() && setting.placement.policy.is_some_and(super::Policy::is_realtime) {
+            return Err("a slice means nothing under a realtime policy: leave one of them out".to_string());
         }
         if let (Some(isolate), None) = (&setting.isolate, &setting.placement.affinity) {
             setting.placement.affinity = Some(isolate.clone());

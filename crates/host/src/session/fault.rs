@@ -16,6 +16,14 @@ pub enum Fault {
         /// The reason and the next step.
         why: String,
     },
+    /// A place on the processors that cannot be had.
+    #[error("{what}: {why}")]
+    Placement {
+        /// What was asked for, e.g. `isolate=0`.
+        what: String,
+        /// The reason, and what would do.
+        why: String,
+    },
     /// The user that a program should run as does not exist.
     #[error("there is no user {user:?} to run a program as: install the package that makes it, or see `getent passwd`")]
     NoUser {

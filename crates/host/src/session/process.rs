@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::group::{Group, Io};
 use super::scan::Whose;
 use super::share::Share;
-use crate::cpu::{Placement, TaskSeen};
+use crate::cpu::{Overseer, Placement, TaskSeen};
 use crate::error::Error;
 use crate::root::Root;
 
@@ -150,6 +150,7 @@ impl Running {
     /// # Errors
     /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind does not die.
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
+        let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
         let mut told: Option<Instant> = None;
         let mut at_end = (TaskSeen::default(), Vec::new());

@@ -23,7 +23,7 @@ use super::group::Group;
 use super::process::{Launch, Running, cpu_of_our_own};
 use super::scan::{MARK, Whose};
 use super::user::User;
-use crate::cpu::Placement;
+use crate::cpu::{Placement, bound_realtime};
 use crate::error::Error;
 use crate::root::Root;
 
@@ -98,7 +98,7 @@ fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child,
         let mut said = [0; 256];
         let read = files[1].read_at(&mut said, 0).unwrap_or(0);
         let said = String::from_utf8_lossy(&said[..read]);
-        Fault::NotStarted { program: launch.program.clone(), why: why_not(launch, &said, &cause) }.into()
+        Fault::NotStarted { program: launch.program.clone(), why: why_not(place.root, launch, &said, &cause) }.into()
     })
 }
 
@@ -134,6 +134,11 @@ fn arrange(command: &mut Command, place: &Place<'_>, placement: &Placement) -> R
             let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
             own.map_err(|errno| told("it cannot run as another user (are you root?)", errno))?;
         }
+        // After its user, since another user clears the signal at its parent's death.
+        if let Err(cause) = bound_realtime(&placement) {
+            let _ = rustix::io::write(stderr(), b"its realtime cannot be bounded");
+            return Err(cause);
+        }
         Ok(())
     };
     // SAFETY: between fork and exec only system calls are made, on files and numbers that the closure owns; nothing is allocated (an error is
@@ -147,12 +152,12 @@ fn directory(launch: &Launch) -> &Path {
 }
 
 /// Why a program did not start, and what to do.
-fn why_not(launch: &Launch, said: &str, cause: &io::Error) -> String {
+fn why_not(root: &Root, launch: &Launch, said: &str, cause: &io::Error) -> String {
     let dir = directory(launch);
     let found = on_path(&launch.program);
     let user = launch.user.as_ref().map_or(String::new(), |user| format!(" for the user {user}"));
     match cause.kind() {
-        _ if !said.is_empty() => format!("{said}: {cause}"),
+        _ if !said.is_empty() => launch.placement.refused(root, said, cause),
         io::ErrorKind::NotFound if !dir.is_dir() => {
             format!("its working directory {} is not there", dir.display())
         }

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod placed;
 mod programs;
 mod shares;
 

@@ -6,6 +6,7 @@ mod bench;
 mod common;
 mod compare;
 mod cpu_arena;
+mod cpu_isolation;
 mod cpu_settings;
 mod cpu_works;
 mod faults;
