@@ -8,6 +8,7 @@ pub(crate) mod background;
 pub(crate) mod inside;
 mod trial;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ pub(crate) struct CpuArena<'a> {
     progress: &'a Progress,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
+    /// Tasks that could not be moved off isolated processors, each with the reason.
+    unmovable: BTreeSet<String>,
     opened: Instant,
 }
 
@@ -79,6 +82,7 @@ impl<'a> CpuArena<'a> {
             stop,
             progress,
             flag: stop.flag(),
+            unmovable: BTreeSet::new(),
             opened: Instant::now(),
         };
         plan.arms.iter().try_for_each(|arm| arena.check(arm))?;
@@ -98,6 +102,17 @@ impl<'a> CpuArena<'a> {
     fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
         Place { session, device: None, stop: &self.flag, progress: self.progress, noted }
     }
+}
+
+/// How many tasks that stay where they are told of by name.
+const NAMED: usize = 8;
+
+/// What is told of tasks that could not be moved.
+fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
+    let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
+    let more = unmovable.len().saturating_sub(NAMED);
+    let rest = if more == 0 { String::new() } else { format!(", and {more} more") };
+    (!named.is_empty()).then(|| format!("could not be moved off the isolated processors: {}{rest}", named.join(", ")))
 }
 
 fn given_back() -> anyhow::Error {
@@ -137,6 +152,7 @@ impl Arena for CpuArena<'_> {
         let setting = setting_of(arm)?;
         let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else { return Err(given_back()) };
         let problems = guard.apply(&setting, session)?;
+        self.unmovable.extend(guard.unmovable());
         self.setting = setting;
         Ok(problems.into_iter().map(void_of).collect())
     }
@@ -156,6 +172,7 @@ impl Arena for CpuArena<'_> {
 
     fn finish(&mut self) -> Result<Vec<String>> {
         let mut words = std::mem::take(&mut self.words);
+        words.extend(staying(&self.unmovable));
         let restored = self.guard.take().map(Guard::restore).transpose();
         let left = self.session.take().map(Session::end).transpose()?.unwrap_or_default();
         restored?;
