@@ -95,12 +95,19 @@ impl Key {
                 Ok(_) => yes(boost(root).unwrap_or_else(|| "yes".to_string())),
                 Err(why) => no(why),
             },
+            "slice" if version(&root.kernel_release()) < (6, 12) => no("it takes Linux 6.12 or later".to_string()),
             "sysctl:" => all(Ok(sysctls(root))),
             "feature:" => all(features(root).map(|all| all.into_iter().map(|(name, _)| name).collect())),
             "debug:" => all(debug_files(root)),
             _ => yes("yes".to_string()),
         }
     }
+}
+
+/// The first two numbers of a kernel's release; zeros where it has none.
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(['.', '-', '+']).map(|word| word.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// Whether this kernel can have a scheduler that a program loads, in words.
