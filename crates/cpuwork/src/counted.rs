@@ -57,9 +57,16 @@ impl Counted {
         sum
     }
 
-    /// All of them together.
-    pub(crate) fn sum(all: impl IntoIterator<Item = Counted>) -> Counted {
-        all.into_iter().reduce(|sum, one| sum.and(&one)).unwrap_or_default()
+    /// All of them together by the names of a record's counters, and how many there are.
+    pub(crate) fn together(all: impl IntoIterator<Item = Counted>) -> BTreeMap<String, f64> {
+        let (mut threads, mut sum) = (0u32, None);
+        for one in all {
+            threads += 1;
+            sum = Some(sum.map_or(one, |sum: Counted| sum.and(&one)));
+        }
+        let mut counters = sum.unwrap_or_default().counters();
+        counters.insert("task_threads".to_string(), f64::from(threads));
+        counters
     }
 
     /// Into memory that is shared with another process.
@@ -79,7 +86,7 @@ impl Counted {
     }
 
     /// By the names of a record's counters.
-    pub(crate) fn counters(&self) -> BTreeMap<String, f64> {
+    fn counters(&self) -> BTreeMap<String, f64> {
         let named = NAMES.iter().zip(self.0);
         named.filter_map(|((name, unit), figure)| Some(((*name).to_string(), figure? as f64 * unit))).collect()
     }

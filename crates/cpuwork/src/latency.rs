@@ -26,12 +26,12 @@ impl Latencies {
 
 /// What threads have seen, each with its latencies and the kernel's figures, as `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`.
 pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
-    let counted = Counted::sum(threads.iter().map(|(_, counted)| *counted));
+    let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;
     for (latencies, _) in threads {
         all.add(latencies.0).expect("the bounds are those of every histogram here");
     }
-    let mut report = Report { window_ns, counters: counted.counters(), ..Report::default() };
+    let mut report = Report { window_ns, counters, ..Report::default() };
     report.counters.insert("wakeups".to_string(), all.len() as f64);
     if all.is_empty() {
         return report;
@@ -60,6 +60,7 @@ mod tests {
         assert!(near(of("wakeup_max_us"), 100.0));
         assert_eq!((report.counts["wakeup_p99_us"], report.counters["wakeups"]), (100, 100.0));
         assert!(!report.counts.contains_key("wakeup_max_us"), "a maximum rests on one");
+        assert_eq!(report.counters["task_threads"], 2.0);
     }
 
     #[test]

@@ -275,7 +275,7 @@ fn summed(roles: &[Role<'_>], numbers: &[AtomicU64], began: u64) -> Result<Repor
     equal(sent, received)?;
     let window_ns = done - began;
     let rate = received as f64 * 1e9 / window_ns.max(1) as f64;
-    let mut counters = Counted::sum(counted).counters();
+    let mut counters = Counted::together(counted);
     counters.insert("messages".to_string(), received as f64);
     Ok(Report { window_ns, metrics: [("messages_per_s".to_string(), rate)].into(), counters, ..Report::default() })
 }

@@ -107,7 +107,9 @@ pub struct Bench<'a> {
 pub struct Noted {
     /// Processor time that schedlab itself has used while programs were waited for.
     pub own_cpu: Cell<Duration>,
-    /// What the kernel counted for the program that ended last.
+    /// How long the program that ended last has run.
+    pub wall: Cell<Duration>,
+    /// What the kernel counted for it.
     pub task: RefCell<TaskSeen>,
     /// What of its placement it did not have at its end: what, wanted, found.
     pub displaced: RefCell<Vec<(&'static str, String, String)>>,
@@ -146,6 +148,7 @@ impl Bench<'_> {
     pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
         self.noted.own_cpu.set(self.noted.own_cpu.get() + ended.own_cpu);
+        self.noted.wall.set(ended.wall);
         self.noted.task.replace(ended.task.clone());
         self.noted.displaced.replace(ended.displaced.clone());
         let program = name.to_string();

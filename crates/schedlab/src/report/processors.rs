@@ -36,9 +36,10 @@ fn counter(trial: &Trial, name: &str) -> Option<f64> {
     trial.observation.counters.get(name).copied().filter(|value| value.is_finite())
 }
 
-/// The sum of counters over the trial's measured time.
+/// The sum of counters over the time in which they were counted: the program's whole time, or the measured window.
 fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
-    let seconds = trial.observation.duration_ns as f64 / 1e9;
+    let window = trial.observation.duration_ns as f64 / 1e9;
+    let seconds = counter(trial, "task_wall_ms").map_or(window, |ms| ms / 1e3);
     let sum: f64 = names.iter().map(|name| counter(trial, name)).sum::<Option<f64>>()?;
     (seconds > 0.0).then(|| sum / seconds)
 }
@@ -83,7 +84,9 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
         .map(|(arm, trials)| (view::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect()));
     let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(SideTable {
-        title: format!("{place}what the scheduler did with the measured program's first thread, medians of a trial"),
+        title: format!(
+            "{place}what the scheduler did with the measured program (its first thread; of schedlab's own works all), medians of a trial"
+        ),
         head: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
         rows: rows.collect(),
         detail: true,
@@ -112,8 +115,11 @@ pub(crate) fn remarks<'a>(
 }
 
 fn moves(trials: &[&Trial]) -> Option<String> {
-    let rate =
-        median(trials, |trial| per_second(trial, &["task_migrations"])).filter(|rate| *rate > MANY_MOVES_PER_S)?;
+    let of_one = |trial: &Trial| {
+        let threads = counter(trial, "task_threads").unwrap_or(1.0).max(1.0);
+        Some(per_second(trial, &["task_migrations"])? / threads)
+    };
+    let rate = median(trials, of_one).filter(|rate| *rate > MANY_MOVES_PER_S)?;
     Some(format!(
         "moved between processors {} times a second (median): each move leaves warm caches behind, and more than {MANY_MOVES_PER_S} a \
          second can be an effect of their own",

@@ -69,7 +69,12 @@ impl CpuArena<'_> {
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
-                observation.counters = noted.task.take().counters().collect();
+                // Works of schedlab's own have counted for themselves, over the measured window and for all of their threads.
+                if !seen.counters.contains_key("task_threads") {
+                    observation.counters = noted.task.take().counters().collect();
+                    let wall_ms = noted.wall.get().as_secs_f64() * 1e3;
+                    observation.counters.insert("task_wall_ms".to_owned(), wall_ms);
+                }
                 observation.counters.extend(seen.counters);
                 observation.counters.insert(OWN_CPU.to_owned(), own);
             }
