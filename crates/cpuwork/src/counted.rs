@@ -141,13 +141,14 @@ mod tests {
             [("schedstat", "4000000 9000000 8\n"), ("sched", &sched(3)), ("status", &status(8, 10))],
         );
         let one = after.since(&before);
-        let both = Counted::sum([one, one]).counters();
+        let both = Counted::together([one, one]);
         let wanted = [
             ("task_run_ms", 6.0),
             ("task_wait_ms", 14.0),
             ("task_migrations", 4.0),
             ("task_voluntary_switches", 8.0),
             ("task_involuntary_switches", 10.0),
+            ("task_threads", 2.0),
         ];
         assert_eq!(both, wanted.map(|(name, value)| (name.to_string(), value)).into());
     }

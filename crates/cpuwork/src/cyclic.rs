@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{now_ns, sleep_until};
 use crate::counted::{Counted, OWN};
 use crate::latency::{Latencies, report};
-use crate::order::no_thread;
+use crate::report::no_thread;
 use crate::{Failure, Report};
 
 /// Who sleeps, and for how long.

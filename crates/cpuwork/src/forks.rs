@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
-use crate::order::{beside, for_each_processor};
+use crate::load::{beside, for_each_processor};
 use crate::shared::{fork, wait};
 use crate::{Failure, Report};
 
@@ -70,7 +70,7 @@ fn compute(ns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::stopped_after;
+    use crate::load::stopped_after;
 
     /// Processes whose parent is this one, and that are not of another test: those have forked as well.
     fn children_of_this_thread() -> String {

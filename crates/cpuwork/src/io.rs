@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags, fdatasync, open};
 use rustix::io::{Errno, pwrite};
 use serde::{Deserialize, Serialize};
 
-use crate::order::beside;
+use crate::load::beside;
 use crate::{Failure, Report};
 
 /// Who writes what, and where.
@@ -79,7 +79,7 @@ fn unnamed(dir: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::stopped_after;
+    use crate::load::stopped_after;
 
     fn order(dir: &Path) -> Order {
         Order { threads: 2, dir: dir.into(), size: 64 << 10, block: 4096, sync_every: 4 }

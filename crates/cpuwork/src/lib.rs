@@ -11,11 +11,14 @@ pub mod forks;
 pub mod io;
 mod latency;
 pub mod linpack;
+mod load;
 pub mod memory;
 pub mod messaging;
 mod order;
+mod report;
 mod shared;
 pub mod spin;
 pub mod wakeup;
 
-pub use order::{Failure, Order, Report, run};
+pub use order::{Order, run};
+pub use report::{Failure, Report};

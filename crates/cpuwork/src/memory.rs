@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::{beside, for_each_processor, no_memory};
+use crate::load::{beside, for_each_processor};
+use crate::report::no_memory;
 use crate::{Failure, Report};
 
 /// How many threads, and through how much.
@@ -64,7 +65,7 @@ fn one(len: usize, stop: &AtomicBool) -> Result<u64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::stopped_after;
+    use crate::load::stopped_after;
 
     #[test]
     fn it_streams_until_it_is_told_to_end() {

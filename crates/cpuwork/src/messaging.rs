@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
 use crate::counted::{Counted, FIGURES, OWN};
-use crate::order::no_thread;
+use crate::report::no_thread;
 use crate::shared::{Children, Shared, fork};
 use crate::{Failure, Report};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::{beside, for_each_processor};
+use crate::load::{beside, for_each_processor};
 use crate::{Failure, Report};
 
 /// How many threads.
@@ -46,7 +46,7 @@ fn one(stop: &AtomicBool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::stopped_after;
+    use crate::load::stopped_after;
 
     #[test]
     fn it_spins_until_it_is_told_to_end() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{SLICE_NS, now_ns, timespec};
 use crate::counted::{Counted, OWN};
 use crate::latency::{Latencies, report};
-use crate::order::no_thread;
+use crate::report::no_thread;
 use crate::{Failure, Report};
 
 /// Who wakes whom.

@@ -1,0 +1,51 @@
+//! What a work tells of what it has done, or why it could not do it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a work has shown.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Length of what was measured, in nanoseconds.
+    pub window_ns: u64,
+    /// Value of each metric, in the unit of its name.
+    pub metrics: BTreeMap<String, f64>,
+    /// How many measurements each percentile of `metrics` rests on.
+    #[serde(default)]
+    pub counts: BTreeMap<String, u64>,
+    /// What else was counted.
+    #[serde(default)]
+    pub counters: BTreeMap<String, f64>,
+}
+
+/// Why a work gave no figures.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The machine refused something.
+    #[error("cannot {what}: {cause}")]
+    Refused {
+        /// What was asked for.
+        what: &'static str,
+        /// The kernel's answer.
+        cause: std::io::Error,
+    },
+    /// The result is wrong: the processor, the memory or the compiler is.
+    #[error("the result is wrong: {what}")]
+    Wrong {
+        /// By how much.
+        what: String,
+    },
+}
+
+/// The kernel makes no more threads.
+pub(crate) fn no_thread(cause: std::io::Error) -> Failure {
+    Failure::Refused { what: "make a thread (a policy of deadline and a limit of processes forbid it)", cause }
+}
+
+/// There is no more memory.
+pub(crate) fn no_memory() -> Failure {
+    let cause = std::io::ErrorKind::OutOfMemory.into();
+    Failure::Refused { what: "get the memory that it streams through (name a smaller size=…)", cause }
+}
