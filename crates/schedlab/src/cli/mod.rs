@@ -30,6 +30,7 @@ use crate::trace_file::Format;
 /// It measures your real disk under each scheduler in randomised blocks, stops as soon as the answer is known, says how
 /// sure it is, and puts every setting back. With `--arena sim` it runs every scheduler that Linux ever had, and those of the
 /// literature, on modelled disks instead; with `--arena kernel` the real ones of a Linux that runs as a process, in virtual time.
+/// With `--device cpu` it compares settings of the CPU scheduler.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -147,6 +148,8 @@ Background:  --background seqwrite:clients=2:file_size=256M:io_weight=50,randrea
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
              --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
              or FILE.toml with a device of your own
+Processors:  --device cpu: arms are settings with + between them: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
+             settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background spin,memory,forks,io
 Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us on any arm;
              times (--budget, --trial-time, --warmup) are virtual; each block is a seed, the same for all arms
 Kernel:      NAME@PATCH is NAME of a kernel with that patch, built when it is needed; --kernel names another kernel than debian:6.1;
@@ -249,7 +252,8 @@ pub(crate) enum ArenaArg {
 /// On what the work is done, and what goes on beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// Load beside every workload, separated by commas: schedlab's own workloads, each perhaps with io_weight, io_max or ioprio.
+    /// Load beside every workload, separated by commas: schedlab's own workloads, each perhaps with io_weight, io_max or ioprio; with
+    /// --device cpu spin, memory, forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
     /// Make this file system on the device and work on files in it. A program that needs files gets ext4 without asking.
@@ -275,7 +279,7 @@ pub(crate) struct DesignArgs {
     /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// The work, separated by commas.
+    /// The work, separated by commas; with --device cpu linpack if none is named.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
@@ -316,7 +320,7 @@ pub(crate) struct DesignArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// What to compare, separated by commas [default: every scheduler that the device offers; in virtual time those of current
-    /// Linux].
+    /// Linux]. With --device cpu settings of the CPU scheduler.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
     /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
