@@ -28,6 +28,13 @@ pub enum Order {
     Io(io::Order),
 }
 
+impl Order {
+    /// Whether it goes on until it is told to end; what ends by itself has not done its work when it is.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Order::Spin(_) | Order::Memory(_) | Order::Forks(_) | Order::Io(_))
+    }
+}
+
 /// Does the work; `begun` is called when it has started, and what goes on until it is told so ends when `stop` is set.
 ///
 /// # Errors

@@ -225,7 +225,7 @@ pub enum Error {
         journal: PathBuf,
     },
     /// A journal entry cannot be understood; it is never deleted silently.
-    #[error("the journal entry {} cannot be read: {why}; look at the device's settings, put them right, then delete that file", path.display())]
+    #[error("the journal entry {} cannot be read: {why}; look at the settings that it names, put them right, then delete that file", path.display())]
     Journal {
         /// The entry.
         path: PathBuf,
@@ -314,7 +314,7 @@ pub(crate) fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a Str
 
 fn hint(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::PermissionDenied => " (run as root)",
+        io::ErrorKind::PermissionDenied => " (run as root, or name a directory of your own with SCHEDLAB_STATE_DIR)",
         io::ErrorKind::ReadOnlyFilesystem => " (choose another place with SCHEDLAB_STATE_DIR)",
         io::ErrorKind::StorageFull => " (free some space, or choose another place with SCHEDLAB_STATE_DIR)",
         _ => "",

@@ -24,7 +24,7 @@ use crate::settings::Problem;
 const KEY: &str = "processors";
 
 /// What is locked, for the user.
-const WHAT: &str = "the machine's processors";
+const WHAT: &str = "the setting of the machine's processors";
 
 /// What was changed on the machine, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use rustix::process::Pid;
 
 pub(super) use self::attributes::Attributes;
 use super::{CpuList, Mask};
+use crate::root::Root;
 
 mod attributes;
 mod refused;
@@ -198,4 +199,11 @@ const NICE: &str = "its nice level is refused";
 /// The processors that a task may use; none if it is gone.
 pub(crate) fn affinity_of(pid: Pid) -> Option<CpuList> {
     Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
+}
+
+/// In what this process is not placed as programs usually are, which everything that it starts inherits: what, the usual, what it is.
+pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
+    let online = root.read_optional(root.sys("devices/system/cpu/online")).and_then(|text| text.parse().ok());
+    let usual = Placement { nice: Some(0), policy: Some(Policy::Other), affinity: online, ..Placement::default() };
+    usual.missing(rustix::process::getpid())
 }

@@ -243,7 +243,7 @@ fn device_of(root: &Root, key: &str) -> Option<String> {
         Undo::Settings { device, .. } => Some(device),
         Undo::LoopFile { file } => Some(file.display().to_string()),
         Undo::Session(made) => Some(made.device().unwrap_or_else(|| "a session of programs".to_string())),
-        Undo::Processors(_) => Some("the machine's processors".to_string()),
+        Undo::Processors(_) => Some("the setting of the machine's processors".to_string()),
         Undo::Files { about, .. } => Some(about),
     }
 }

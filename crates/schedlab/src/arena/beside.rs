@@ -10,7 +10,7 @@ use host::session::{Ended, Launch, Running};
 use rustix::process::Signal;
 
 /// How long one may take to begin, and to end.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Longer than any trial.
 pub(super) const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
@@ -21,7 +21,7 @@ pub(crate) const BEGUN: &str = "begun";
 /// The processes on their way; dropped, they are ended.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    running: Vec<(String, Running)>,
+    running: Vec<(String, Running, Instant)>,
 }
 
 impl Beside {
@@ -29,10 +29,10 @@ impl Beside {
     pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Beside> {
         let mut all = Beside::default();
         for (name, launch) in launches {
-            all.running.push((name, session.start(&launch)?));
+            all.running.push((name, session.start(&launch)?, Instant::now()));
         }
         let began = Instant::now();
-        for (name, running) in &mut all.running {
+        for (name, running, _) in &mut all.running {
             while !running.printed().starts_with(BEGUN) {
                 if !running.is_alive() {
                     bail!("the background load {name} ended before it began: {}", running.complained().trim());
@@ -50,11 +50,20 @@ impl Beside {
     pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), VoidReason>>> {
         let never = std::sync::atomic::AtomicBool::new(false);
         let mut all = Vec::new();
-        for (name, mut running) in self.running {
+        for (name, mut running, started) in self.running {
             let was_alive = running.is_alive();
             running.signal(Signal::TERM);
-            let ended = running.wait(PATIENCE + WITHOUT_END, &never)?;
-            all.push(if was_alive { Ok((name, ended)) } else { Err(ended_early(&name, &ended)) });
+            // One that does not end is killed: a stopped one, or one that waits for a device that does not answer.
+            let ended = running.wait(started.elapsed() + PATIENCE, &never)?;
+            all.push(if was_alive && !ended.too_long {
+                Ok((name, ended))
+            } else if was_alive {
+                let detail =
+                    format!("the background load {name} did not end within {} s and was killed", PATIENCE.as_secs());
+                Err(VoidReason::ProgramFailed { detail })
+            } else {
+                Err(ended_early(&name, &ended))
+            });
         }
         Ok(all)
     }

@@ -3,6 +3,7 @@
 //! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number on its way.
 
 use experiment::metric::{self, Direction};
+use experiment::plan::PROCESSORS;
 use experiment::record::VoidReason;
 use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
@@ -239,6 +240,7 @@ fn arena(study: &Study, device: &str) -> String {
         "host" if device.starts_with("loop:") => {
             "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
         }
+        "host" if device == PROCESSORS => "host: this machine's own kernel and its processors".into(),
         "host" => "host: this machine's own kernel and a real device".into(),
         "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
             .into(),

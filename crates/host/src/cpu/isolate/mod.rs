@@ -48,6 +48,7 @@ use super::CpuList;
 use super::guard::Ledger;
 use crate::error::Error;
 use crate::root::Root;
+use crate::session::Fault;
 use crate::settings::Problem;
 
 /// How often it is looked for new tasks.
@@ -68,6 +69,9 @@ pub(crate) struct Moved {
     others: CpuList,
     /// When it began, in clock ticks since the machine's start: nothing was moved before this tick was over.
     since: u64,
+    /// The PID namespace whose tasks these are, as the kernel names it; a number of a task means another one elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
     /// Every task that was to be moved, once for each mask that it had; the last one is what it gets back.
     tasks: Vec<Noted>,
 }
@@ -153,6 +157,7 @@ impl Isolation {
         admit::admit(root, cpus)?;
         let others = admit::online(root)?.without(cpus).expect("it is admitted, so one is left");
         let mut sweep = Sweep::new(Arc::new(Kernel(root.clone())), ledger.clone(), cpus, &others);
+        sweep.moved.namespace = namespace(root);
         sweep.begin()?;
         let state = Arc::new(Mutex::new(State { sweep, failed: None, cost: Duration::ZERO }));
         let (stop, stopped) = channel();
@@ -245,11 +250,40 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// The machine's first PID namespace, from which all tasks can be seen.
+const INITIAL: &str = "pid:[4026531836]";
+
+/// Whether every task of the machine is seen, and not only those of a PID namespace.
+pub fn sees_all_tasks(root: &Root) -> bool {
+    namespace(root).is_none_or(|here| here == INITIAL)
+}
+
+/// Whether a process of this PID namespace is seen.
+fn lives(root: &Root, namespace: Option<&str>) -> bool {
+    let processes = root.names(root.proc("")).into_iter().filter(|name| name.parse::<u32>().is_ok());
+    let mut theirs = processes.filter_map(|name| std::fs::read_link(root.proc(format!("{name}/ns/pid"))).ok());
+    theirs.any(|found| found.to_str() == namespace)
+}
+
+/// The PID namespace of this process, e.g. `pid:[4026531836]`; none where the kernel does not tell.
+fn namespace(root: &Root) -> Option<String> {
+    Some(std::fs::read_link(root.proc("self/ns/pid")).ok()?.to_string_lossy().into_owned())
+}
+
 fn count(tasks: usize) -> String {
     if tasks == 1 { "1 task".to_string() } else { format!("{tasks} tasks") }
 }
 
 /// Puts every task back by what the journal says; gives what was done.
 pub(super) fn put_back(root: &Root, moved: &Moved) -> Result<Vec<String>, Error> {
+    let here = namespace(root);
+    if moved.namespace.is_some() && moved.namespace != here {
+        if here.as_deref() == Some(INITIAL) && !lives(root, moved.namespace.as_deref()) {
+            return Ok(vec!["the PID namespace whose tasks had left processors is gone, and they with it".to_string()]);
+        }
+        let what = format!("the way back to {}", moved.processors());
+        let why = "its tasks are those of another PID namespace, where their numbers mean others: call `schedlab restore` there".to_string();
+        return Err(Fault::Placement { what, why }.into());
+    }
     back::put_back(&Kernel(root.clone()), moved)
 }

@@ -49,8 +49,9 @@ pub(super) struct Sweep<N> {
 impl<N: Notes> Sweep<N> {
     /// Nothing is moved yet. `others` are the processors for tasks that would have none left.
     pub(super) fn new(tasks: Arc<dyn Tasks>, notes: N, cpus: &CpuList, others: &CpuList) -> Sweep<N> {
-        let moved = Moved { cpus: cpus.clone(), others: others.clone(), since: tasks.ticks(), tasks: Vec::new() };
-        let set = Mask::of(cpus);
+        let (cpus, others) = (cpus.clone(), others.clone());
+        let set = Mask::of(&cpus);
+        let moved = Moved { cpus, others, since: tasks.ticks(), namespace: None, tasks: Vec::new() };
         let (unmovable, seen) = (BTreeMap::new(), HashSet::new());
         Sweep { tasks, notes, set, moved, has_begun: false, unmovable, seen, nr_moved: 0, nr_late: 0 }
     }

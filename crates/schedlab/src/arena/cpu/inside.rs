@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cpuwork::Order;
 
 use crate::arena::beside::BEGUN;
@@ -20,6 +20,9 @@ pub(crate) fn run() -> Result<u8> {
     let mut told = Ok(());
     let report = cpuwork::run(&order, &stop.flag(), || told = out::line(BEGUN))?;
     told?;
+    if !order.is_load() && stop.signal().is_some() {
+        bail!("it was told to end before its work was done");
+    }
     out::line(serde_json::to_string(&report)?)?;
     Ok(REACHED)
 }

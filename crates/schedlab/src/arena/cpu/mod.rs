@@ -86,12 +86,29 @@ impl<'a> CpuArena<'a> {
             opened: Instant::now(),
         };
         plan.arms.iter().try_for_each(|arm| arena.check(arm))?;
+        arena.remarks(plan).iter().for_each(|remark| progress.remark(remark));
         Ok(arena)
     }
 
     fn check(&self, arm: &Arm) -> Result<()> {
         let guard = self.guard.as_ref().ok_or_else(given_back)?;
         guard.admit(&setting_of(arm)?).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+    }
+
+    /// What the user should know of the place that schedlab itself has, and of what it can see.
+    fn remarks(&self, plan: &Plan) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let place = inherited(&self.root);
+        if !place.is_empty() {
+            remarks.push(format!("schedlab itself has {place}: programs and loads inherit what an arm does not set"));
+        }
+        let isolates = plan.arms.iter().any(|arm| arm.tunables.contains_key("isolate"));
+        if isolates && !host::cpu::sees_all_tasks(&self.root) {
+            remarks.push(
+                "isolate moves the tasks of this PID namespace only; others keep using the processors".to_owned(),
+            );
+        }
+        remarks
     }
 
     fn session(&self) -> Result<&Session> {
@@ -102,6 +119,12 @@ impl<'a> CpuArena<'a> {
     fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
         Place { session, device: None, stop: &self.flag, progress: self.progress, noted }
     }
+}
+
+/// How this process is placed where that is not the usual; empty if it is.
+fn inherited(root: &Root) -> String {
+    let place = host::cpu::own_place(root).into_iter();
+    place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
 }
 
 /// How many tasks that stay where they are told of by name.
@@ -123,7 +146,11 @@ impl Arena for CpuArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = host::environment::of_machine(&self.root)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        facts.entry("schedlab".to_owned()).or_default().insert("version".to_owned(), version);
+        let own = facts.entry("schedlab".to_owned()).or_default();
+        own.insert("version".to_owned(), version);
+        own.extend(
+            Some(inherited(&self.root)).filter(|place| !place.is_empty()).map(|it| ("placement".to_owned(), it)),
+        );
         if !self.programs.versions().is_empty() {
             facts.insert("programs".to_owned(), self.programs.versions().clone());
         }
