@@ -205,6 +205,11 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
         if pause_ms.is_none() {
             assert_eq!(namespace.masks()["10003"].0, ["1"], "nothing was put back by itself");
         }
+        if pause_ms.is_none() {
+            // Out here the numbers of its tasks mean others, or nobody.
+            let out_here = lab.run("restore").expect_status(1).stdout;
+            assert!(out_here.contains("another PID namespace"), "{out_here}");
+        }
         let ran = Ran::from(namespace.schedlab(&lab, "restore").output().unwrap()).expect_status(0);
         assert!(pause_ms.is_some() || ran.stdout.contains("may use processor 0 again"), "{}", ran.stdout);
         wait_until("new ones were started", || namespace.masks()["10001"].1 > before["10001"].1 + 2);

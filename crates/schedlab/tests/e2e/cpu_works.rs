@@ -139,6 +139,20 @@ fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
 }
 
 #[test]
+fn a_work_that_is_told_to_end_before_its_work_is_done_reports_nothing() {
+    let lab = Lab::new();
+    let child = start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
+    wait_until("it works", || alive(&lab).len() == 1);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    rustix::process::kill_process(pid(&child), rustix::process::Signal::TERM).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(!told.contains("kflops"), "{told}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("told to end"));
+}
+
+#[test]
 fn an_order_that_cannot_be_done_says_why() {
     let lab = Lab::new();
     let failed = |order: Value| Ran::from(start(&lab, &order).wait_with_output().unwrap());
