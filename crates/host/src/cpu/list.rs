@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::root::Root;
+
 /// The largest number of a processor that is taken: Linux's own bound is 8192 processors.
 const MOST: u32 = 8191;
 
@@ -15,6 +17,11 @@ const MOST: u32 = 8191;
 pub struct CpuList(BTreeSet<u32>);
 
 impl CpuList {
+    /// The processors that are online; none where the kernel does not tell.
+    pub(super) fn online(root: &Root) -> Option<CpuList> {
+        root.read_optional(root.sys("devices/system/cpu/online"))?.parse().ok()
+    }
+
     /// The processors, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()

@@ -203,7 +203,7 @@ pub(crate) fn affinity_of(pid: Pid) -> Option<CpuList> {
 
 /// In what this process is not placed as programs usually are, which everything that it starts inherits: what, the usual, what it is.
 pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
-    let online = root.read_optional(root.sys("devices/system/cpu/online")).and_then(|text| text.parse().ok());
-    let usual = Placement { nice: Some(0), policy: Some(Policy::Other), affinity: online, ..Placement::default() };
+    let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
+    let usual = Placement { nice, policy, affinity, ..Placement::default() };
     usual.missing(rustix::process::getpid())
 }

@@ -79,9 +79,7 @@ fn machine(root: &Root, name: &str) -> Option<i64> {
 
 /// Whether some processor that is online is not the program's.
 fn leaves_one(root: &Root, placement: &Placement) -> bool {
-    let online =
-        root.read_optional(root.sys("devices/system/cpu/online")).and_then(|text| text.parse::<CpuList>().ok());
-    match (&placement.affinity, online) {
+    match (&placement.affinity, CpuList::online(root)) {
         (Some(own), Some(online)) => online.without(own).is_some(),
         _ => false,
     }

@@ -32,9 +32,7 @@ impl Placement {
                 ),
             );
         }
-        let online: Option<CpuList> =
-            root.read_optional(root.sys("devices/system/cpu/online")).and_then(|text| text.parse().ok());
-        if let (Some(policy @ Policy::Deadline { .. }), Some(online)) = (self.policy, online)
+        if let (Some(policy @ Policy::Deadline { .. }), Some(online)) = (self.policy, CpuList::online(root))
             && !online.is_within(affinity)
         {
             let with = isolate.map_or("affinity", |_| "isolate");
