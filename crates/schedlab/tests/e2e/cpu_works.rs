@@ -5,15 +5,12 @@ use std::fs;
 use std::io::Write;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::common::{Lab, Ran, can_run};
-
-/// How long anything here may take to begin or to end before it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::common::{Lab, Ran, can_run, wait_until};
 
 /// Environment by which the processes of one test are found, forked ones included.
 const OURS: &str = "SCHEDLAB_TEST_PROCESS";
@@ -46,14 +43,6 @@ fn alive(lab: &Lab) -> Vec<String> {
         }
     }
     found
-}
-
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < PATIENCE, "not within {} s: {what}", PATIENCE.as_secs());
-        sleep(Duration::from_millis(5));
-    }
 }
 
 fn pid(child: &Child) -> Pid {
@@ -143,8 +132,8 @@ fn a_work_that_is_told_to_end_before_its_work_is_done_reports_nothing() {
     let lab = Lab::new();
     let child = start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
     wait_until("it works", || alive(&lab).len() == 1);
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    rustix::process::kill_process(pid(&child), rustix::process::Signal::TERM).unwrap();
+    sleep(Duration::from_millis(200));
+    kill_process(pid(&child), Signal::TERM).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1));
     let told = String::from_utf8_lossy(&ended.stdout);
