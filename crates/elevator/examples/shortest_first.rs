@@ -21,7 +21,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "shortest-first",
     origin: Origin::Literature,
     help: "the smallest request first, the oldest once enough others went",
-    source: "docs/write-an-elevator.md",
+    source: "docs/src/howto/write-a-scheduler.md",
     evidence: Evidence::Proposed,
     promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 16 }],
     tunables: &[Tunable {

@@ -1,4 +1,4 @@
-//! docs/write-an-elevator.md against its example: the page's code is the file's, and the file keeps what its row promises.
+//! docs/src/howto/write-a-scheduler.md against its example: the page's code is the file's, and the file keeps what its row promises.
 //!
 //! A page that is not compiled is wrong within a year. The laws over the rows try the example too (`laws.rs`); what its rule
 //! does is tried here, in small.
@@ -10,7 +10,7 @@ mod shortest_first;
 use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Op, Priority, Promise, Time};
 use shortest_first::ROW;
 
-const PAGE: &str = include_str!("../../../docs/write-an-elevator.md");
+const PAGE: &str = include_str!("../../../docs/src/howto/write-a-scheduler.md");
 const EXAMPLE: &str = include_str!("../examples/shortest_first.rs");
 
 fn request(tag: u32, seq: u64, nr_sectors: u32) -> BlockRequest {

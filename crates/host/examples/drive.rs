@@ -4,7 +4,7 @@
 //!     drive FILE IOS [IODEPTH [DIRECT]]
 //!
 //! Counters of instructions and system calls see a whole process. Two lengths tell set-up from work: the difference of the
-//! counts over the difference of the requests is the price of one. `docs/engine.md` has the commands.
+//! counts over the difference of the requests is the price of one. `docs/src/explanation/engine.md` has the commands.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The one trial of `none` that is not the same request by request; docs/conformance.md says what is known.
+/// The one trial of `none` that is not the same request by request; docs/src/explanation/conformance.md says what is known.
 const UNSOLVED: &str = "wd4tb7200/randread-40/none";
 
 fn schedlab(words: &[&str]) -> Output {

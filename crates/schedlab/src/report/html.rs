@@ -15,7 +15,7 @@ use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
 
 /// Where the long answer stands in schedlab's source.
-const DOCS: &str = "docs/statistics.md";
+const DOCS: &str = "docs/src/explanation/verdicts.md";
 
 /// The whole page.
 ///

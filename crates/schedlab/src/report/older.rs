@@ -10,7 +10,7 @@ use super::view::{self, MetricView};
 /// The column's head.
 pub(crate) const HEAD: &str = "three-sigma rule";
 
-/// What the rule is, and what its error is: docs/statistics.md has the figures.
+/// What the rule is, and what its error is: docs/src/explanation/verdicts.md has the figures.
 pub(crate) const ERRORS: &str = "The three-sigma rule (an arm differs when its mean lies outside the baseline's mean ± 3 standard \
     deviations of single values) is there for comparison: of two identical arms it calls one different in 20 % of the cases with two \
     values each, in 7 % with three and in 1 % with five, and most effects below three deviations it misses, however many values there \

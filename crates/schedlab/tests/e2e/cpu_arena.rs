@@ -121,7 +121,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,nice=1", "--fs ext4", "hold no files"),
         ("default,nice=1", "--destroy-data sda", "nobody's data"),
         ("default,nice=1", "--arena sim", "on this machine only"),
-        ("default,nice=1", "--arena kernel", "docs/kernel-arena.md"),
+        ("default,nice=1", "--arena kernel", "docs/src/explanation/kernel-arena.md"),
     ] {
         compare(&lab, arms, words).expect_status(2).says(&[said]);
     }

@@ -1,4 +1,4 @@
-//! CPU schedulers in the kernel arena: what docs/kernel-arena.md says of them, as far as it can be tried without building a kernel.
+//! CPU schedulers in the kernel arena: what docs/src/explanation/kernel-arena.md says of them, as far as it can be tried without building a kernel.
 
 use std::fs;
 use std::path::Path;

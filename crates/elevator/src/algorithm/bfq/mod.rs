@@ -11,7 +11,7 @@
 //! 125 ms, low_latency 1, strict_guarantees 0, burst 1 (ours). Weights are 10·(8 − level) of the I/O priority, or what the flow is promised.
 //!
 //! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
-//! real-time queues; groups; several actuators. How far that goes is in docs/conformance.md: most for sequential readers that start
+//! real-time queues; groups; several actuators. How far that goes is in docs/src/explanation/conformance.md: most for sequential readers that start
 //! together on a disk that takes one request at a time. A queue that idles or waits for a completion is therefore alone meanwhile.
 //!
 //! Sequential readers that start together get little at first, in the kernel too: all are raised, and while a raised queue is busy

@@ -106,7 +106,7 @@ pub(super) fn check_arena(plan: &Plan) -> Result<()> {
     }
     Err(usage(format!(
         "--device cpu: processors are measured on this machine only (--arena host), not in the {} arena; what virtual time can say about \
-         them stands in docs/kernel-arena.md",
+         them stands in docs/src/explanation/kernel-arena.md",
         plan.arena.name()
     )))
 }
