@@ -7,6 +7,7 @@
 //! disks: every scheduler that Linux ever shipped, and those of the literature. To add one, write one file in `algorithm/`
 //! and one row in `table.rs`.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod algorithm;
 mod chain;

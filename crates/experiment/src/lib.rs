@@ -3,6 +3,7 @@
 //! Pure: a verdict is a function of (record, criteria). No clock, file, thread or environment variable, so that what was
 //! concluded on one machine can be recomputed on any other, years later, from the record alone.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod advice;
 pub mod calibration;

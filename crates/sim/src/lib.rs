@@ -4,6 +4,7 @@
 //! throughout. Add a disk with one TOML file and one row of [`DEVICES`]; schedulers and workloads come from their own crates'
 //! tables.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod conformance;
 pub mod device;

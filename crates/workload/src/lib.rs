@@ -9,6 +9,7 @@
 //! Adding a workload takes its own file and one row of [`WORKLOADS`]; parsing, help, checks, lists and the laws in
 //! `tests/` follow from the row.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod client;
 mod dss;
