@@ -29,6 +29,7 @@ demo: build
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo run --quiet -p lint --locked -- cycles layers
 
 test:
 	@scripts/need build kernel test

@@ -49,7 +49,12 @@ pub(crate) fn pieces(source: &str) -> Vec<Piece<'_>> {
         let text = &rest[skip..skip + length];
         let after = &rest[skip + length..];
         if let Some(kind) = kind {
-            found.extend(text.split('\n').enumerate().map(|(more, text)| Piece { kind, line: line + more, text, after }));
+            found.extend(text.split('\n').enumerate().map(|(more, text)| Piece {
+                kind,
+                line: line + more,
+                text,
+                after,
+            }));
         }
         line += text.matches('\n').count();
         // The closing quote must not open the next string.
@@ -96,7 +101,8 @@ mod tests {
     fn comments_strings_and_names_are_told_apart() {
         let source = "let a = \"b \\\" // c\"; // d \"e\"\nfn f<'g>(h: char) { i('\"', r#\"j \" k\"#, b'\\'', \"l\nm\"); /* n\no */ }";
         let seen: Vec<_> = pieces(source).into_iter().map(|piece| (piece.kind, piece.line, piece.text)).collect();
-        let texts = |kind| seen.iter().filter(|(k, ..)| *k == kind).map(|(_, line, text)| (*line, *text)).collect::<Vec<_>>();
+        let texts =
+            |kind| seen.iter().filter(|(k, ..)| *k == kind).map(|(_, line, text)| (*line, *text)).collect::<Vec<_>>();
         assert_eq!(texts(Kind::Text), [(1, "b \\\" // c"), (2, "j \" k"), (2, "l"), (3, "m")]);
         assert_eq!(texts(Kind::Comment), [(1, " d \"e\""), (3, " n"), (4, "o ")]);
         let names: Vec<&str> = texts(Kind::Name).into_iter().map(|(_, name)| name).collect();

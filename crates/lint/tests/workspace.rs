@@ -87,7 +87,10 @@ fn names_are_followed_through_reexports_globs_macros_and_attributes() {
         let b = format!("pub struct B; {use_of_a}");
         let files = [
             ("src/lib.rs", "#[macro_use] mod a; pub use a::A;"),
-            ("src/a/mod.rs", "macro_rules! rule { () => {} } mod b; pub struct A(b::B); pub const N: u8 = 1; pub fn f() {}"),
+            (
+                "src/a/mod.rs",
+                "macro_rules! rule { () => {} } mod b; pub struct A(b::B); pub const N: u8 = 1; pub fn f() {}",
+            ),
             ("src/a/b.rs", b.as_str()),
         ];
         assert_eq!(cycles_of(&files), ["a/b.rs a/mod.rs"], "{use_of_a}");
@@ -126,7 +129,11 @@ fn a_planted_fault_of_each_layer_rule_is_found() {
     for (name, files, expected) in [
         ("sim", [("Cargo.toml", "[dependencies]\nhost = \"1\"\n"), ("src/lib.rs", lib)], "must not depend on host"),
         ("sim", [("src/lib.rs", clock.as_str()), ("a.rs", "//! A")], "Instant:: in a pure crate"),
-        ("sim", [("src/lib.rs", lib), ("src/a.rs", "//! A\nuse std::collections::HashMap;")], "HashMap in a pure crate"),
+        (
+            "sim",
+            [("src/lib.rs", lib), ("src/a.rs", "//! A\nuse std::collections::HashMap;")],
+            "HashMap in a pure crate",
+        ),
         ("sim", [("src/lib.rs", "//! A crate.\n"), ("a.rs", "//! A")], "forbid(unsafe_code)"),
         ("sim", [("src/lib.rs", lib), ("tests/a.rs", "fn f() {}")], "begin with //!"),
         ("attic", [("src/lib.rs", lib), ("a.rs", "//! A")], "has no row"),

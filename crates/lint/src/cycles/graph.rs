@@ -35,8 +35,11 @@ pub(super) fn cycles(arrows: &Arrows) -> Vec<Cycle> {
         if !targets.contains(file) || done.contains(file) {
             continue;
         }
-        let component: BTreeSet<&PathBuf> =
-            targets.iter().filter(|other| reached.get(*other).is_some_and(|back| back.contains(file))).copied().collect();
+        let component: BTreeSet<&PathBuf> = targets
+            .iter()
+            .filter(|other| reached.get(*other).is_some_and(|back| back.contains(file)))
+            .copied()
+            .collect();
         done.extend(&component);
         found.push(cycle(arrows, &component));
     }
@@ -83,7 +86,8 @@ fn order<'a>(component: &BTreeSet<&'a PathBuf>, weights: &[(&PathBuf, &PathBuf, 
     let (mut first, mut last) = (Vec::new(), Vec::new());
     while !left.is_empty() {
         let sum = |file: &PathBuf, outwards: bool| -> usize {
-            let ends = weights.iter().map(|(from, to, weight)| if outwards { (from, to, weight) } else { (to, from, weight) });
+            let ends =
+                weights.iter().map(|(from, to, weight)| if outwards { (from, to, weight) } else { (to, from, weight) });
             ends.filter(|(near, far, _)| **near == file && left.contains(**far)).map(|(_, _, weight)| weight).sum()
         };
         if let Some(sink) = left.iter().copied().find(|file| sum(file, true) == 0) {

@@ -4,9 +4,9 @@ use super::templates::{Template, Use};
 
 /// What a sentence begins with, and a subject does not.
 const NOT_A_SUBJECT: &[&str] = &[
-    "a", "all", "an", "another", "by", "cannot", "could", "did", "every", "expected", "failed", "if", "in", "invalid", "it", "most",
-    "must", "neither", "no", "none", "not", "nothing", "only", "some", "that", "the", "there", "these", "this", "those", "to", "too",
-    "two", "unknown", "without", "while",
+    "a", "all", "an", "another", "by", "cannot", "could", "did", "every", "expected", "failed", "if", "in", "invalid",
+    "it", "most", "must", "neither", "no", "none", "not", "nothing", "only", "some", "that", "the", "there", "these",
+    "this", "those", "to", "too", "two", "unknown", "without", "while",
 ];
 
 /// Longest subject, in words.

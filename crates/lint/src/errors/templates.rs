@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
-use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use crate::cycles::is_test;

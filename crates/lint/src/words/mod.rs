@@ -17,7 +17,8 @@ use crate::workspace::{Workspace, files, read};
 pub use table::{EXCEPTIONS, Exception, MODULES, NAMES, Name, PHRASES, Phrase, WHOLE_NAMES};
 
 /// Files that are held against the table: by extension, or by a whole name where there is none.
-const READ: &[&str] = &["rs", "c", "h", "md", "html", "css", "toml", "sh", "py", "yml", "Makefile", "Kbuild", "snap", "patch"];
+const READ: &[&str] =
+    &["rs", "c", "h", "md", "html", "css", "toml", "sh", "py", "yml", "Makefile", "Kbuild", "snap", "patch"];
 
 /// Files that are not ours to word, and this table itself.
 const NOT_OURS: &[&str] = &["crates/lint/", "Cargo.lock", "fuzz/Cargo.lock", "LICENSE-"];
@@ -38,7 +39,8 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
 
 fn is_read(path: &Path) -> bool {
     let kind = path.extension().or(path.file_name()).expect("a file has a name").to_string_lossy().into_owned();
-    READ.contains(&kind.as_str()) || path.extension().is_none() && path.parent().is_some_and(|dir| dir.ends_with("scripts"))
+    READ.contains(&kind.as_str())
+        || path.extension().is_none() && path.parent().is_some_and(|dir| dir.ends_with("scripts"))
 }
 
 #[derive(Debug)]
@@ -50,7 +52,10 @@ pub struct Checker {
 impl Checker {
     pub fn new() -> Result<Checker> {
         let compile = |pattern: &str| {
-            RegexBuilder::new(pattern).case_insensitive(true).build().with_context(|| format!("{pattern}: not a pattern"))
+            RegexBuilder::new(pattern)
+                .case_insensitive(true)
+                .build()
+                .with_context(|| format!("{pattern}: not a pattern"))
         };
         Ok(Checker {
             phrases: PHRASES.iter().map(|row| Ok((compile(row.pattern)?, row.instead))).collect::<Result<_>>()?,
@@ -77,7 +82,9 @@ impl Checker {
                             add(piece.line, piece.text, row.instead, "a name");
                         }
                     }
-                    Kind::Comment => self.phrases_in(piece.text, &mut |word, to| add(piece.line, word, to, "a comment")),
+                    Kind::Comment => {
+                        self.phrases_in(piece.text, &mut |word, to| add(piece.line, word, to, "a comment"))
+                    }
                     Kind::Text => self.phrases_in(piece.text, &mut |word, to| add(piece.line, word, to, "a string")),
                 }
             }
@@ -150,7 +157,11 @@ mod tests {
 
     fn found(path: &str, text: &str) -> Vec<String> {
         let checker = Checker::new().expect("the table's patterns compile");
-        checker.check(Path::new(path), text).into_iter().map(|finding| format!("{}:{}", finding.line, finding.text)).collect()
+        checker
+            .check(Path::new(path), text)
+            .into_iter()
+            .map(|finding| format!("{}:{}", finding.line, finding.text))
+            .collect()
     }
 
     #[test]

@@ -39,8 +39,10 @@ pub const PHRASES: &[Phrase] = &[
     phrase(r"\b(other|own|these|those|such|its|their|of the|all|two|three|ten|several|cpuwork:) works\b", "workloads"),
     phrase(r"\bthe works\b", "the workloads"),
     phrase(r"\bhears?\b|\bheard\b", "is called when, receives"),
-    phrase(r"\b(is|are|was|were|be|been|being|once|as|must|has|have|had|not) told\b", "receives, is given, is reported"),
-    phrase(r"\btold (apart|from|by|of|to|when|what|that|which|how|about|its|the)\b", "distinguished, receives, is given"),
+    phrase(
+        r"\b(?:(?:is|are|was|were|be|been|being|once|as|must|has|have|had|not) told|told (?:apart|from|by|of|to|when|what|that|which|how|about|its|the))\b",
+        "receives, is given, is reported, is distinguished",
+    ),
     phrase(r"\bwhoever\b", "any client, a user who"),
     phrase(r"\bnobody\b", "no client, no process"),
     phrase(r"\bfor ever\b", "indefinitely, without starving"),
