@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The elevator `anticipatory`: core/anticipatory.c behind the glue. (A module of several files
- * cannot have one of its own name, so this makes anticipatory-iosched.ko.)
+ * anticipatory-iosched.ko: the core of core/anticipatory.c as the elevator `anticipatory`.
  */
-#include "iosched-glue.c"
+#include "iosched.h"
 
 static int __init anticipatory_init(void)
 {

@@ -1,58 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an elevator shows: its tunables, named, bounded and in the units of the core's table, in the
- * iosched directory of sysfs; its own max_inflight; and, to be read only, the counters of
- * anticipation (there and in debugfs) and the state of the queue (debugfs). Part of iosched-glue.c.
+ * Attributes of an elevator. In the iosched directory of sysfs: the core's tunables with the names,
+ * units and bounds of its table, max_inflight, and the anticipation counters (read-only). In
+ * debugfs: the counters again, and the state of the queue.
  */
+#include <linux/kernel.h>
+#include <linux/seq_file.h>
+#include <linux/sysfs.h>
+
+#include "iosched.h"
 
 /*
- * An entry of sysfs is a pair of functions that do not learn its name, so there is a pair for each
- * number.
+ * The show and store functions of an attribute do not get its name, so each tunable needs a pair of
+ * its own.
  */
 #define MAX_TUNABLES 48
 
-static u64 read_tunable(struct elevator_queue *eq, u32 number)
+static u64 read_tunable(struct elevator_queue *eq, u32 index)
 {
 	struct iosched *io = eq->elevator_data;
-	unsigned long irq;
+	unsigned long flags;
 	u64 value;
 
-	spin_lock_irqsave(&io->lock, irq);
-	value = io->ops->get(io->core, number);
-	spin_unlock_irqrestore(&io->lock, irq);
+	spin_lock_irqsave(&io->lock, flags);
+	value = io->ops->get(io->core, index);
+	spin_unlock_irqrestore(&io->lock, flags);
 	return value;
 }
 
-/* A number within bounds, or EINVAL. */
 static int parse(const char *page, u64 min, u64 max, u64 *out)
 {
 	return kstrtou64(page, 10, out) || *out < min || *out > max ? -EINVAL : 0;
 }
 
-static ssize_t write_tunable(struct elevator_queue *eq, u32 number, const char *page, size_t count)
+static ssize_t write_tunable(struct elevator_queue *eq, u32 index, const char *page, size_t count)
 {
 	struct iosched *io = eq->elevator_data;
-	const struct core_tunable *row = &io->ops->tunables[number];
-	unsigned long irq;
+	const struct core_tunable *row = &io->ops->tunables[index];
+	unsigned long flags;
 	u64 value;
 
 	if (parse(page, row->min, row->max, &value))
 		return -EINVAL;
-	spin_lock_irqsave(&io->lock, irq);
-	io->ops->set(io->core, number, value);
-	stir(io);
-	spin_unlock_irqrestore(&io->lock, irq);
+	spin_lock_irqsave(&io->lock, flags);
+	io->ops->set(io->core, index, value);
+	iosched_restart(io);
+	spin_unlock_irqrestore(&io->lock, flags);
 	blk_mq_run_hw_queues(io->q, true);
 	return count;
 }
 
-#define FOR_EACH_NUMBER(X)									\
+#define FOR_EACH_INDEX(X)									\
 	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)	\
 	X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29)	\
 	X(30) X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43)	\
 	X(44) X(45) X(46) X(47)
 
-#define PAIR(n)											\
+#define DEFINE_SHOW_STORE(n)									\
 	static ssize_t show_##n(struct elevator_queue *eq, char *page)				\
 	{											\
 		return sysfs_emit(page, "%llu\n", read_tunable(eq, n));				\
@@ -61,19 +65,19 @@ static ssize_t write_tunable(struct elevator_queue *eq, u32 number, const char *
 	{											\
 		return write_tunable(eq, n, page, count);					\
 	}
-FOR_EACH_NUMBER(PAIR)
+FOR_EACH_INDEX(DEFINE_SHOW_STORE)
 
 #define ENTRY(n) { .attr = { .mode = 0644 }, .show = show_##n, .store = store_##n },
-static const compat_entry_t numbered[MAX_TUNABLES] = { FOR_EACH_NUMBER(ENTRY) };
+static const compat_entry_t tunable_attrs[MAX_TUNABLES] = { FOR_EACH_INDEX(ENTRY) };
 
-static ssize_t show_max_inflight(struct elevator_queue *eq, char *page)
+static ssize_t max_inflight_show(struct elevator_queue *eq, char *page)
 {
 	struct iosched *io = eq->elevator_data;
 
 	return sysfs_emit(page, "%llu\n", READ_ONCE(io->max_inflight));
 }
 
-static ssize_t store_max_inflight(struct elevator_queue *eq, const char *page, size_t count)
+static ssize_t max_inflight_store(struct elevator_queue *eq, const char *page, size_t count)
 {
 	struct iosched *io = eq->elevator_data;
 	u64 value;
@@ -87,16 +91,16 @@ static ssize_t store_max_inflight(struct elevator_queue *eq, const char *page, s
 
 static void read_anticipation(struct iosched *io, struct core_anticipation *out)
 {
-	unsigned long irq;
+	unsigned long flags;
 
-	spin_lock_irqsave(&io->lock, irq);
+	spin_lock_irqsave(&io->lock, flags);
 	io->ops->anticipation(io->core, out);
-	out->started += io->before.started;
-	out->successes += io->before.successes;
-	out->failures += io->before.failures;
-	out->success_wait_ns += io->before.success_wait_ns;
-	out->failure_wait_ns += io->before.failure_wait_ns;
-	spin_unlock_irqrestore(&io->lock, irq);
+	out->started += io->past.started;
+	out->successes += io->past.successes;
+	out->failures += io->past.failures;
+	out->success_wait_ns += io->past.success_wait_ns;
+	out->failure_wait_ns += io->past.failure_wait_ns;
+	spin_unlock_irqrestore(&io->lock, flags);
 }
 
 #define STATS_FORMAT										\
@@ -104,7 +108,7 @@ static void read_anticipation(struct iosched *io, struct core_anticipation *out)
 #define STATS(of)										\
 	(of).started, (of).successes, (of).failures, (of).success_wait_ns, (of).failure_wait_ns
 
-static ssize_t show_antic_stats(struct elevator_queue *eq, char *page)
+static ssize_t antic_stats_show(struct elevator_queue *eq, char *page)
 {
 	struct core_anticipation counts = {};
 
@@ -112,66 +116,67 @@ static ssize_t show_antic_stats(struct elevator_queue *eq, char *page)
 	return sysfs_emit(page, STATS_FORMAT, STATS(counts));
 }
 
-static const compat_entry_t own_entries[] = {
+static const compat_entry_t common_attrs[] = {
 	{
 		.attr = { .name = "max_inflight", .mode = 0644 },
-		.show = show_max_inflight,
-		.store = store_max_inflight,
+		.show = max_inflight_show,
+		.store = max_inflight_store,
 	},
-	{ .attr = { .name = "antic_stats", .mode = 0444 }, .show = show_antic_stats },
+	{ .attr = { .name = "antic_stats", .mode = 0444 }, .show = antic_stats_show },
 };
 
-/* The core's, ours, and an empty one. */
-static compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(own_entries) + 1];
+/* The core's tunables, the common attributes, and the terminator. */
+compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
-static int iosched_fill_attrs(const struct core_ops *ops)
+int iosched_init_attrs(const struct core_ops *ops)
 {
-	u32 at;
+	u32 i;
 
 	if (WARN_ON(ops->nr_tunables > MAX_TUNABLES))
 		return -EINVAL;
-	for (at = 0; at < ops->nr_tunables; at++) {
-		memcpy(&iosched_attrs[at], &numbered[at], sizeof(numbered[at]));
-		iosched_attrs[at].attr.name = ops->tunables[at].name;
+	for (i = 0; i < ops->nr_tunables; i++) {
+		memcpy(&iosched_attrs[i], &tunable_attrs[i], sizeof(tunable_attrs[i]));
+		iosched_attrs[i].attr.name = ops->tunables[i].name;
 	}
-	memcpy(&iosched_attrs[at], own_entries, sizeof(own_entries));
+	memcpy(&iosched_attrs[i], common_attrs, sizeof(common_attrs));
 	return 0;
 }
 
 #ifdef CONFIG_BLK_DEBUG_FS
-static int antic_stats_show(void *data, struct seq_file *m)
+static int debugfs_antic_stats_show(void *data, struct seq_file *m)
 {
 	struct core_anticipation counts = {};
 
-	read_anticipation(of_queue(data), &counts);
+	read_anticipation(iosched_of(data), &counts);
 	seq_printf(m, STATS_FORMAT, STATS(counts));
 	return 0;
 }
 
-static int state_show(void *data, struct seq_file *m)
+static int debugfs_state_show(void *data, struct seq_file *m)
 {
-	struct iosched *io = of_queue(data);
-	unsigned long irq;
-	u32 held, in_flight, core_held;
-	bool idle, aside;
-	u64 armed;
+	struct iosched *io = iosched_of(data);
+	u32 held, core_held, in_flight;
+	unsigned long flags;
+	bool idle, bypass;
+	u64 timer_ns;
 
-	spin_lock_irqsave(&io->lock, irq);
+	spin_lock_irqsave(&io->lock, flags);
 	held = io->held;
 	core_held = io->ops->held(io->core);
 	in_flight = io->in_flight;
 	idle = io->idle;
-	aside = !list_empty(&io->aside);
-	armed = io->armed;
-	spin_unlock_irqrestore(&io->lock, irq);
-	seq_printf(m, "held %u core_held %u in_flight %u aside %d idle %d timer %lld\n", held,
-		   core_held, in_flight, aside, idle, armed == CORE_NEVER ? -1ll : (s64)armed);
+	bypass = !list_empty(&io->bypass_list);
+	timer_ns = io->timer_ns;
+	spin_unlock_irqrestore(&io->lock, flags);
+	seq_printf(m, "held %u core_held %u in_flight %u bypass %d idle %d timer %lld\n", held,
+		   core_held, in_flight, bypass, idle,
+		   timer_ns == CORE_NEVER ? -1ll : (s64)timer_ns);
 	return 0;
 }
 
-static const struct blk_mq_debugfs_attr iosched_debugfs[] = {
-	{ .name = "antic_stats", .mode = 0400, .show = antic_stats_show },
-	{ .name = "state", .mode = 0400, .show = state_show },
+const struct blk_mq_debugfs_attr iosched_debugfs_attrs[] = {
+	{ .name = "antic_stats", .mode = 0400, .show = debugfs_antic_stats_show },
+	{ .name = "state", .mode = 0400, .show = debugfs_state_show },
 	{},
 };
 #endif

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The elevator `wpcas`: core/wpcas.c behind the glue, which makes wpcas-iosched.ko, and what it is
- * told of the disk's arm.
+ * wpcas-iosched.ko: the core of core/wpcas.c as the elevator `wpcas`, and the disk geometry as
+ * module parameters.
  *
- * The arm's parameters are those of the tunables of the same names, for queues that get the
- * elevator from then on; each queue's own can be changed in its iosched directory. Only the listed
- * distances (seek_first) have no tunable. Without any of them the disk has no arm, as in the
- * simulator, and nobody is waited for: no seek can be saved.
+ * A parameter is the initial value of the tunable of the same name for queues that select the
+ * elevator afterwards. seek_first, a list of seek times by distance, has no tunable. Without
+ * cylinders and cylinder_sectors the core has no geometry and never idles, as in the simulator: it
+ * cannot tell how long a seek takes.
  */
 #include "core/seek.h"
-#include "iosched-glue.c"
+#include "iosched.h"
 
 #define MAX_LISTED 1024
 
@@ -19,21 +19,21 @@ static unsigned long long seek_first[MAX_LISTED];
 static unsigned int nr_seek_first;
 
 module_param(cylinders, ullong, 0444);
-MODULE_PARM_DESC(cylinders, "cylinders of the disk; 0: no arm, no waiting");
+MODULE_PARM_DESC(cylinders, "cylinders of the disk; 0: geometry unknown, no idling");
 module_param(cylinder_sectors, ullong, 0444);
-MODULE_PARM_DESC(cylinder_sectors, "sectors of 512 bytes of a cylinder, on average; 0: no arm, no waiting");
+MODULE_PARM_DESC(cylinder_sectors, "512-byte sectors per cylinder, on average; 0: geometry unknown, no idling");
 module_param(seek_knee, ullong, 0444);
-MODULE_PARM_DESC(seek_knee, "last distance, in cylinders, of a + b * sqrt(d)");
+MODULE_PARM_DESC(seek_knee, "largest distance d, in cylinders, with seek time a + b * sqrt(d)");
 module_param(seek_a_ns, ullong, 0444);
-MODULE_PARM_DESC(seek_a_ns, "a, in nanoseconds");
+MODULE_PARM_DESC(seek_a_ns, "a in nanoseconds");
 module_param(seek_b_ns, ullong, 0444);
-MODULE_PARM_DESC(seek_b_ns, "b, in nanoseconds");
+MODULE_PARM_DESC(seek_b_ns, "b in nanoseconds");
 module_param(seek_c_ns, ullong, 0444);
-MODULE_PARM_DESC(seek_c_ns, "c of c + e * d beyond, in nanoseconds");
+MODULE_PARM_DESC(seek_c_ns, "c in nanoseconds, for longer distances with seek time c + e * d");
 module_param(seek_e_ps, ullong, 0444);
-MODULE_PARM_DESC(seek_e_ps, "e, in picoseconds");
+MODULE_PARM_DESC(seek_e_ps, "e in picoseconds");
 module_param_array(seek_first, ullong, &nr_seek_first, 0444);
-MODULE_PARM_DESC(seek_first, "nanoseconds for the distances 1, 2, 3, ...: they win over the curve");
+MODULE_PARM_DESC(seek_first, "seek times in nanoseconds for the distances 1, 2, 3, ...; take precedence over the curve");
 
 static struct core_seek_curve curve;
 
@@ -44,18 +44,18 @@ static void wpcas_configure(struct core_config *config)
 	config->seek = &curve;
 }
 
-/* A parameter beyond the bounds of its tunable is a mistake. */
+/* Parameters have the bounds of their tunables. */
 static int check(const char *name, u64 value)
 {
-	u32 at;
+	u32 i;
 
-	for (at = 0; at < core_wpcas.nr_tunables; at++) {
-		const struct core_tunable *row = &core_wpcas.tunables[at];
+	for (i = 0; i < core_wpcas.nr_tunables; i++) {
+		const struct core_tunable *row = &core_wpcas.tunables[i];
 
 		if (strcmp(row->name, name) || (value >= row->min && value <= row->max))
 			continue;
-		pr_err("wpcas: %s=%llu is not between %llu and %llu\n", name, value, row->min,
-		       row->max);
+		pr_err("wpcas: %s: value out of range (found %llu, expected %llu to %llu)\n", name,
+		       value, row->min, row->max);
 		return -EINVAL;
 	}
 	return 0;
@@ -63,15 +63,15 @@ static int check(const char *name, u64 value)
 
 static int __init wpcas_init(void)
 {
-	unsigned int at;
+	unsigned int i;
 
 	if (check("cylinders", cylinders) || check("cylinder_sectors", cylinder_sectors) ||
 	    check("seek_knee", seek_knee) || check("seek_a_ns", seek_a_ns) ||
 	    check("seek_b_ns", seek_b_ns) || check("seek_c_ns", seek_c_ns) ||
 	    check("seek_e_ps", seek_e_ps))
 		return -EINVAL;
-	for (at = 0; at < nr_seek_first; at++) {
-		if (check("seek_a_ns", seek_first[at]))
+	for (i = 0; i < nr_seek_first; i++) {
+		if (check("seek_a_ns", seek_first[i]))
 			return -EINVAL;
 	}
 	curve = (struct core_seek_curve){

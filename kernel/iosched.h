@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The blk-mq side of an elevator whose decisions are made by a core (core/elevator.h).
+ *
+ * The core chooses the order of requests. This layer holds the lock, maps tags to requests, looks
+ * up merges, counts the requests in the driver, runs the timer and exports the tunables. Its
+ * objects (iosched-*.o) are linked into each elevator's module; the module registers its core with
+ * iosched_register().
+ *
+ * How idling works: ->dispatch_request returns NULL although requests are held, and ->has_work
+ * returns false until an event can end the idling, so that the block layer does not poll every
+ * 3 ms. The queue is run again by an insertion, by the timer, and by a completion, which marks the
+ * hardware queue for restart: blk_mq_free_request() then runs it once the driver tag is free.
+ *
+ * How many requests the driver gets: idling has no effect on a drive that still has other requests
+ * queued, and a drive that reorders undoes the core's order. max_inflight bounds the requests in
+ * the driver. It defaults to 1 on rotational devices, which then behave as under 2.6.20 without
+ * command queueing, and to 0, no bound, on others.
+ *
+ * Completion is reported to the core in ->completed_request. A requeue is not reported by itself: a
+ * request that keeps its driver state (RQF_DONTPREP) bypasses the scheduler, any other comes back
+ * through ->insert_requests.
+ */
+#ifndef SCHEDLAB_IOSCHED_H
+#define SCHEDLAB_IOSCHED_H
+
+#define COMPAT_ELEVATOR
+#include "compat.h"
+#include "core/elevator.h"
+
+/* The state of a prepared request, stored in rq->elv.priv[1]. */
+enum iosched_rq_state {
+	IOSCHED_RQ_NONE,		/* not inserted, completed, or merged into another */
+	IOSCHED_RQ_HELD,		/* in the core; may be merged */
+	IOSCHED_RQ_REQUEUED,		/* in the core after a requeue; not merged */
+	IOSCHED_RQ_BYPASS,		/* in bypass_list */
+	IOSCHED_RQ_ISSUED,		/* dispatched by the core */
+	IOSCHED_RQ_BYPASS_ISSUED,	/* dispatched from bypass_list */
+};
+
+/* The request of a tag, from insertion to completion. */
+struct iosched_slot {
+	struct request *rq;
+	u64 seq;
+};
+
+struct iosched {
+	struct request_queue *q;
+	const struct core_ops *ops;
+	void *core;
+	struct hrtimer timer;
+	/* Stands for requests without an io_cq, and for bios that are only compared. */
+	struct core_process *anonymous;
+	struct iosched_slot *slots;
+	u32 tags;		/* number of tags the core was initialised with */
+	u32 queue_tags;		/* tags per hardware queue, or of all of them if shared */
+	bool shared_tags;
+
+	/*
+	 * Protects all following members, the core, its slots and sizes. Nests inside ioc->lock and
+	 * q->queue_lock (->exit_icq), so neither may be taken and no request may be freed under it.
+	 * Taken in hard interrupt context (completion, timer).
+	 */
+	spinlock_t lock;
+	u64 now;		/* latest time passed to the core: clocks of two CPUs may differ */
+	u64 seq;
+	u64 timer_ns;		/* expiry of the timer, or CORE_NEVER */
+	u64 max_inflight;	/* 0: no bound */
+	u32 in_flight;		/* prepared requests dispatched and not completed */
+	u32 held;		/* requests in the core */
+	bool idle;		/* the core holds requests and dispatches none for now */
+	/*
+	 * Requests the core does not see: operations without a position such as discard, head
+	 * insertions, and requests that were not prepared.
+	 */
+	struct list_head bypass_list;
+	struct list_head icqs;	/* io_cqs whose exit has not been reported to the core */
+	struct core_anticipation past;	/* counters of cores replaced by iosched_resize() */
+	struct rb_root sort_list[2];	/* held requests by sector, per data direction */
+};
+
+/* A process (an io_context) at a queue. The core's per-process data follows. */
+struct iosched_icq {
+	struct io_cq icq;	/* must be first */
+	struct list_head link;	/* in iosched.icqs */
+	u32 nr_requests;	/* requests inserted and not completed */
+	bool exited;		/* ->exit_icq was called */
+	bool exit_reported;	/* and the core was told */
+	u64 process[];
+};
+
+/* Fills in the disk geometry from module parameters. */
+typedef void iosched_configure_t(struct core_config *config);
+
+/* iosched-main.c */
+int iosched_register(const struct core_ops *ops, iosched_configure_t *configure);
+void iosched_unregister(void);
+/* Ends idling after an event that the core may react to, and sets the timer again. */
+void iosched_restart(struct iosched *io);
+/* Sets the timer to the core's next expiry; needed after each call that can change it. */
+void iosched_set_timer(struct iosched *io);
+
+/* iosched-icq.c */
+void iosched_put_icq(struct iosched *io, u64 now, struct iosched_icq *icq);
+void iosched_init_icq(struct io_cq *io_cq);
+void iosched_exit_icq(struct io_cq *io_cq);
+void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
+
+/* iosched-requests.c */
+void iosched_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
+			     compat_insert_t flags);
+struct request *iosched_dispatch_request(struct blk_mq_hw_ctx *hctx);
+bool iosched_has_work(struct blk_mq_hw_ctx *hctx);
+void iosched_prepare_request(struct request *rq);
+void iosched_completed_request(struct request *rq, u64 now);
+void iosched_finish_request(struct request *rq);
+
+/* iosched-merge.c */
+void iosched_add_sorted(struct iosched *io, struct request *rq);
+void iosched_del_sorted(struct iosched *io, struct request *rq);
+void iosched_unhash_aliases(struct iosched *io, struct request *rq);
+bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
+int iosched_request_merge(struct request_queue *q, struct request **out, struct bio *bio);
+bool iosched_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio);
+void iosched_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type);
+void iosched_requests_merged(struct request_queue *q, struct request *rq, struct request *next);
+struct request *iosched_former_request(struct request_queue *q, struct request *rq);
+struct request *iosched_next_request(struct request_queue *q, struct request *rq);
+
+/* iosched-attrs.c */
+extern compat_entry_t iosched_attrs[];
+extern const struct blk_mq_debugfs_attr iosched_debugfs_attrs[];
+int iosched_init_attrs(const struct core_ops *ops);
+
+static inline struct iosched *iosched_of(struct request_queue *q)
+{
+	return q->elevator->elevator_data;
+}
+
+static inline struct iosched_icq *to_iosched_icq(struct io_cq *icq)
+{
+	return container_of(icq, struct iosched_icq, icq);
+}
+
+static inline struct core_process *icq_process(struct iosched_icq *icq)
+{
+	return (struct core_process *)icq->process;
+}
+
+static inline enum iosched_rq_state rq_state(const struct request *rq)
+{
+	return (enum iosched_rq_state)(uintptr_t)rq->elv.priv[1];
+}
+
+static inline void rq_set_state(struct request *rq, enum iosched_rq_state state)
+{
+	rq->elv.priv[1] = (void *)(uintptr_t)state;
+}
+
+/* The io_cq that a request is counted in, or NULL. */
+static inline struct iosched_icq *rq_icq(const struct request *rq)
+{
+	return rq->elv.priv[0];
+}
+
+/*
+ * The tag by which the core knows a request: its scheduler tag, made unique over the hardware
+ * queues.
+ */
+static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq)
+{
+	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * io->queue_tags;
+
+	return base + rq->internal_tag;
+}
+
+/* Returns @now, or the latest time passed to the core if that is later. */
+static inline u64 iosched_clock(struct iosched *io, u64 now)
+{
+	io->now = max(io->now, now);
+	return io->now;
+}
+
+/* ->has_work reads these counters without the lock. */
+static inline void iosched_add_held(struct iosched *io, int nr)
+{
+	WRITE_ONCE(io->held, io->held + nr);
+}
+
+static inline void iosched_add_in_flight(struct iosched *io, int nr)
+{
+	WRITE_ONCE(io->in_flight, io->in_flight + nr);
+}
+
+/* Whether max_inflight admits another request. */
+static inline bool iosched_has_budget(const struct iosched *io)
+{
+	u64 max = READ_ONCE(io->max_inflight);
+
+	return !max || READ_ONCE(io->in_flight) < max;
+}
+
+static inline void iosched_fill_request(struct iosched *io, struct request *rq,
+					struct core_request *out)
+{
+	struct iosched_icq *icq = rq_icq(rq);
+	u32 tag = rq_core_tag(io, rq);
+
+	*out = (struct core_request){
+		.sector = blk_rq_pos(rq),
+		.seq = io->slots[tag].seq,
+		.allocated_ns = rq->start_time_ns,
+		.process = icq ? icq_process(icq) : io->anonymous,
+		.tag = tag,
+		.nr_sectors = blk_rq_sectors(rq),
+		.write = op_is_write(req_op(rq)),
+		.sync = op_is_sync(rq->cmd_flags),
+	};
+}
+
+#endif
