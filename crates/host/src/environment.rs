@@ -74,7 +74,6 @@ pub fn of_machine(root: &Root) -> Result<Facts, Error> {
     let mut facts = Facts::new();
     facts.insert("kernel".into(), kernel(root)?);
     facts.insert("cpu".into(), cpu(root));
-    facts.insert("scheduler".into(), crate::cpu::facts(root));
     facts.insert("memory".into(), memory(root));
     facts.insert("machine".into(), machine(root));
     facts.insert("tools".into(), tools(root));

@@ -296,14 +296,14 @@ pub enum Error {
 
 impl Error {
     /// Wraps a failed file operation: `map_err(Error::io("read", path))`.
-    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
+    pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
         move |cause| Error::Io { action, path, cause }
     }
 }
 
 /// The name in `known` that is most like `word`, if any is alike enough to be a slip of the finger.
-pub(crate) fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> Option<String> {
+pub fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> Option<String> {
     known
         .into_iter()
         .map(|name| (strsim::jaro_winkler(word, name), name))
@@ -322,7 +322,7 @@ fn hint(cause: &io::Error) -> &'static str {
 }
 
 /// A size in the largest unit that leaves a digit before the point.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
     unit.map_or_else(
@@ -339,7 +339,8 @@ fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
-pub(crate) fn list(names: &[String]) -> String {
+/// Names with commas between them.
+pub fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::cpu;
 use crate::error::Error;
 use crate::kept::FileChange;
 use crate::root::Root;
@@ -29,37 +28,46 @@ use crate::settings::{Lasting, Snapshot};
 const SCHEMA: u32 = 1;
 
 /// What the keys of temporary loop devices begin with; each is made by one process and used once.
-pub(crate) const TEMPORARY: &str = "schedlab-loop-";
+pub const TEMPORARY: &str = "schedlab-loop-";
 
 /// What the keys of sessions begin with; each is made by one process and used once.
-pub(crate) const SESSION: &str = "schedlab-session-";
+pub const SESSION: &str = "schedlab-session-";
 
 /// What the keys of kept settings begin with.
-pub(crate) const KEPT: &str = "schedlab-kept-";
+pub const KEPT: &str = "schedlab-kept-";
 
 /// How long a lock can outlive its owner: a process killed while it starts another leaves its locks to that one until it has
 /// become the program that it is to be.
-pub(crate) const INHERITED: Duration = Duration::from_secs(2);
+pub const INHERITED: Duration = Duration::from_secs(2);
+
+/// How entries of one kind are undone: their owner registers it.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The kind, as the entry has it.
+    pub name: &'static str,
+    /// Undoes what the entry of this key says, written during that boot; gives what was done.
+    pub undo: fn(&Root, &serde_json::Value, &str, &Lock) -> Result<Vec<String>, Error>,
+}
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub struct Entry {
     schema: u32,
     /// The boot during which it was written.
-    pub(crate) boot_id: String,
+    pub boot_id: String,
     /// The process that wrote it; for people, the lock is what counts.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// Until when its owner means to keep it, where that is known in advance; for people, the lock is what counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lasting: Option<Lasting>,
+    pub lasting: Option<Lasting>,
     /// What has to be undone.
-    pub(crate) undo: Undo,
+    pub undo: Undo,
 }
 
 /// What has to be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-pub(crate) enum Undo {
+pub enum Undo {
     /// Settings of a device.
     Settings {
         /// The device's stable identity.
@@ -75,14 +83,16 @@ pub(crate) enum Undo {
         file: PathBuf,
     },
     /// Programs that are started, and a file system that is made and mounted.
+    #[allow(private_interfaces)]
     Session(Made),
     /// What is changed of the machine's processors.
-    Processors(cpu::Made),
+    Processors(serde_json::Value),
     /// Files that make a setting last. They outlive a restart, and so does the need to undo this.
     Files {
         /// What they are about, for the user.
         about: String,
         /// The files, each as it was and as it is to become.
+        #[allow(private_interfaces)]
         files: Vec<FileChange>,
         /// Directories that are made for them, the outermost first.
         directories: Vec<PathBuf>,
@@ -91,19 +101,19 @@ pub(crate) enum Undo {
 
 impl Entry {
     /// An entry of this process and this boot.
-    pub(crate) fn new(root: &Root, undo: Undo) -> Result<Entry, Error> {
+    pub fn new(root: &Root, undo: Undo) -> Result<Entry, Error> {
         Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), lasting: None, undo })
     }
 
     /// The same, its owner meaning to keep it so long.
-    pub(crate) fn lasting(self, lasting: Option<Lasting>) -> Entry {
+    pub fn lasting(self, lasting: Option<Lasting>) -> Entry {
         Entry { lasting, ..self }
     }
 }
 
 /// Exclusive ownership of an entry's name, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
     path: PathBuf,
     temporary: bool,
@@ -111,7 +121,7 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
-    pub(crate) fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
+    pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
         let dir = root.state("lock");
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let path = dir.join(format!("{key}.lock"));
@@ -142,7 +152,7 @@ impl Lock {
 
     /// Deletes the lock file of a temporary loop device, a session or a kept setting; for the end of its entry, under the lock. An empty
     /// file that stays does no harm, so nothing fails for it.
-    pub(crate) fn retire(&self) {
+    pub fn retire(&self) {
         if self.temporary {
             let _ = fs::remove_file(&self.path);
         }
@@ -150,7 +160,7 @@ impl Lock {
 }
 
 /// Locks an open file or directory exclusively; false if someone else has it.
-pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
+pub fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
@@ -159,7 +169,7 @@ pub(crate) fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// The same, and who has it now is given `patience` to let go.
-pub(crate) fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
+pub fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
     let began = Instant::now();
     while !try_flock(file, path)? {
         if began.elapsed() >= patience {
@@ -183,12 +193,12 @@ pub fn key(identity: &str) -> String {
 }
 
 /// Where the entry of `key` is.
-pub(crate) fn path(root: &Root, key: &str) -> PathBuf {
+pub fn path(root: &Root, key: &str) -> PathBuf {
     root.state("journal").join(format!("{key}.json"))
 }
 
 /// Writes an entry; when this returns, it survives a loss of power.
-pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
+pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     let dir = root.state("journal");
     fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
     let path = path(root, key);
@@ -208,20 +218,20 @@ pub(crate) fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> 
 
 /// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what a loss of power brings back
 /// is an entry of another boot, and that is dropped unread.
-pub(crate) fn remove(root: &Root, key: &str) -> Result<(), Error> {
+pub fn remove(root: &Root, key: &str) -> Result<(), Error> {
     let path = path(root, key);
     root.files().remove(&path).map_err(Error::io("remove", &path))
 }
 
 /// Removes an entry so that no loss of power brings it back: for what outlives a restart.
-pub(crate) fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
+pub fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
     remove(root, key)?;
     let dir = root.state("journal");
     root.files().sync_dir(&dir).map_err(Error::io("sync", &dir))
 }
 
 /// The entry of `key`, if there is one.
-pub(crate) fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
+pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
     let path = path(root, key);
     let text = match fs::read(&path) {
         Ok(text) => text,
@@ -238,7 +248,7 @@ pub(crate) fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
 }
 
 /// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.
-pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
+pub fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.state("journal");
     match fs::read_dir(&dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -250,7 +260,7 @@ pub(crate) fn keys(root: &Root) -> Result<Vec<String>, Error> {
 }
 
 /// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
-pub(crate) fn sweep(root: &Root) {
+pub fn sweep(root: &Root) {
     for name in root.names(root.state("journal")) {
         if let Some(key) = name.strip_suffix(".json.new")
             && let Ok(lock) = Lock::take(root, key, key)

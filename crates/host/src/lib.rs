@@ -1,19 +1,18 @@
-//! The machine: its devices, their settings and the journal of them, and the load that is put on them.
+//! The machine: its devices, their settings and the journal of them.
 //!
 //! The only crate that writes to the machine. Every path goes through a [`Root`], every change of a setting through a [`Guard`],
 //! and every workload that writes through a [`Claim`].
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod consent;
-pub mod cpu;
 pub mod device;
-pub mod engine;
 pub mod environment;
-mod error;
-mod journal;
+pub mod error;
+pub mod journal;
 pub mod kept;
 pub mod loopdev;
 pub mod modules;
+pub mod placement;
 pub mod probe;
 pub mod rivals;
 mod root;

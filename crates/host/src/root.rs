@@ -4,13 +4,14 @@
 //! ones that behave like a kernel and die at a chosen moment. Global constants for paths would have made both impossible.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+
+use files::{Files, RealFiles};
 
 use crate::error::Error;
 
@@ -56,8 +57,7 @@ impl Root {
     }
 
     /// The same machine, its changing operations done by `files`.
-    #[cfg(test)]
-    pub(crate) fn with_files(mut self, files: Arc<dyn Files>) -> Root {
+    pub fn with_files(mut self, files: Arc<dyn Files>) -> Root {
         self.files = files;
         self
     }
@@ -104,24 +104,24 @@ impl Root {
     }
 
     /// A file's text without surrounding white space.
-    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         let path = path.as_ref();
         Ok(read_text(path).map_err(Error::io("read", path))?.trim().to_string())
     }
 
     /// A file's text without surrounding white space; none if it is absent, unreadable or empty.
-    pub(crate) fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
+    pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = read_text(path.as_ref()).ok()?.trim().to_string();
         (!text.is_empty()).then_some(text)
     }
 
     /// The operations that change something.
-    pub(crate) fn files(&self) -> &dyn Files {
+    pub fn files(&self) -> &dyn Files {
         self.files.as_ref()
     }
 
     /// The names in a directory, sorted; empty if it is absent.
-    pub(crate) fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
+    pub fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -147,12 +147,12 @@ impl Root {
     }
 
     /// Where a program is, if it is installed.
-    pub(crate) fn tool(&self, name: &str) -> Option<PathBuf> {
+    pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
     /// Runs a program with a plain environment (messages in English) and no standard input.
-    pub(crate) fn run(&self, tool: &str, args: &[&str], package: &str, purpose: &str) -> Result<Output, Error> {
+    pub fn run(&self, tool: &str, args: &[&str], package: &str, purpose: &str) -> Result<Output, Error> {
         let missing = || Error::ToolMissing { tool: tool.into(), package: package.into(), purpose: purpose.into() };
         let program = self.tool(tool).ok_or_else(missing)?;
         Command::new(&program)
@@ -164,78 +164,9 @@ impl Root {
     }
 }
 
-/// The operations that change something, each one step that a crash can come before or after.
-pub(crate) trait Files: Debug + Send + Sync {
-    /// Writes an attribute of sysfs with a single `write`, as the kernel expects.
-    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
-    /// Makes or replaces a file, not yet durable.
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Makes a file's content durable.
-    fn sync_file(&self, path: &Path) -> io::Result<()>;
-    /// Renames a file over another, not yet durable.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file, not yet durable.
-    fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes the names in a directory durable.
-    fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// Sets who may read and write a file, as the low bits of its mode.
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))
-    }
-    /// Makes a directory, not yet durable.
-    fn make_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
-    }
-    /// Removes an empty directory, not yet durable.
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir(path)
-    }
-}
-
-/// The operations as the kernel does them.
-#[derive(Debug)]
-pub(crate) struct RealFiles;
-
-impl Files for RealFiles {
-    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-        file.write_all(value.as_bytes())
-    }
-
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(bytes)
-    }
-
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
-    }
-}
-
 /// Reads a text file; bytes that are not UTF-8 (serial numbers of odd drives) are replaced, not refused.
 fn read_text(path: &Path) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Installs a shell script as a program, for tests. Written by another process: a write handle of ours that a thread's child inherits
-/// for a moment would make the kernel refuse to run the file.
-#[cfg(test)]
-pub(crate) fn install_script(path: &Path, script: &str) {
-    let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-    let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();
-    assert!(status.is_ok_and(|status| status.success()), "{} is written", path.display());
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn systemctl(root: &Root, args: &[&str]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::install_script;
+    use crashpoints::install_script;
 
     /// A machine whose systemctl writes down what it was asked for.
     fn machine(runs: bool, status: i32) -> (tempfile::TempDir, Root) {

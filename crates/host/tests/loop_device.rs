@@ -22,7 +22,7 @@ fn assert_no_trace(bench: &Bench, dir: &Path) {
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");
     let left: Vec<_> = fs::read_dir(dir).expect("own").flatten().filter(|e| e.path().is_file()).collect();
     assert!(left.is_empty(), "{left:?}");
-    assert!(restore_all(&bench.root).expect("readable").is_empty());
+    assert!(restore_all(&bench.root, &[]).expect("readable").is_empty());
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
     let locks: Vec<_> =
         locks.map(|e| e.file_name()).filter(|name| name.display().to_string().contains("loop-")).collect();
@@ -60,7 +60,7 @@ fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_after
 fn a_loop_device_whose_owner_is_alive_is_left_alone_and_one_that_is_dropped_is_removed() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
-    let outcomes = restore_all(&bench.root).expect("readable");
+    let outcomes = restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [host::Outcome::Busy { .. }]), "{outcomes:?}");
     assert!(!outcomes[0].owner_is_dead());
     assert!(device.file().exists());

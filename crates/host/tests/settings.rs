@@ -52,7 +52,7 @@ fn every_scheduler_is_applied_with_tunables_and_taken_back() {
     }
     guard.restore().expect("everything can be put back");
     assert_eq!(blank.whole_queue(), before);
-    assert!(restore_all(&bench.root).expect("readable").is_empty(), "nothing is left in the journal");
+    assert!(restore_all(&bench.root, &[]).expect("readable").is_empty(), "nothing is left in the journal");
 }
 
 #[test]

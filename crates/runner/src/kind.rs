@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use host::cpu::{Placement, TaskSeen};
+use host::placement::{Placement, TaskSeen};
 use host::session::{Ended, Launch, Running, Share};
 use host::{Device, Session};
 

@@ -100,7 +100,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::root::install_script;
+    use crashpoints::install_script;
 
     #[test]
     fn file_systems_and_partition_tables_are_both_read_from_blkids_answer() {

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use super::{Address, By, Done, Form, Note, Proposal, When, Wish, address, propose};
 use crate::device::{self, Device};
 use crate::error::Error;
-use crate::root::{Root, install_script};
+use crate::root::Root;
 use crate::settings::Setting;
 use crate::settings::fake_kernel::Machine;
+use crashpoints::install_script;
 
 /// The fake machine with a udev.
 pub(super) struct Bench {

@@ -75,7 +75,7 @@ impl Case {
 }
 
 fn recover(bench: &Bench) {
-    for outcome in restore_all(&bench.root).expect("the journal can be read") {
+    for outcome in restore_all(&bench.root, &[]).expect("the journal can be read") {
         assert!(!matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }), "{outcome}");
     }
     assert!(bench.machine.journal().is_empty(), "{:?}", bench.machine.journal());
@@ -121,7 +121,7 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
                 bench.machine.kernel.die_after(step);
                 let _ = (case.command)(&bench);
                 bench.machine.kernel.die_after(second);
-                let _ = restore_all(&bench.root);
+                let _ = restore_all(&bench.root, &[]);
                 bench.machine.kernel.live();
                 recover(&bench);
                 check(case, &bench, &before, &after, false, &format!("killed after {step}, then after {second}"));
@@ -177,7 +177,7 @@ fn a_file_that_was_edited_after_the_crash_is_left_alone_and_named() {
     let rule = rule_of(&bench);
     std::fs::write(&rule, "# edited\n").expect("own tree");
     let tree = bench.tree();
-    let outcomes = restore_all(&bench.root).expect("the journal can be read");
+    let outcomes = restore_all(&bench.root, &[]).expect("the journal can be read");
     assert!(
         matches!(&outcomes[..], [Outcome::Failed { error }] if error.to_string().contains("edited")),
         "{outcomes:?}"

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::device::DeviceDelta;
-use crate::engine::{Drive, Issued, Measured};
+use workload::{Issued, Measured, Params};
 
 /// What the kernel and its helpers may add without being foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,24 +25,24 @@ const SIGNATURE_PROBE: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 impl Allowance {
-    /// What a drive on the device with this directory (e.g. `/sys/block/loop0`) may have caused beyond what it asked for.
+    /// What clients on the device with this directory (e.g. `/sys/block/loop0`) may have caused beyond what it asked for.
     ///
     /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may fetch a whole window for each
     /// request, and at the end of each pass leaves up to two windows a client that nobody asked for; but within a pass, which begins with
     /// a cold cache, nothing more than the whole device. Writing parts of pages through the cache: whole pages,
     /// read and written. What others move meanwhile within these bounds cannot be told from that, and goes unseen: writes of whole
     /// pages and everything direct have no bounds to hide in.
-    pub fn of(drive: &Drive, measured: &Measured, device: &Path) -> Allowance {
-        if drive.params.direct {
+    pub fn of(params: &Params, nr_clients: u64, measured: &Measured, device: &Path) -> Allowance {
+        if params.direct {
             return Allowance { read_bytes: SIGNATURE_PROBE, written_bytes: 0 };
         }
-        let written_bytes = rest_of_pages(drive, measured);
-        let read_bytes = [read_ahead(drive, measured, device), written_bytes];
+        let written_bytes = rest_of_pages(params, measured);
+        let read_bytes = [read_ahead(nr_clients, measured, device), written_bytes];
         Allowance { read_bytes: read_bytes.into_iter().fold(SIGNATURE_PROBE, u64::saturating_add), written_bytes }
     }
 }
 
-fn read_ahead(drive: &Drive, measured: &Measured, device: &Path) -> u64 {
+fn read_ahead(nr_clients: u64, measured: &Measured, device: &Path) -> u64 {
     if measured.issued.reads == 0 {
         return 0;
     }
@@ -54,13 +54,12 @@ fn read_ahead(drive: &Drive, measured: &Measured, device: &Path) -> u64 {
     let window = number("queue/read_ahead_kb").max(number("queue/max_sectors_kb")) << 10;
     // One pass more than were measured: some are preceded by one that is not.
     let passes = u64::from(measured.passes) + 1;
-    let ends = (2 * drive.files.len() as u64).saturating_mul(passes);
+    let ends = (2 * nr_clients).saturating_mul(passes);
     let windows = window.saturating_mul(measured.issued.reads.saturating_add(ends));
     windows.min(number("size").saturating_mul(512).saturating_mul(passes))
 }
 
-fn rest_of_pages(drive: &Drive, measured: &Measured) -> u64 {
-    let params = &drive.params;
+fn rest_of_pages(params: &Params, measured: &Measured) -> u64 {
     let parts = [params.block_size, params.write_size].into_iter().any(|size| u64::from(size) % PAGE != 0);
     if parts { measured.issued.writes.saturating_mul(2 * PAGE) } else { 0 }
 }
@@ -148,12 +147,9 @@ mod tests {
         }
         let kind = workload::find(workload).unwrap();
         let params = kind.params(params.iter().copied().chain([("clients", "3")])).unwrap();
-        let files = crate::engine::place_on_device(kind, &params, device.path(), 64 << 20, 512).unwrap();
-        let (duration, warmup) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
-        let drive = Drive { kind, params, files, seed: 1, duration, warmup, patience: crate::engine::PATIENCE };
         let mut measured = Measured::default();
         (measured.passes, measured.issued.reads, measured.issued.writes) = (passes, reads, writes);
-        let allowance = Allowance::of(&drive, &measured, device.path());
+        let allowance = Allowance::of(&params, 3, &measured, device.path());
         (allowance.read_bytes - SIGNATURE_PROBE, allowance.written_bytes)
     }
 

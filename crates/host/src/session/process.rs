@@ -21,8 +21,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::group::{Group, Io};
 use super::scan::Whose;
 use super::share::Share;
-use crate::cpu::{Overseer, Placement, TaskSeen};
 use crate::error::Error;
+use crate::placement::{Overseer, Placement, TaskSeen};
 use crate::root::Root;
 
 /// How long a program that is told to end may take before it is killed.

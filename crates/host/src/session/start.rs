@@ -23,8 +23,8 @@ use super::group::Group;
 use super::process::{Launch, Running, cpu_of_our_own};
 use super::scan::{MARK, Whose};
 use super::user::User;
-use crate::cpu::{Placement, bound_realtime};
 use crate::error::Error;
+use crate::placement::{Placement, bound_realtime};
 use crate::root::Root;
 
 /// Of `ioprio_set`: the number names a process, and 0 the calling one.

@@ -57,14 +57,14 @@ pub(crate) fn order(name: &str) -> (u8, &str) {
 }
 
 /// Whether what was read back is what was written: the same text or the same number.
-pub(crate) fn same(wanted: &str, found: &str) -> bool {
+pub fn same(wanted: &str, found: &str) -> bool {
     wanted.trim() == found.trim() || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
 /// Whether what was read back is what was written as nearly as the kernel can keep it: times are kept in ticks of up to 10 ms
 /// (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A clamped value (`nr_requests` 1 reads 4) is not: the user
 /// asked for something else than what is measured.
-pub(crate) fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
+pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if same(wanted, found) {
         return true;
     }

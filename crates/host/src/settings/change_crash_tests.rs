@@ -59,7 +59,7 @@ fn a_change_for_a_while_that_is_killed_at_any_step_and_killed_again_in_recovery_
             machine.kernel.die_after(step);
             assert_eq!(for_a_while(&machine).is_err(), step < all, "step {step}");
             machine.kernel.die_after(second);
-            let _ = restore_all(&machine.root());
+            let _ = restore_all(&machine.root(), &[]);
             machine.kernel.live();
             recover(&machine.root());
             assert_eq!(machine.whole_queue(), before, "killed after step {step}, then after step {second} of recovery");

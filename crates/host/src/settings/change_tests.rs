@@ -7,11 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fake_kernel::{FakeKernel, Machine};
+use super::fake_kernel::Machine;
 use super::{Change, Done, Guard, Outcome, PlannedWrite, Setting, end, holder, restore_all};
 use crate::device;
 use crate::error::Error;
-use crate::root::{Files, Root};
+use crate::root::Root;
+use crashpoints::FakeKernel;
+use files::Files;
 
 pub(super) const LONG: Duration = Duration::from_secs(3600);
 
@@ -326,7 +328,7 @@ fn two_changes_of_one_device_at_a_time_are_refused_and_the_second_is_told_until_
     let text = error.to_string();
     assert!(text.contains("another 59 min") && text.contains("schedlab set /dev/sda --end"), "{text}");
     assert!(matches!(Guard::begin(&machine.root(), &machine.disk()), Err(Error::Held { .. })), "an experiment too");
-    let outcomes = restore_all(&machine.root()).expect("readable");
+    let outcomes = restore_all(&machine.root(), &[]).expect("readable");
     assert!(matches!(&outcomes[..], [Outcome::Busy { lasting: Some(_), .. }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains("--end") && !outcomes[0].owner_is_dead());
     assert_eq!(machine.whole_queue(), during);
@@ -407,7 +409,7 @@ fn an_experiment_is_not_ended_by_ending_a_setting_for_a_while() {
 pub(super) fn recover(root: &Root) {
     // Another test of this process may be starting a program, whose child holds a copy of the lock for a moment.
     for _ in 0..1000 {
-        let outcomes = restore_all(root).expect("the journal can be read");
+        let outcomes = restore_all(root, &[]).expect("the journal can be read");
         assert!(!outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed { .. })), "{outcomes:?}");
         if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. })) {
             return;

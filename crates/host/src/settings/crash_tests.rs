@@ -30,7 +30,7 @@ fn steps() -> usize {
 }
 
 fn recover(root: &Root) {
-    for outcome in restore_all(root).expect("the journal can be read") {
+    for outcome in restore_all(root, &[]).expect("the journal can be read") {
         assert!(!matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }), "{outcome}");
     }
 }
@@ -61,7 +61,7 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
             machine.kernel.die_after(step);
             let _ = experiment(&machine);
             machine.kernel.die_after(second);
-            let _ = restore_all(&machine.root());
+            let _ = restore_all(&machine.root(), &[]);
             machine.kernel.live();
             recover(&machine.root());
             assert_eq!(machine.whole_queue(), queue, "killed after step {step}, then after step {second} of recovery");

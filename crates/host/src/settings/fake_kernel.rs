@@ -8,10 +8,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use crashpoints::FakeKernel;
+use files::{Files, RealFiles};
 
 use crate::device::{self, Device};
-use crate::root::{Files, RealFiles, Root};
+use crate::root::Root;
 
 /// Tunables that the fake schedulers have, with their defaults.
 const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
@@ -32,7 +35,7 @@ impl Machine {
     pub(crate) fn booted() -> Machine {
         // In memory where that is possible: some tests make hundreds of machines.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
-        let kernel = Arc::new(FakeKernel::default());
+        let kernel = Arc::new(FakeKernel::new(write_attribute));
         let machine = Machine { dir, kernel };
         machine.boot("boot-1");
         machine
@@ -127,166 +130,29 @@ impl Machine {
     }
 }
 
-/// The operations of the fake kernel.
-#[derive(Debug, Default)]
-pub(crate) struct FakeKernel {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Steps until death; none: immortal.
-    left: Option<usize>,
-    done: usize,
-    /// How to take back what is not durable yet, oldest first.
-    volatile: Vec<Volatile>,
-}
-
-#[derive(Debug)]
-enum Volatile {
-    Content(PathBuf),
-    Rename { from: PathBuf, to: PathBuf, replaced: Option<Vec<u8>> },
-    Removal { path: PathBuf, content: Vec<u8> },
-    MadeDir(PathBuf),
-    RemovedDir(PathBuf),
-}
-
-impl FakeKernel {
-    /// Lets `steps` operations happen and refuses all later ones: the process is dead.
-    pub(crate) fn die_after(&self, steps: usize) {
-        let mut state = self.state.lock().expect("no test panics while it holds this");
-        state.left = Some(steps);
-    }
-
-    /// Back to immortality; gives the number of operations so far.
-    pub(crate) fn live(&self) -> usize {
-        let mut state = self.state.lock().expect("no test panics while it holds this");
-        state.left = None;
-        state.done
-    }
-
-    /// Time goes by, and everything is durable.
-    pub(crate) fn settle(&self) {
-        self.state.lock().expect("no test panics while it holds this").volatile.clear();
-    }
-
-    /// The power goes: what is not durable is lost, either every name and content (`names_survive` false) or the contents only.
-    pub(crate) fn lose_power(&self, names_survive: bool) {
-        let mut state = self.state.lock().expect("no test panics while it holds this");
-        for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
-            match volatile {
-                Volatile::Content(path) => drop(fs::write(path, "").ok()),
-                Volatile::Rename { from, to, replaced } if !names_survive => {
-                    let _ = fs::rename(&to, from);
-                    let _ = replaced.map(|content| fs::write(to, content));
-                }
-                Volatile::Removal { path, content } if !names_survive => drop(fs::write(path, content)),
-                Volatile::MadeDir(path) if !names_survive => drop(fs::remove_dir_all(path)),
-                Volatile::RemovedDir(path) if !names_survive => drop(fs::create_dir(path)),
-                Volatile::Rename { .. } | Volatile::Removal { .. } | Volatile::MadeDir(_) | Volatile::RemovedDir(_) => {
-                }
-            }
+/// Answers a write of an attribute as the kernel does.
+fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
+    let queue = path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
+    let by_hand = queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
+    match name {
+        "scheduler" => return switch(queue, value, by_hand.exists()),
+        "nomerges" if value.parse::<u8>().is_err() => return Err(rustix::io::Errno::INVAL.into()),
+        "max_sectors_kb" => {
+            let kb: u64 = value.parse().map_err(|_| rustix::io::Errno::INVAL)?;
+            fs::write(queue.join("read_ahead_kb"), (kb * 2).to_string())?;
         }
-    }
-
-    fn step(&self) -> io::Result<std::sync::MutexGuard<'_, State>> {
-        let mut state = self.state.lock().expect("no test panics while it holds this");
-        match &mut state.left {
-            Some(0) => return Err(io::Error::other("the process is dead")),
-            Some(left) => *left -= 1,
-            None => {}
+        "nr_requests" if value.parse::<u32>().is_ok_and(|window| window < 4) => {
+            return RealFiles.write_attribute(path, "4");
         }
-        state.done += 1;
-        Ok(state)
-    }
-}
-
-impl Files for FakeKernel {
-    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
-        let _state = self.step()?;
-        let name = path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
-        let Some(queue) = path.ancestors().find(|dir| dir.ends_with("queue")) else {
-            return crate::cpu::fake_machine::write(path, value);
-        };
-        let by_hand = queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
-        match name {
-            "scheduler" => return switch(queue, value, by_hand.exists()),
-            "nomerges" if value.parse::<u8>().is_err() => return Err(rustix::io::Errno::INVAL.into()),
-            "max_sectors_kb" => {
-                let kb: u64 = value.parse().map_err(|_| rustix::io::Errno::INVAL)?;
-                fs::write(queue.join("read_ahead_kb"), (kb * 2).to_string())?;
-            }
-            "nr_requests" if value.parse::<u32>().is_ok_and(|window| window < 4) => {
-                return RealFiles.write_attribute(path, "4");
-            }
-            "nr_requests" if queue.join("iosched/async_depth").exists() => {
-                fs::write(queue.join("iosched/async_depth"), value)?;
-            }
-            "wbt_lat_usec" => fs::write(by_hand, "")?,
-            "slice_idle" => fs::write(queue.join("iosched/slice_idle_us"), format!("{value}000"))?,
-            _ => {}
+        "nr_requests" if queue.join("iosched/async_depth").exists() => {
+            fs::write(queue.join("iosched/async_depth"), value)?;
         }
-        RealFiles.write_attribute(path, value)
+        "wbt_lat_usec" => fs::write(by_hand, "")?,
+        "slice_idle" => fs::write(queue.join("iosched/slice_idle_us"), format!("{value}000"))?,
+        _ => {}
     }
-
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        // Two steps, so that a crash can leave half a file.
-        self.step()?.volatile.push(Volatile::Content(path.to_path_buf()));
-        RealFiles.create(path, &bytes[..bytes.len() / 2])?;
-        let _state = self.step()?;
-        RealFiles.create(path, bytes)
-    }
-
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.step()?;
-        state.volatile.retain(|volatile| !matches!(volatile, Volatile::Content(of) if of == path));
-        Ok(())
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.step()?;
-        for volatile in &mut state.volatile {
-            if matches!(volatile, Volatile::Content(of) if of == from) {
-                *volatile = Volatile::Content(to.to_path_buf());
-            }
-        }
-        let replaced = fs::read(to).ok();
-        state.volatile.push(Volatile::Rename { from: from.into(), to: to.into(), replaced });
-        RealFiles.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.step()?;
-        state.volatile.push(Volatile::Removal { path: path.into(), content: fs::read(path)? });
-        RealFiles.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let mut state = self.step()?;
-        state.volatile.retain(|volatile| match volatile {
-            Volatile::Content(_) => true,
-            Volatile::Rename { to: path, .. }
-            | Volatile::Removal { path, .. }
-            | Volatile::MadeDir(path)
-            | Volatile::RemovedDir(path) => path.parent() != Some(dir),
-        });
-        Ok(())
-    }
-
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        let _state = self.step()?;
-        RealFiles.set_mode(path, mode)
-    }
-
-    fn make_dir(&self, path: &Path) -> io::Result<()> {
-        self.step()?.volatile.push(Volatile::MadeDir(path.into()));
-        RealFiles.make_dir(path)
-    }
-
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.step()?.volatile.push(Volatile::RemovedDir(path.into()));
-        RealFiles.remove_dir(path)
-    }
+    RealFiles.write_attribute(path, value)
 }
 
 fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {

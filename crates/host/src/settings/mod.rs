@@ -6,7 +6,7 @@
 //! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
 mod apply;
-pub(crate) mod attribute;
+pub mod attribute;
 mod change;
 mod guard;
 mod holder;

@@ -4,10 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{Lasting, Snapshot, holder};
-use crate::cpu;
 use crate::device;
 use crate::error::Error;
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::journal::{self, Entry, Kind, Lock, Undo};
 use crate::kept;
 use crate::loopdev;
 use crate::root::Root;
@@ -145,7 +144,7 @@ impl fmt::Display for Outcome {
 ///
 /// # Errors
 /// [`Error::Io`] when the journal's directory exists and cannot be read.
-pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
+pub fn restore_all(root: &Root, others: &[Kind]) -> Result<Vec<Outcome>, Error> {
     journal::sweep(root);
     let mut outcomes = Vec::new();
     let mut dead = Vec::new();
@@ -175,12 +174,12 @@ pub fn restore_all(root: &Root) -> Result<Vec<Outcome>, Error> {
         Undo::Settings { .. } | Undo::Files { .. } | Undo::Processors(_) => 1,
         Undo::LoopFile { .. } => 2,
     });
-    outcomes.extend(dead.into_iter().map(|(lock, key, entry)| undo_dead(root, &lock, &key, entry)));
+    outcomes.extend(dead.into_iter().map(|(lock, key, entry)| undo_dead(root, &lock, &key, entry, others)));
     Ok(outcomes)
 }
 
 /// Undoes an entry whose owner is dead, under its lock.
-fn undo_dead(root: &Root, lock: &Lock, key: &str, entry: Entry) -> Outcome {
+fn undo_dead(root: &Root, lock: &Lock, key: &str, entry: Entry, others: &[Kind]) -> Outcome {
     let failed = |error| Outcome::Failed { error };
     match entry.undo {
         Undo::Session(made) => match session::undo(root, key, &made, &entry.boot_id, lock) {
@@ -188,8 +187,11 @@ fn undo_dead(root: &Root, lock: &Lock, key: &str, entry: Entry) -> Outcome {
             Err(error) => failed(error),
         },
         Undo::Settings { .. } => undo_settings(root, key, entry),
-        Undo::Processors(made) => cpu::undo(root, &made, &entry.boot_id, lock)
-            .map_or_else(failed, |changed| Outcome::ProcessorsRestored { changed }),
+        Undo::Processors(made) => match others.iter().find(|kind| kind.name == "processors") {
+            Some(kind) => (kind.undo)(root, &made, &entry.boot_id, lock)
+                .map_or_else(failed, |changed| Outcome::ProcessorsRestored { changed }),
+            None => failed(Error::Journal { path: journal::path(root, key), why: "its kind is not known".to_string() }),
+        },
         Undo::Files { about, files, directories } => {
             let undone = kept::undo(root, key, &files, &directories);
             lock.retire();

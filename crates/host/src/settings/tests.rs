@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::fake_kernel::{FakeKernel, Machine};
+use super::fake_kernel::Machine;
 use super::{Guard, Outcome, Problem, Setting, restore_all};
 use crate::device;
 use crate::error::Error;
 use crate::journal;
-use crate::root::{Files, install_script};
+use crashpoints::FakeKernel;
+use crashpoints::install_script;
+use files::Files;
 
 fn begin(machine: &Machine) -> Guard {
     Guard::begin(&machine.root(), &machine.disk()).expect("nobody else has the fake disk")
@@ -212,7 +214,7 @@ fn a_second_guard_on_the_same_device_is_told_who_has_it_whatever_its_state_direc
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
     let other = Guard::begin(&machine.root().with_state_dir(elsewhere.path()), &machine.disk()).unwrap_err();
     assert!(matches!(other, Error::Busy { .. }), "{other}");
-    assert!(matches!(&restore_all(&machine.root()).expect("readable")[..], [Outcome::Busy { .. }]));
+    assert!(matches!(&restore_all(&machine.root(), &[]).expect("readable")[..], [Outcome::Busy { .. }]));
     drop(guard);
     begin(&machine);
 }
@@ -238,7 +240,7 @@ fn what_cannot_be_restored_stays_in_the_journal_and_is_named() {
     assert!(matches!(&error, Error::NotRestored { found, .. } if found.len() == 1), "{error}");
     assert_eq!(machine.journal().len(), 1);
     fs::write(machine.queue("scheduler"), "none [kyber] mq-deadline").expect("it is back");
-    assert!(matches!(&restore_all(&machine.root()).expect("readable")[..], [Outcome::Restored { .. }]));
+    assert!(matches!(&restore_all(&machine.root(), &[]).expect("readable")[..], [Outcome::Restored { .. }]));
     assert_eq!(machine.shows("iosched/read_expire"), "250");
 }
 
@@ -248,7 +250,7 @@ fn a_journal_entry_that_cannot_be_read_is_reported_and_not_deleted() {
     drop(begin(&machine));
     let path = journal::path(&machine.root(), &journal::key(&machine.disk().identity));
     fs::write(&path, "{\"schema\":1,").expect("a cut entry");
-    let outcomes = restore_all(&machine.root()).expect("the directory can be read");
+    let outcomes = restore_all(&machine.root(), &[]).expect("the directory can be read");
     assert!(matches!(&outcomes[..], [Outcome::Failed { error: Error::Journal { .. } }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains(&path.display().to_string()));
     let error = Guard::begin(&machine.root(), &machine.disk()).unwrap_err();

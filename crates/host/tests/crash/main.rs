@@ -179,7 +179,7 @@ impl Experiment {
 }
 
 fn recover(root: &Root, call: &Call) {
-    for outcome in restore_all(root).expect("the journal can be read") {
+    for outcome in restore_all(root, &[]).expect("the journal can be read") {
         assert!(!matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }), "killed at {call:?}: {outcome}");
     }
     let left: Vec<_> = fs::read_dir(root.state("journal")).expect("the journal").flatten().collect();

@@ -169,7 +169,7 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
     let pid = killed_at_work(&bench, "session-server", &dir.display().to_string(), &sleep);
     let before = traces(&pid, "/dev/null", &sleep);
     assert!(before.iter().filter(|trace| trace.contains(&sleep)).count() >= 2, "a server and a daemon: {before:?}");
-    let outcomes = restore_all(&bench.root).expect("readable");
+    let outcomes = restore_all(&bench.root, &[]).expect("readable");
     let [Outcome::SessionEnded { programs, at: Some(at), wiped: Some(device) }, Outcome::LoopRemoved { .. }] =
         &outcomes[..]
     else {
@@ -194,10 +194,10 @@ pub(crate) fn a_foreign_file_system_is_not_wiped() {
     let blank = bench.blank_loop(16);
     dead_and_unmounted(&bench, &blank);
     common::run("mkfs.ext4", &["-q", "-F", blank.word()]);
-    let outcomes = restore_all(&bench.root).expect("readable");
+    let outcomes = restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [Outcome::SessionEnded { wiped: None, .. }]), "{outcomes:?}");
     assert_eq!(holds(blank.word()), "ext4");
-    assert!(restore_all(&bench.root).expect("readable").is_empty());
+    assert!(restore_all(&bench.root, &[]).expect("readable").is_empty());
 }
 
 pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mounted() {
@@ -212,12 +212,12 @@ pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mou
     let theirs = bench.dir.path().join("theirs");
     fs::create_dir(&theirs).expect("own directory");
     common::run("mount", &[blank.word(), &theirs.display().to_string()]);
-    let outcomes = restore_all(&bench.root).expect("readable");
+    let outcomes = restore_all(&bench.root, &[]).expect("readable");
     common::run("umount", &[&theirs.display().to_string()]);
     assert!(matches!(&outcomes[..], [Outcome::Failed { .. }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains(&theirs.display().to_string()), "{}", outcomes[0]);
     assert_eq!(holds(blank.word()), "ext4", "what somebody has mounted is left alone");
-    let outcomes = restore_all(&bench.root).expect("readable");
+    let outcomes = restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [Outcome::SessionEnded { wiped: Some(_), .. }]), "{outcomes:?}");
     assert_eq!(holds(blank.word()), "");
 }

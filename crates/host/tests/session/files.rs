@@ -101,7 +101,7 @@ fn who_uses_the_files_is_named_when_they_cannot_be_unmounted() {
     assert!(error.contains("schedlab restore"), "{error}");
     assert_eq!(holds(blank.word()), "ext4", "what is mounted is not wiped");
     drop(open);
-    let outcomes = host::restore_all(&bench.root).expect("readable");
+    let outcomes = host::restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [host::Outcome::SessionEnded { .. }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains(blank.word()), "{}", outcomes[0]);
     is_gone(&blank, &at);

@@ -34,7 +34,7 @@ fn begin(bench: &Bench) -> Session {
 fn a_session_that_does_nothing_leaves_nothing_and_while_it_lives_it_is_left_alone() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let outcomes = host::restore_all(&bench.root).expect("readable");
+    let outcomes = host::restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [host::Outcome::Busy { .. }]), "{outcomes:?}");
     assert_eq!(session.end().expect("nothing is there"), Vec::<String>::new());
     assert_no_trace(&bench);

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use host::cpu::{Placement, Policy};
+use host::placement::{Placement, Policy};
 use host::session::{Ended, Launch};
 use host::{Error, Session};
 

@@ -8,7 +8,7 @@ mod extract;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::cpu::Placement;
+use host::placement::Placement;
 use host::session::{Ended, Launch, Share};
 
 use crate::cache;

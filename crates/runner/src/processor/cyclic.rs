@@ -1,6 +1,6 @@
 //! The row of timer latency.
 
-use cpuwork::{Order, cyclic};
+use cpu_workloads::{Order, cyclic};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};

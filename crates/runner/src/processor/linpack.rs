@@ -1,6 +1,6 @@
 //! The row of LINPACK.
 
-use cpuwork::{Order, linpack};
+use cpu_workloads::{Order, linpack};
 
 use super::{number, own};
 use crate::kind::{Needs, RunnerKind};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cpuwork::{Order, forks, io, memory, spin};
+use cpu_workloads::{Order, forks, io, memory, spin};
 
 use super::{nanoseconds, number, within, within_size, within_time};
 use crate::options::{Form, Opt, Options, OptionsError};

@@ -1,6 +1,6 @@
 //! The row of messages between many processes or threads.
 
-use cpuwork::{Order, messaging};
+use cpu_workloads::{Order, messaging};
 
 use super::{duration_ns, number, own, within};
 use crate::kind::{Needs, RunnerKind};

@@ -1,6 +1,6 @@
 //! Work for processors alone: this program's own works, each in a process that is started like any other program.
 //!
-//! The works are in the crate `cpuwork`; a row here says which options one takes and makes the order of them.
+//! The works are in the crate `cpu_workloads`; a row here says which options one takes and makes the order of them.
 
 mod cyclic;
 mod linpack;
@@ -11,7 +11,7 @@ mod wakeup;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cpuwork::{Order, Report};
+use cpu_workloads::{Order, Report};
 use host::session::{Ended, Launch};
 
 use crate::error::{RunnerError, tail};

@@ -1,6 +1,6 @@
 //! The row of wake-up latency.
 
-use cpuwork::{Order, wakeup};
+use cpu_workloads::{Order, wakeup};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};

@@ -44,7 +44,7 @@ pub(crate) fn within<T>(
                 HostArena::require_root()?;
             }
             // What belongs to a running experiment is no unclean end.
-            for outcome in host::restore_all(root)?.iter().filter(|outcome| outcome.owner_is_dead()) {
+            for outcome in host::restore_all(root, &[cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
                 progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
             }
             if plan.is_of_processors() {

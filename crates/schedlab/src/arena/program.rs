@@ -7,10 +7,10 @@ use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
-use host::cpu::Placement;
-use host::engine::{self, Issued};
+use host::placement::Placement;
 use host::probe::{Allowance, DeviceDelta, account};
 use host::{Device, Session};
+use loadgen::Issued;
 use runner::{Bench, Form, Moved, Noted, Opt, Runner, RunnerError, Seen, Trial};
 use sha2::{Digest, Sha256};
 
@@ -181,7 +181,7 @@ const SIGNATURES: u64 = 2 << 20;
 pub(super) fn too_few(seen: &Seen) -> Vec<VoidReason> {
     let of = |name: &String| -> Option<VoidReason> {
         let count = *seen.counts.get(name)?;
-        let needed = engine::needed_for(metric::find(name)?.percentile?);
+        let needed = loadgen::needed_for(metric::find(name)?.percentile?);
         (count < needed).then(|| VoidReason::TooFewIos { metric: name.clone(), count, needed })
     };
     seen.metrics.keys().filter_map(of).collect()

@@ -7,8 +7,8 @@
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
 use experiment::record::{LatencyCurve, Observation, VoidReason};
-use host::engine::{self, Measured};
 use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
+use loadgen::Measured;
 
 /// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two processors.
 const LEAST_TICKS: u64 = 100;
@@ -60,7 +60,7 @@ impl Seen<'_> {
         ];
         Observation {
             duration_ns: measured.window_ns,
-            metrics: engine::metrics(measured),
+            metrics: loadgen::metrics(measured),
             latency: curves(measured),
             counters: counters(device, system)
                 .chain(own.into_iter().map(|(name, value)| (name.to_owned(), value)))
@@ -102,7 +102,7 @@ pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Itera
 
 /// The latency curves of a trial as the record keeps them.
 pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
-    engine::latency_curves(measured)
+    loadgen::latency_curves(measured)
         .into_iter()
         .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
         .collect()
@@ -110,7 +110,7 @@ pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
 
 /// Percentiles that rest on too few requests.
 pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
-    let reported = engine::metrics(measured);
+    let reported = loadgen::metrics(measured);
     METRICS
         .iter()
         .filter(|metric| reported.contains_key(metric.name))
@@ -120,7 +120,7 @@ pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
                 name if name.starts_with("write_") => measured.writes.count,
                 _ => measured.ios(),
             };
-            let needed = engine::needed_for(metric.percentile?);
+            let needed = loadgen::needed_for(metric.percentile?);
             let metric = metric.name.to_owned();
             (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
         })
@@ -180,7 +180,7 @@ mod tests {
     fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table_up_to_those_of_the_simulator() {
         let mut table: Vec<&str> =
             METRICS.iter().map(|metric| metric.name).take_while(|name| *name != "fairness_jain").collect();
-        let mut engine: Vec<&str> = engine::METRIC_NAMES.to_vec();
+        let mut engine: Vec<&str> = loadgen::METRIC_NAMES.to_vec();
         table.sort_unstable();
         engine.sort_unstable();
         assert_eq!(table, engine);

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use experiment::stats::describe;
-use host::engine::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
+use loadgen::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
 use serde::Serialize;
 
 use super::fio;
@@ -304,11 +304,11 @@ mod tests {
 
     #[test]
     fn every_metric_that_the_engine_reports_is_known_to_studies() {
-        for name in host::engine::METRIC_NAMES {
+        for name in loadgen::METRIC_NAMES {
             assert!(experiment::metric::find(name).is_some(), "{name}");
         }
         for row in workload::WORKLOADS {
-            assert!(host::engine::METRIC_NAMES.contains(&row.primary), "{}: {}", row.name, row.primary);
+            assert!(loadgen::METRIC_NAMES.contains(&row.primary), "{}: {}", row.name, row.primary);
         }
     }
 

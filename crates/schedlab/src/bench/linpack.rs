@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail, ensure};
-use cpuwork::linpack::{Order, Row, operations, residual_limit, rounds};
+use cpu_workloads::linpack::{Order, Row, operations, residual_limit, rounds};
 use experiment::stats::describe;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ const SHOWN_S: f64 = 0.1;
 /// How much to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Leading dimension; one that `cpuwork::linpack::check` has found right.
+    /// Leading dimension; one that `cpu_workloads::linpack::check` has found right.
     pub(crate) array: u32,
     /// How long the last round takes at least, in seconds.
     pub(crate) least_s: f64,

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
 
 fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
-    let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    let report = loadgen::run(&loadgen::Options { rounds: args.rounds, seconds, ..loadgen::Options::default() })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
@@ -43,7 +43,7 @@ fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
 
 fn against_c(args: &BenchLinpackArgs) -> Result<u8> {
     let least_s = plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
-    cpuwork::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
+    cpu_workloads::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
     let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
     let report = linpack::run(&options, &Stop::install()?)?;
     if args.json {

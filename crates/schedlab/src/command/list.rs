@@ -6,7 +6,6 @@ use comfy_table::{ContentArrangement, Table};
 use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
-use host::cpu;
 use host::device;
 use runner::processor::{LOADS, LoadKind};
 use runner::{Needs, Opt, RUNNERS, RunnerKind};

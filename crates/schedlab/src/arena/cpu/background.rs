@@ -1,9 +1,9 @@
-//! Competition for the processors: loads of the crate `cpuwork`, each in a process of its own.
+//! Competition for the processors: loads of the crate `cpu_workloads`, each in a process of its own.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use cpuwork::Order;
+use cpu_workloads::Order;
 use experiment::plan::{Background, Plan};
 use experiment::record::VoidReason;
 use host::Session;

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use cpuwork::Order;
+use cpu_workloads::Order;
 
 use crate::arena::beside::BEGUN;
 use crate::failure::REACHED;
@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<u8> {
     let order: Order =
         serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
     let mut told = Ok(());
-    let report = cpuwork::run(&order, &stop.flag(), || told = out::line(BEGUN))?;
+    let report = cpu_workloads::run(&order, &stop.flag(), || told = out::line(BEGUN))?;
     told?;
     if !order.is_load() && stop.signal().is_some() {
         bail!("it was told to end before its work was done");

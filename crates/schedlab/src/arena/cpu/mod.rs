@@ -2,7 +2,7 @@
 //!
 //! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
 //! policy, processors), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
-//! goes through the guard of `host::cpu` and its journal.
+//! goes through the guard of `cpu` and its journal.
 
 pub(crate) mod background;
 pub(crate) mod inside;
@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use cpu::{Guard, KEYS, Setting};
 use experiment::plan::{Arm, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
-use host::cpu::{Guard, KEYS, Setting};
 use host::{Root, Session};
 use runner::Noted;
 
@@ -103,7 +103,7 @@ impl<'a> CpuArena<'a> {
             remarks.push(format!("schedlab itself has {place}: programs and loads inherit what an arm does not set"));
         }
         let isolates = plan.arms.iter().any(|arm| arm.tunables.contains_key("isolate"));
-        if isolates && !host::cpu::sees_all_tasks(&self.root) {
+        if isolates && !cpu::sees_all_tasks(&self.root) {
             remarks.push(
                 "isolate moves the tasks of this PID namespace only; others keep using the processors".to_owned(),
             );
@@ -123,7 +123,7 @@ impl<'a> CpuArena<'a> {
 
 /// How this process is placed where that is not the usual; empty if it is.
 fn inherited(root: &Root) -> String {
-    let place = host::cpu::own_place(root).into_iter();
+    let place = host::placement::own_place(root).into_iter();
     place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -145,6 +145,7 @@ fn given_back() -> anyhow::Error {
 impl Arena for CpuArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = host::environment::of_machine(&self.root)?;
+        facts.insert("scheduler".into(), cpu::facts(&self.root));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let own = facts.entry("schedlab".to_owned()).or_default();
         own.insert("version".to_owned(), version);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use experiment::record::VoidReason;
 use host::Session;
-use host::engine::{self, ClientFile, Drive, Issued};
 use host::session::Launch;
+use loadgen::{ClientFile, Drive, Issued};
 use serde::{Deserialize, Serialize};
 
 use crate::arena::beside::{self, BEGUN, Beside, WITHOUT_END};
@@ -126,9 +126,9 @@ pub(crate) fn inside() -> Result<u8> {
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
     let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
-    let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
+    let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
     out::line(BEGUN)?;
-    let measured = engine::run(&drive, &stop.flag())?;
+    let measured = loadgen::run(&drive, &stop.flag())?;
     let told = Told {
         reads: measured.issued.reads,
         read_bytes: measured.issued.read_bytes,

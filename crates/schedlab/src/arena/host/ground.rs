@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use host::Device;
-use host::engine::{self, ClientFile};
+use loadgen::ClientFile;
 
 use crate::failure::usage;
 use crate::progress::Progress;
@@ -36,7 +36,7 @@ impl Ground {
             made += 1;
             progress.phase(&format!("filling the files of {}", work.kind.name));
             std::fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
-            engine::place_in_directory(work.kind, &work.params, &own, block_of(device))
+            loadgen::place_in_directory(work.kind, &work.params, &own, block_of(device))
                 .map_err(|e| usage(format!("{}: {e}", work.kind.name)))
         };
         for (label, work) in works.engine() {
@@ -61,7 +61,7 @@ impl Ground {
 }
 
 fn on_device(work: &Work, device: &Device) -> Result<Vec<ClientFile>> {
-    engine::place_on_device(work.kind, &work.params, &device.path, device.size_bytes, block_of(device))
+    loadgen::place_on_device(work.kind, &work.params, &device.path, device.size_bytes, block_of(device))
         .map_err(|e| usage(e.to_string()))
 }
 

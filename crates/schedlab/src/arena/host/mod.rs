@@ -221,6 +221,7 @@ impl<'a> HostArena<'a> {
 impl Arena for HostArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = host::environment::capture(&self.root, &self.device)?;
+        facts.insert("scheduler".into(), cpu::facts(&self.root));
         facts
             .entry("schedlab".to_owned())
             .or_default()

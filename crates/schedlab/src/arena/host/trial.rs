@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
-use host::cpu::Placement;
-use host::engine::{self, Drive};
+use host::placement::Placement;
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
+use loadgen::Drive;
 use runner::Noted;
 
 use super::HostArena;
@@ -29,7 +29,7 @@ enum Outcome {
 /// A trial of the load engine.
 struct EngineTrial {
     drive: Drive,
-    measured: engine::Measured,
+    measured: loadgen::Measured,
 }
 
 /// A trial of a program, and the processor time that schedlab itself has used meanwhile.
@@ -111,8 +111,8 @@ impl HostArena<'_> {
         let Work { kind, params } = self.works.get(order.workload).clone();
         let files = self.ground.of_work(&order.workload.name).to_vec();
         let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
-        let drive = Drive { kind, params, files, seed, duration, warmup, patience: engine::PATIENCE };
-        let measured = engine::run(&drive, &self.flag)?;
+        let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
+        let measured = loadgen::run(&drive, &self.flag)?;
         Ok(EngineTrial { drive, measured })
     }
 
@@ -135,7 +135,7 @@ impl HostArena<'_> {
         }
         let alone = without(&device, &done);
         let seen = Seen { measured, device: &alone, system: &system };
-        let mut allowance = Allowance::of(drive, measured, &self.sysfs());
+        let mut allowance = Allowance::of(&drive.params, drive.files.len() as u64, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
             // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };

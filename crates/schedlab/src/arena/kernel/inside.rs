@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
-use host::engine::{self, ClientFile, Drive};
+use loadgen::{ClientFile, Drive};
 use workload::Measured;
 
 use super::disk::Modelled;
@@ -63,7 +63,7 @@ fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled)
     let at = inside.workdir().join(order::FILES);
     files.make(inside, disk.path(), &at)?;
     let work = crate::work::work_of(&order.workload)?;
-    let made = engine::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
+    let made = loadgen::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
     files::cold()?;
     Ok(made)
 }
@@ -108,11 +108,11 @@ fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Resul
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let files = match files {
         Some(files) => files,
-        None => engine::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
+        None => loadgen::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
     };
     let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
     disk.begin_at(guest::inside::now_ns())?;
-    Ok(Shown { measured: engine::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None, merged: 0 })
+    Ok(Shown { measured: loadgen::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None, merged: 0 })
 }
 
 /// What the trial itself says against it.

@@ -97,7 +97,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
             // It was killed, at whatever point: what it left is put right here.
             drop(keeper.stdin.take());
             let _ = keeper.wait();
-            let outcomes = restore_all(root)?;
+            let outcomes = restore_all(root, &[cpu::UNDO])?;
             let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
             bail!("the process that was to hold the setting was killed; nothing is set ({})", left.join("; "))
         }

@@ -1,0 +1,89 @@
+//! The scheduler's sysctls, below /proc/sys/kernel.
+
+use std::path::PathBuf;
+
+use super::debugfs;
+use super::gone;
+use super::item::{Item, Write};
+use super::resolve::{Resolved, denied, fits, nearest, switch};
+use host::Root;
+use host::error::list;
+
+const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
+
+/// Which sysctls are the CPU scheduler's.
+const OURS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with("kernel.sched_") || name.starts_with("kernel.numa_balancing") || name == "kernel.timer_migration"
+}
+
+/// Where a sysctl is, or would be.
+pub(crate) fn path(root: &Root, name: &str) -> PathBuf {
+    root.proc("sys").join(name.replace('.', "/"))
+}
+
+/// The scheduler's sysctls that this kernel has.
+pub(crate) fn names(root: &Root) -> Vec<String> {
+    let all = root.names(root.proc("sys/kernel")).into_iter().map(|name| format!("kernel.{name}"));
+    all.filter(|name| is_ours(name) && path(root, name).is_file()).collect()
+}
+
+/// A sysctl by its name.
+pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
+    let name = name.replace('/', ".");
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    if !is_plain || !is_ours(&name) {
+        let with = format!("kernel.{name}");
+        let hint = if is_ours(&with) { format!(" (write sysctl:{with})") } else { String::new() };
+        return Err(format!("it is none of the CPU scheduler's sysctls, {OURS}{hint}: schedlab writes no others"));
+    }
+    let path = path(root, &name);
+    if !path.is_file() {
+        return Err(missing(root, &name));
+    }
+    let item = Item::plain(&name, path);
+    let Some(present) = item.read(root) else { return Err(empty(root, &name, &item)) };
+    let value = fits(&present, value)?;
+    Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
+}
+
+/// Whether each session has one share of the processors.
+pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
+    let on = switch(value)?;
+    resolve(root, AUTOGROUP, if on { "1" } else { "0" })
+}
+
+/// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most alike.
+fn missing(root: &Root, name: &str) -> String {
+    let release = root.kernel_release();
+    let kernel = if release.is_empty() { "this kernel".to_string() } else { format!("this kernel ({release})") };
+    match gone::find(name) {
+        Some(row) => format!("{kernel} does not have it: {name} {}{}", row.what, instead(root, row)),
+        None => {
+            let known = names(root);
+            format!("{kernel} does not have it{}; there are: {}", nearest(name, &known), list(&known))
+        }
+    }
+}
+
+/// What to set instead of what is gone, and whether that can be reached.
+pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
+    let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
+    let unreachable = debugfs::dir(root).err().filter(|_| !key.starts_with("sysctl:"));
+    unreachable.map_or_else(|| format!("; use {key}"), |why| format!("; use {key} ({why})"))
+}
+
+/// Why a sysctl that is there tells nothing.
+fn empty(root: &Root, name: &str, item: &Item) -> String {
+    if let Err(error) = std::fs::read(&item.path) {
+        return denied(&item.path, &error);
+    }
+    if name == "kernel.sched_energy_aware" {
+        return "it reads empty, which says that this machine cannot schedule by energy at present: that takes processors of \
+                different capacity, no SMT, an energy model, and the governor schedutil; a write would be refused or change nothing"
+            .to_string();
+    }
+    let kernel = root.kernel_release();
+    format!("it reads empty: there is nothing that it sets on this machine (Linux {kernel})")
+}

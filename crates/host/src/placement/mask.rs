@@ -1,0 +1,99 @@
+//! A set of processors as the system calls take it: bits in a place of fixed size, so that it can be handed over between fork and exec,
+//! where nothing may be allocated. The C library's own set ends at 1024 processors, the kernel's at 8192.
+
+use std::io;
+
+use super::CpuList;
+
+const WORDS: usize = 128;
+
+/// How the processors of a task lie to a set of processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// It may use none of the set.
+    Apart,
+    /// It may use nothing but the set.
+    Within,
+    /// It may use some of the set, and others.
+    Across,
+}
+
+/// The bits.
+#[derive(Debug, Clone)]
+pub struct Mask(Box<[u64; WORDS]>);
+
+impl Mask {
+    /// Of a list.
+    pub fn of(cpus: &CpuList) -> Mask {
+        let mut words = Box::new([0; WORDS]);
+        for cpu in cpus.iter().map(|cpu| cpu as usize).filter(|cpu| *cpu < 64 * WORDS) {
+            words[cpu / 64] |= 1 << (cpu % 64);
+        }
+        Mask(words)
+    }
+
+    /// Of a task, 0 for the calling one: those of its processors that are online.
+    pub fn of_task(task: u32) -> io::Result<Mask> {
+        let mut words = Box::new([0u64; WORDS]);
+        // SAFETY: the words live as long as the call, which writes at most as many bytes as it is told.
+        let done =
+            unsafe { libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(&*words), words.as_mut_ptr()) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(Mask(words)) }
+    }
+
+    /// Gives them to a task, 0 for the calling one. Nothing is allocated.
+    pub fn give(&self, task: u32) -> io::Result<()> {
+        // SAFETY: the words live as long as the call, and their size is given; what is beyond the kernel's own size is not read.
+        let done = unsafe { libc::syscall(libc::SYS_sched_setaffinity, task, size_of_val(&*self.0), self.0.as_ptr()) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// How these lie to a set.
+    pub fn touch(&self, set: &Mask) -> Touch {
+        let pairs = || self.0.iter().zip(set.0.iter());
+        match (pairs().any(|(own, set)| own & set != 0), pairs().any(|(own, set)| own & !set != 0)) {
+            (false, _) => Touch::Apart,
+            (true, false) => Touch::Within,
+            (true, true) => Touch::Across,
+        }
+    }
+
+    /// The same as a list; none if it is empty.
+    pub fn list(&self) -> Option<CpuList> {
+        CpuList::of((0..64 * WORDS as u32).filter(|cpu| self.0[*cpu as usize / 64] >> (cpu % 64) & 1 == 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask(text: &str) -> Mask {
+        Mask::of(&text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_mask_holds_every_processor_that_a_list_can_name() {
+        for text in ["0", "63-64", "0,1023-1024,8191"] {
+            assert_eq!(mask(text).list().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn how_a_task_lies_to_a_set_is_told_apart() {
+        assert_eq!(mask("1-3").touch(&mask("0")), Touch::Apart);
+        assert_eq!(mask("0-3").touch(&mask("0")), Touch::Across);
+        assert_eq!(mask("0,70").touch(&mask("0-1,70")), Touch::Within);
+        assert_eq!(mask("70").touch(&mask("0,70")), Touch::Within);
+    }
+
+    #[test]
+    fn the_mask_of_this_thread_is_what_the_kernel_writes_of_it() {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap().parse::<CpuList>().unwrap();
+        let allowed = line.trim().parse::<CpuList>().unwrap();
+        let both = CpuList::of(allowed.iter().filter(|cpu| online.contains(*cpu)));
+        assert_eq!(Mask::of_task(0).unwrap().list(), both);
+    }
+}

@@ -1,0 +1,219 @@
+//! How a process is placed among others on the processors: nice level, policy, and which processors it may use.
+//!
+//! Given to a process between fork and exec, so that no child of it can escape, and read back from the kernel.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use rustix::process::Pid;
+
+use crate::root::Root;
+use attributes::Attributes;
+
+mod attributes;
+mod counters;
+mod list;
+mod mask;
+mod online;
+mod overseer;
+mod refused;
+#[cfg(test)]
+mod tests;
+
+pub use counters::TaskSeen;
+pub use list::CpuList;
+pub use mask::{Mask, Touch};
+pub use online::{CAP_SYS_NICE, check_online, has_capability, online};
+pub(crate) use overseer::{Overseer, bound_realtime};
+
+/// What a process gets. What is not named stays as it was inherited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// From -20 (most) to 19 (least).
+    pub nice: Option<i32>,
+    /// Its policy.
+    pub policy: Option<Policy>,
+    /// The processors that it may use.
+    pub affinity: Option<CpuList>,
+    /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
+    pub slice: Option<u64>,
+}
+
+/// A scheduling policy, with what belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// SCHED_OTHER: fair shares by nice level.
+    Other,
+    /// SCHED_BATCH: the same, never preempting upon waking.
+    Batch,
+    /// SCHED_IDLE: below every nice level.
+    Idle,
+    /// SCHED_FIFO with a priority from 1 to 98: runs until it sleeps.
+    Fifo(u8),
+    /// SCHED_RR with a priority from 1 to 98: the same in turns.
+    Rr(u8),
+    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds. It is the first thread's alone: the
+    /// kernel refuses to start further ones with the same, so those that it starts, threads and processes, get fair shares
+    /// (SCHED_FLAG_RESET_ON_FORK).
+    Deadline {
+        /// Processor time in each period.
+        runtime: u64,
+        /// Until when after the beginning of a period it is to have it.
+        deadline: u64,
+        /// The period.
+        period: u64,
+    },
+}
+
+impl Policy {
+    /// Whether it goes before every process of fair shares.
+    pub fn is_realtime(self) -> bool {
+        matches!(self, Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. })
+    }
+}
+
+/// The highest priority of fifo and rr: 99 is left to the kernel's own threads and to what watches over the experiment.
+const HIGHEST: u8 = 98;
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Policy, String> {
+        let (name, rest) = text.trim().split_once([':', '/']).map_or((text.trim(), None), |(a, b)| (a, Some(b)));
+        let priority = || -> Result<u8, String> {
+            let number = rest.and_then(|word| word.trim().parse::<u8>().ok());
+            number
+                .filter(|number| (1..=HIGHEST).contains(number))
+                .ok_or_else(|| format!("{name} needs a priority from 1 to {HIGHEST}, e.g. {name}:50"))
+        };
+        match (name, rest) {
+            ("other" | "normal", None) => Ok(Policy::Other),
+            ("batch", None) => Ok(Policy::Batch),
+            ("idle", None) => Ok(Policy::Idle),
+            ("fifo", _) => priority().map(Policy::Fifo),
+            ("rr", _) => priority().map(Policy::Rr),
+            ("deadline", Some(rest)) => deadline(rest),
+            _ => Err(format!(
+                "{text:?} is no policy; there are other, batch, idle, fifo:PRIORITY, rr:PRIORITY and deadline:RUNTIME/DEADLINE/PERIOD, e.g. \
+                 deadline:5ms/10ms/10ms"
+            )),
+        }
+    }
+}
+
+fn deadline(rest: &str) -> Result<Policy, String> {
+    let times: Option<Vec<u64>> = rest.split('/').map(workload::parse_duration_ns).collect();
+    match times.as_deref() {
+        Some(&[runtime, deadline, period]) if (1024..=deadline).contains(&runtime) && deadline <= period => {
+            Ok(Policy::Deadline { runtime, deadline, period })
+        }
+        _ => Err(format!(
+            "deadline:{rest} is none: three times are needed, RUNTIME/DEADLINE/PERIOD, each at most the next and the first at least \
+             1024ns, e.g. deadline:5ms/10ms/10ms"
+        )),
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Other => f.write_str("other"),
+            Policy::Batch => f.write_str("batch"),
+            Policy::Idle => f.write_str("idle"),
+            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Policy::Rr(priority) => write!(f, "rr:{priority}"),
+            Policy::Deadline { runtime, deadline, period } => write!(f, "deadline:{runtime}ns/{deadline}ns/{period}ns"),
+        }
+    }
+}
+
+impl Placement {
+    /// Whether nothing is asked for.
+    pub fn is_plain(&self) -> bool {
+        *self == Placement::default()
+    }
+
+    /// Gives it to the calling process: between fork and exec, where nothing may be allocated. Err names what was refused.
+    pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
+        if self.affinity.is_some() {
+            mask.give(0).map_err(|cause| (AFFINITY, cause))?;
+        }
+        if self.policy.is_some() || self.slice.is_some() {
+            self.attributes().give(0).map_err(|cause| (if self.policy.is_some() { POLICY } else { SLICE }, cause))?;
+        } else if let Some(nice) = self.nice {
+            // SAFETY: the call has three integers for arguments and touches no memory.
+            let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+            if done != 0 {
+                return Err((NICE, io::Error::last_os_error()));
+            }
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::of(self.policy.unwrap_or(Policy::Other), self.nice.unwrap_or(0), self.slice.unwrap_or(0))
+    }
+
+    /// Its processors as the kernel takes them; all, where none are named.
+    pub(crate) fn mask(&self) -> Mask {
+        let every = || CpuList::of(0..=8191).expect("there are some");
+        Mask::of(&self.affinity.clone().unwrap_or_else(every))
+    }
+
+    /// What of it a process does not have: what was asked for, what it was, what is found. Nothing for a process that is gone.
+    pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
+        let mut missing = Vec::new();
+        let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
+        let wanted = self.attributes();
+        if let Some(policy) = self.policy
+            && !wanted.is_same_policy(&found)
+        {
+            missing.push(("policy", policy.to_string(), found.in_words()));
+        }
+        let is_fair = !self.policy.is_some_and(Policy::is_realtime);
+        if let Some(nice) = self.nice.filter(|nice| is_fair && *nice != found.nice) {
+            missing.push(("nice", nice.to_string(), found.nice.to_string()));
+        }
+        if let Some(slice) = self.slice.filter(|slice| is_fair && *slice != found.runtime) {
+            let shown = if found.runtime == 0 {
+                "none: this kernel has no slices of a task's own (Linux 6.12 or later is needed)".to_string()
+            } else {
+                format!("{} ns", found.runtime)
+            };
+            missing.push(("slice", format!("{slice} ns"), shown));
+        }
+        if let Some(affinity) = &self.affinity
+            && let Some(found) = affinity_of(pid).filter(|found| found != affinity)
+        {
+            missing.push(("affinity", affinity.to_string(), found.to_string()));
+        }
+        missing
+    }
+}
+
+/// Reads a slice, e.g. `3ms`.
+///
+/// # Errors
+/// What would be right.
+pub fn read_slice(text: &str) -> Result<u64, String> {
+    let ns = workload::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
+    ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
+}
+
+const AFFINITY: &str = "it cannot be bound to its processors (affinity)";
+const POLICY: &str = "its policy is refused";
+const SLICE: &str = "its slice is refused";
+const NICE: &str = "its nice level is refused";
+
+/// The processors that a task may use; none if it is gone.
+pub fn affinity_of(pid: Pid) -> Option<CpuList> {
+    Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
+}
+
+/// In what this process is not placed as programs usually are, which everything that it starts inherits: what, the usual, what it is.
+pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
+    let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
+    let usual = Placement { nice, policy, affinity, ..Placement::default() };
+    usual.missing(rustix::process::getpid())
+}

@@ -1,0 +1,111 @@
+//! Realtime programs cannot lock up the machine.
+//!
+//! A realtime task that never sleeps keeps everything of fair shares off its processor, the one that should end it included. Three things
+//! hold against that, each by itself: the waiting thread goes before every program that is started ([`Overseer`]), so that the deadline of
+//! a trial is kept even when every processor is taken; the kernel ends a program of fifo or rr that does not sleep for longer than its
+//! deadline (RLIMIT_RTTIME); and a program dies with the thread that has started it (PR_SET_PDEATHSIG). Deadline tasks need less: the kernel
+//! admits no more of them than leave time for others.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit, set_parent_process_death_signal, setrlimit};
+
+use super::attributes::Attributes;
+use super::{Placement, Policy};
+
+/// How long a realtime program may run without sleeping before it is known when it has to end.
+const UNTIL_KNOWN: Duration = Duration::from_secs(60);
+
+/// What the kernel gives a program over its deadline before it kills it: that is the waiting thread's.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The waiting thread's priority: that of no program.
+const HIGHEST: u8 = 99;
+
+/// Bounds the calling process, if it is a realtime program: between fork and exec, where nothing may be allocated.
+pub(crate) fn bound_realtime(placement: &Placement) -> io::Result<()> {
+    if !placement.policy.is_some_and(Policy::is_realtime) {
+        return Ok(());
+    }
+    let now = getrlimit(Resource::Rttime);
+    let bound = micros(UNTIL_KNOWN).min(now.maximum.unwrap_or(u64::MAX));
+    setrlimit(Resource::Rttime, Rlimit { current: Some(bound), maximum: now.maximum })?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(())
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The calling thread before every program, for as long as this lives; nothing, where that is not permitted or not needed.
+#[derive(Debug)]
+pub(crate) struct Overseer {
+    before: Option<Attributes>,
+}
+
+impl Overseer {
+    /// For the time in which a program with this placement is waited for.
+    pub(crate) fn of(placement: &Placement, program: Option<Pid>, deadline: Duration) -> Overseer {
+        let none = Overseer { before: None };
+        let (Some(Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. }), Some(program)) =
+            (placement.policy, program)
+        else {
+            return none;
+        };
+        let (soft, hard) = (micros(deadline.saturating_add(GRACE)), micros(deadline.saturating_add(2 * GRACE)));
+        // The program may be gone; where the limit was lower already, it stays.
+        let _ = prlimit(Some(program), Resource::Rttime, Rlimit { current: Some(soft), maximum: Some(hard) });
+        let Ok(before) = Attributes::of_task(0) else { return none };
+        // No thread or process that this one starts is to go before every program, too.
+        match Attributes::of(Policy::Fifo(HIGHEST), 0, 0).reset_on_fork().give(0) {
+            Ok(()) => Overseer { before: Some(before) },
+            Err(_) => none,
+        }
+    }
+}
+
+impl Drop for Overseer {
+    /// As it was before. Without CAP_SYS_NICE a thread cannot take back that its children are reset.
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = before.give(0).or_else(|_| before.reset_on_fork().give(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a thread of its own, whose policy nobody else has.
+    #[test]
+    fn the_waiting_thread_is_as_it_was_before_when_nothing_is_waited_for_any_more() {
+        let seen = std::thread::spawn(|| {
+            let before = Attributes::of_task(0).unwrap();
+            let realtime = Placement { policy: Some(Policy::Rr(1)), ..Placement::default() };
+            let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
+            let pid = Pid::from_child(&child);
+            let overseer = Overseer::of(&realtime, Some(pid), Duration::from_secs(3));
+            let during = Attributes::of_task(0).unwrap();
+            let limit = prlimit(Some(pid), Resource::Rttime, Rlimit { current: Some(1), maximum: Some(1) }).unwrap();
+            drop(overseer);
+            let after = Attributes::of_task(0).unwrap();
+            let _ = child.kill().and_then(|()| child.wait());
+            (before, during, after, limit.current)
+        });
+        let (before, during, after, limit) = seen.join().unwrap();
+        assert_eq!(after, before);
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(during, Attributes::of(Policy::Fifo(HIGHEST), 0, 0).reset_on_fork());
+        }
+        assert_eq!(limit, Some(13_000_000), "the program's deadline and the grace");
+    }
+
+    #[test]
+    fn a_program_of_fair_shares_is_waited_for_as_ever() {
+        let placement = Placement { policy: Some(Policy::Batch), nice: Some(1), ..Placement::default() };
+        assert!(Overseer::of(&placement, None, Duration::from_secs(3)).before.is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! The load engine: runs the clients of a workload against a real device or file, and measures them.
+//!
+//! A client with iodepth 1 is a thread that calls pread and pwrite: it is a process to the I/O scheduler, with its own
+//! I/O context, and has the cost of one. A client with a larger iodepth is a thread with its own io_uring. All clients start at a
+//! gate. The measured window opens and closes at points in time, not after a number of requests: a request counts if it
+//! *completes* inside the window. What is issued before and after does reach the device, so the totals of all that was
+//! issued are kept as well ([`Issued`]): they are what the device's own counters must be compared with.
+//!
+//! The engine never prints, never changes a setting, and always comes back: a device that stops answering costs
+//! [`Drive::patience`] and is reported as [`EngineError::Hung`].
+//!
+//! Page cache: a buffered workload starts with the target's cached pages dropped. Buffered writes are flushed to the medium
+//! inside the measured time and have no warm-up, because what a warm-up leaves dirty would be flushed on the window's
+//! account; otherwise the figure would be that of memory.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod buffer;
+mod pass;
+mod sync;
+mod tally;
+mod target;
+mod uring;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use workload::{ParamError, Params, WorkloadKind};
+
+pub use target::prepare_files;
+pub use workload::{
+    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+};
+
+/// How long a device may stay silent before it is given up, unless a drive says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where one client works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientFile {
+    /// A block device or a regular file.
+    pub path: PathBuf,
+    /// First byte of the client's region in it.
+    pub base: u64,
+    /// Length of the region in bytes.
+    pub len: u64,
+}
+
+/// One measurement: which clients, on what, for how long.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    /// The row of the workload table.
+    pub kind: &'static WorkloadKind,
+    /// Its parameters.
+    pub params: Params,
+    /// One per client, in the order of their numbers; [`place_on_device`] and [`place_in_directory`] make them.
+    pub files: Vec<ClientFile>,
+    /// Seed of the clients' random choices.
+    pub seed: u64,
+    /// Length of the measured window. A workload that ends by itself ends earlier.
+    pub duration: Duration,
+    /// Time before the window opens; taken as 0 where a warm-up would spoil the measurement ([`Drive::has_warmup`]).
+    pub warmup: Duration,
+    /// How long to wait for requests after the window has closed, and for a client's set-up; see [`PATIENCE`].
+    pub patience: Duration,
+}
+
+impl Drive {
+    /// Whether the warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
+    /// not by buffered writes.
+    pub fn has_warmup(&self) -> bool {
+        self.kind.warms_up_with(&self.params)
+    }
+
+    /// Whether clients flush what they wrote inside the measured time.
+    pub fn flushes_at_end(&self) -> bool {
+        self.kind.flushes_at_end(&self.params)
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Parameters and target do not go together.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// A device or file could not be used.
+    #[error("{doing} {}: {cause}{}", .path.display(), advice(.cause))]
+    File {
+        /// What was tried, e.g. `cannot open`.
+        doing: &'static str,
+        /// The device or file.
+        path: PathBuf,
+        /// The kernel's answer.
+        cause: std::io::Error,
+    },
+    /// Something that every client needs was refused by the kernel.
+    #[error("{doing}: {cause}; {next}")]
+    Setup {
+        /// What was tried.
+        doing: &'static str,
+        /// The kernel's answer.
+        cause: std::io::Error,
+        /// What to do about it.
+        next: &'static str,
+    },
+    /// There is no room for the files of a workload.
+    #[error("{} has {free} bytes free, the workload's files need {needed}: make room or give a smaller file_size", .dir.display())]
+    NoSpace {
+        /// The directory.
+        dir: PathBuf,
+        /// Bytes that all files need.
+        needed: u64,
+        /// Bytes that were free at the start.
+        free: u64,
+    },
+    /// Clients did not come back: the device holds their requests.
+    #[error("{clients} clients have had no answer from {} for {seconds} s: the device hangs; see dmesg", .path.display())]
+    Hung {
+        /// How many clients wait.
+        clients: usize,
+        /// The device or file of the first of them.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A client's thread ended by a panic: a mistake in schedlab.
+    #[error("client {client} broke off: a mistake in schedlab, please report it with the message above")]
+    Panicked {
+        /// Its number.
+        client: usize,
+    },
+}
+
+/// What to do about an error of the kernel, where it can be said.
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => " (run as root)",
+        Some(libc::EINVAL) => " (does the target support direct I/O? else set direct = false)",
+        Some(libc::EBUSY) => " (somebody has it open exclusively: fuser and lsblk show who)",
+        _ => "",
+    }
+}
+
+/// Gives each client its part of a device or of one existing file. `len` and `logical_block` in bytes.
+///
+/// # Errors
+/// Parameters that do not fit the target.
+pub fn place_on_device(
+    kind: &WorkloadKind,
+    params: &Params,
+    path: &Path,
+    len: u64,
+    logical_block: u32,
+) -> Result<Vec<ClientFile>, ParamError> {
+    let extents = kind.extents(params, len, logical_block)?;
+    Ok(extents.into_iter().map(|e| ClientFile { path: path.into(), base: e.base, len: e.len }).collect())
+}
+
+/// Makes the files that the clients need in a directory, filled with data, and gives each client its own or the shared one.
+/// The caller removes them.
+///
+/// # Errors
+/// Parameters that need another target, no room, any error of writing.
+pub fn place_in_directory(
+    kind: &WorkloadKind,
+    params: &Params,
+    dir: &Path,
+    logical_block: u32,
+) -> Result<Vec<ClientFile>, EngineError> {
+    let sizes = kind.file_sizes(params, logical_block)?;
+    let paths = prepare_files(dir, &sizes)?;
+    let of = |client: usize| client % paths.len();
+    Ok((0..kind.clients(params) as usize)
+        .map(|client| ClientFile { path: paths[of(client)].clone(), base: 0, len: sizes[of(client)] })
+        .collect())
+}
+
+/// Runs the clients and measures them. `stop` ends it early, within the time of the requests in flight; what was measured
+/// until then is returned with [`Measured::interrupted`] set.
+///
+/// # Errors
+/// Nothing could be measured at all: see [`EngineError`]. Errors of single requests are part of the result.
+pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
+    assert_eq!(drive.files.len(), drive.kind.clients(&drive.params) as usize, "one file entry per client");
+    let targets = target::open_all(drive)?;
+    if !drive.params.direct && drive.kind.reaches_device {
+        target::drop_caches(&targets)?;
+    }
+    let warmup = if drive.has_warmup() { drive.warmup } else { Duration::ZERO };
+    let mut measured = Measured::default();
+    if drive.kind.pass_based {
+        if drive.params.phase.repeats_a_pass() {
+            let rehearsal = pass::run(drive, &targets, Duration::ZERO, drive.duration, stop)?;
+            measured.issued.add(&rehearsal.issued);
+            measured.interrupted = rehearsal.interrupted;
+        }
+        let start = Instant::now();
+        while !must_stop(&measured) && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
+            target::start_pass(drive, &targets)?;
+            let left = drive.duration.saturating_sub(start.elapsed());
+            measured.add_pass(pass::run(drive, &targets, Duration::ZERO, left, stop)?);
+        }
+        measured.interrupted |= stop.load(Ordering::Relaxed);
+    } else {
+        measured = pass::run(drive, &targets, warmup, drive.duration, stop)?;
+    }
+    Ok(measured)
+}
+
+/// Whether going on makes no sense.
+fn must_stop(measured: &Measured) -> bool {
+    measured.interrupted
+        || measured.vanished.is_some()
+        || measured.no_space.is_some()
+        || measured.errors >= tally::MAX_ERRORS
+}

@@ -1,0 +1,265 @@
+//! A client with several requests in flight: one io_uring of its own, with a registered file and a registered buffer.
+//!
+//! Registering spares the kernel looking up the file and pinning the pages for each request. One system call hands over all new
+//! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
+//! So that no wait lasts for ever, the ring holds one timeout of its own that comes back fifty times a second: a timeout with
+//! each wait would arm a timer for each request.
+//!
+//! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only when no request uses them,
+//! so a request that outlives the mapping writes into pages that nobody else has. Nevertheless a ring that breaks with
+//! requests in flight is leaked together with its buffer; one whose device hangs is waited for by its own thread.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+
+use elevator::{Completion, Op, Request, Time};
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use workload::{Client, Step};
+
+use crate::EngineError;
+use crate::buffer::Buffer;
+use crate::pass::Shared;
+use crate::sync::{finish, sleep_until};
+use crate::tally::{Failure, Tally};
+use crate::target::Target;
+
+/// The longest wait between two looks at the clock and the stop flag.
+static TICK: Timespec = Timespec::new().nsec(20_000_000);
+/// What the completion of that timeout is known by.
+const TICK_ID: u64 = u64::MAX;
+
+/// A ring, its buffer, and the requests in flight.
+pub(super) struct Ring {
+    ring: ManuallyDrop<IoUring>,
+    buffer: ManuallyDrop<Buffer>,
+    /// Bytes of the buffer that belong to one slot.
+    slot_size: usize,
+    slots: Vec<InFlight>,
+    free: Vec<u32>,
+    /// Whether the ring's own timeout is with the kernel.
+    ticking: bool,
+}
+
+#[derive(Clone, Copy)]
+struct InFlight {
+    request: Request,
+    submitted: u64,
+}
+
+/// What a client is up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Working,
+    /// Starts nothing before this time.
+    Thinking(u64),
+    /// Waits for everything in flight, then flushes.
+    Syncing,
+    /// Starts nothing any more.
+    Closing,
+}
+
+impl Ring {
+    /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread that will use it.
+    pub(super) fn new(mut buffer: Buffer, size: u32, depth: u32, target: &Target) -> Result<Ring, EngineError> {
+        let failed = |doing, next| move |cause| EngineError::Setup { doing, cause, next };
+        let ring = build(depth).map_err(failed(
+            "cannot set up io_uring",
+            "it needs Linux 5.11 and sysctl kernel.io_uring_disabled = 0; iodepth = 1 does without",
+        ))?;
+        let bytes = buffer.all();
+        let area = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        // SAFETY: the area is the whole of a private mapping that lives as long as the ring (both are dropped together, the ring
+        // first, or leaked together); the kernel pins its pages.
+        unsafe { ring.submitter().register_buffers(&[area]) }.map_err(failed(
+            "cannot register memory with io_uring",
+            "run as root or raise the limit of locked memory (ulimit -l), or use a smaller iodepth or block_size",
+        ))?;
+        ring.submitter()
+            .register_files(&[target.file.as_raw_fd()])
+            .map_err(failed("cannot register the target with io_uring", "iodepth = 1 does without"))?;
+        let idle = InFlight { request: Request { op: Op::Read, offset: 0, len: 0 }, submitted: 0 };
+        Ok(Ring {
+            ring: ManuallyDrop::new(ring),
+            buffer: ManuallyDrop::new(buffer),
+            slot_size: size as usize,
+            slots: vec![idle; depth as usize],
+            free: (0..depth).rev().collect(),
+            ticking: false,
+        })
+    }
+
+    /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is waited for.
+    pub(super) fn run(&mut self, client: &mut dyn Client, target: &Target, shared: &Shared, tally: &mut Tally) {
+        let mut now = shared.now();
+        let mut last = None;
+        let mut mood = Mood::Working;
+        tally.begin(now);
+        loop {
+            if now >= tally.close_ns || shared.stopped() {
+                mood = Mood::Closing;
+            }
+            if let Mood::Thinking(until) = mood
+                && now >= until
+            {
+                mood = Mood::Working;
+            }
+            if mood == Mood::Working {
+                mood = self.fill(client, target, now, &mut last, tally);
+            }
+            if self.free.len() < self.slots.len() {
+                match self.wait(mood, now) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        tally.first_error.get_or_insert(format!("io_uring: {error}"));
+                        tally.errors += 1;
+                        return;
+                    }
+                }
+                now = shared.now();
+                if !self.reap(target, now, &mut last, tally) {
+                    mood = Mood::Closing;
+                }
+            } else {
+                match mood {
+                    Mood::Closing => return,
+                    Mood::Thinking(until) => now = sleep_until(until, tally.close_ns, shared),
+                    Mood::Syncing => {
+                        let result = target.file.sync_data();
+                        now = shared.now();
+                        tally.synced(result, &target.path, now);
+                        mood = Mood::Working;
+                    }
+                    Mood::Working => unreachable!("a client that works has something in flight"),
+                }
+            }
+            tally.look_at_window(now);
+        }
+    }
+
+    /// Takes steps until the ring is full or the client wants something else than I/O.
+    fn fill(
+        &mut self,
+        client: &mut dyn Client,
+        target: &Target,
+        now: u64,
+        last: &mut Option<Completion>,
+        tally: &mut Tally,
+    ) -> Mood {
+        let mut queue = self.ring.submission();
+        while let Some(&slot) = self.free.last() {
+            match client.next(Time::from_ns(now), last.take().as_ref()) {
+                Step::Io(request) => {
+                    self.free.pop();
+                    self.slots[slot as usize] = InFlight { request, submitted: now };
+                    let range = slot as usize * self.slot_size..slot as usize * self.slot_size + request.len as usize;
+                    let entry = entry(target, &request, slot, &mut self.buffer.all()[range]);
+                    // SAFETY: the entry names the registered file and a range inside the registered buffer that belongs to this
+                    // slot alone until its completion is taken.
+                    unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot and one for the tick");
+                }
+                Step::Think(ns) => return Mood::Thinking(now + ns),
+                Step::Sync => return Mood::Syncing,
+                Step::End => {
+                    tally.finished = true;
+                    return Mood::Closing;
+                }
+            }
+        }
+        Mood::Working
+    }
+
+    /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up to start the next request.
+    fn wait(&mut self, mood: Mood, now: u64) -> io::Result<()> {
+        if !self.ticking {
+            let tick = opcode::Timeout::new(&TICK).build().user_data(TICK_ID);
+            // SAFETY: the time that the entry points to is static.
+            unsafe { self.ring.submission().push(&tick) }.expect("the ring has an entry for the tick");
+            self.ticking = true;
+        }
+        let waited = match mood {
+            Mood::Thinking(until) => {
+                let rest = Timespec::new().nsec((until - now).min(20_000_000) as u32);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&rest))
+            }
+            _ => self.ring.submitter().submit_and_wait(1),
+        };
+        match waited {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Takes all completions; false if the client must not go on.
+    fn reap(&mut self, target: &Target, now: u64, last: &mut Option<Completion>, tally: &mut Tally) -> bool {
+        let mut go_on = true;
+        for done in self.ring.completion() {
+            if done.user_data() == TICK_ID {
+                self.ticking = false;
+                continue;
+            }
+            let slot = done.user_data() as u32;
+            let InFlight { request, submitted } = self.slots[slot as usize];
+            self.free.push(slot);
+            *last = Some(Completion { request, submitted: Time::from_ns(submitted), completed: Time::from_ns(now) });
+            if done.result() == request.len as i32 {
+                tally.completed(&request, submitted, now);
+                continue;
+            }
+            let start = slot as usize * self.slot_size;
+            let bytes = &mut self.buffer.all()[start..start + request.len as usize];
+            let result = match done.result() {
+                moved @ 0.. => finish(target, &request, bytes, moved as usize),
+                errno if matches!(-errno, libc::EINTR | libc::EAGAIN) => finish(target, &request, bytes, 0),
+                errno => Err(Failure::Error(io::Error::from_raw_os_error(-errno))),
+            };
+            match result {
+                Ok(()) => tally.completed(&request, submitted, now),
+                Err(failure) => go_on &= tally.failed(&request, &target.path, target.is_device, &failure),
+            }
+        }
+        go_on
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.free.len() < self.slots.len() {
+            return;
+        }
+        // The ring's own teardown happens later, on a kernel thread; the target must be free when the drive ends.
+        let _ = self.ring.submitter().unregister_files();
+        let _ = self.ring.submitter().unregister_buffers();
+        // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses them afterwards.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.buffer);
+        }
+    }
+}
+
+/// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then cost no interrupts between
+/// processors. Otherwise a plain one.
+fn build(depth: u32) -> io::Result<IoUring> {
+    let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
+    let ring = match lean {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth + 1)?,
+        other => other?,
+    };
+    if ring.params().is_feature_ext_arg() { Ok(ring) } else { Err(io::Error::from_raw_os_error(libc::ENOSYS)) }
+}
+
+#[inline]
+fn entry(target: &Target, request: &Request, slot: u32, bytes: &mut [u8]) -> squeue::Entry {
+    let at = target.base + request.offset;
+    let start = bytes.as_mut_ptr();
+    let entry = match request.op {
+        Op::Read => opcode::ReadFixed::new(Fixed(0), start, request.len, 0).offset(at).build(),
+        Op::Write => opcode::WriteFixed::new(Fixed(0), start, request.len, 0).offset(at).build(),
+    };
+    entry.user_data(slot.into())
+}
