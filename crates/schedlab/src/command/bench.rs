@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
 
 fn against_fio(args: &BenchEngineArgs) -> Result<u8> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
-    let report = loadgen::run(&loadgen::Options { rounds: args.rounds, seconds, ..loadgen::Options::default() })?;
+    let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
