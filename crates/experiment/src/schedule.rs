@@ -5,8 +5,8 @@
 //! The shuffle is written out rather than taken from `rand`, whose shuffles may change between versions: the order of an old
 //! record must be recomputable.
 
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::{Rng as _, SeedableRng};
 
 /// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`, every order equally
 /// likely over seeds, workloads and blocks. Only the arms given take part: those that are decided already are left out.

@@ -2,8 +2,8 @@
 //! alpha of them, and the final interval covers. The same count convicts a rule known to be wrong.
 
 use experiment::stats::{Interval, Moments, fixed};
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use tuner::{BASELINE, Branch, Dimension, Mode, Options, Outcome, Proposals, Search, Space, belief};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use tuner::{
     BASELINE, Branch, Dimension, Ended, Mode, Options, Outcome, Point, Proposals, Request, Search, Space, State,

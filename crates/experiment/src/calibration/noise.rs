@@ -3,8 +3,8 @@
 //! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial to trial does not, but
 //! the order inside a block is shuffled, so that it hits every arm alike on average.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
 /// A kind of noise.
