@@ -1,9 +1,9 @@
 //! What is promised of a recommendation, counted over simulated searches: where nothing is better, something is recommended in at most
 //! alpha of them, and the final interval covers. The same count convicts a rule known to be wrong.
 
-use experiment::stats::{Interval, Moments, fixed};
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
+use experiment::stats::{Interval, Moments, fixed};
 use rand_distr::{Distribution, StandardNormal};
 use tuner::{BASELINE, Branch, Dimension, Mode, Options, Outcome, Proposals, Search, Space, belief};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use proptest::prelude::*;
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
+use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
 use tuner::{
     BASELINE, Branch, Dimension, Ended, Mode, Options, Outcome, Point, Proposals, Request, Search, Space, State,
