@@ -30,7 +30,7 @@ pub enum Error {
         "there is no block device {word:?}{}; there are: {}{}",
         nearest(nearest_name),
         list(known),
-        if word == "cpu" { "; the machine's processors can be compared (schedlab compare --device cpu), not more" } else { "" }
+        if word == "cpu" { "; the machine's processors can be compared (schedlab compare --arena cpu), not more" } else { "" }
     )]
     UnknownDevice {
         /// What the user wrote.

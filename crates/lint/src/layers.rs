@@ -9,28 +9,30 @@ use crate::workspace::{Krate, Workspace, files, is_rust, read};
 
 /// A crate, and the crates of the workspace that it may use: only such as stand above it in this table.
 pub const LAYERS: &[(&str, &[&str])] = &[
+    ("text", &[]),
     ("elevator", &[]),
-    ("workload", &["elevator"]),
-    ("sim", &["elevator", "workload"]),
+    ("workload", &["text", "elevator"]),
+    ("sim", &["text", "elevator", "workload"]),
     // The C disk of the kernel arena and the elevators' C cores, for their tests only: nothing that ships depends on them.
     ("disk-core", &["elevator", "sim"]),
     ("kernel-core", &["elevator"]),
-    ("experiment", &[]),
-    ("tuner", &["experiment"]),
-    ("report", &["experiment"]),
+    ("experiment", &["text"]),
+    ("tuner", &["text", "experiment"]),
+    ("report", &["text", "experiment"]),
     ("cpu-workloads", &[]),
     ("files", &[]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
     ("crashpoints", &["files"]),
-    ("loadgen", &["elevator", "workload"]),
-    ("host", &["elevator", "files", "workload"]),
-    ("cpu", &["host"]),
-    ("runner", &["workload", "host", "cpu", "cpu-workloads"]),
+    ("loadgen", &["text", "elevator", "workload"]),
+    ("host", &["text", "elevator", "files", "workload"]),
+    ("cpu", &["text", "host"]),
+    ("runner", &["text", "workload", "host", "cpu", "cpu-workloads"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
-    ("guest", &["elevator", "workload", "sim"]),
+    ("guest", &["text", "elevator", "workload", "sim"]),
     (
         "lab",
         &[
+            "text",
             "elevator",
             "workload",
             "sim",
@@ -47,6 +49,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     (
         "selfbench",
         &[
+            "text",
             "elevator",
             "workload",
             "sim",
@@ -65,6 +68,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     (
         "schedlab",
         &[
+            "text",
             "elevator",
             "workload",
             "sim",
@@ -84,7 +88,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose result depends on their arguments alone.
-pub const PURE: &[&str] = &["elevator", "workload", "sim", "experiment", "tuner", "report"];
+pub const PURE: &[&str] = &["text", "elevator", "workload", "sim", "experiment", "tuner", "report"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

@@ -55,8 +55,8 @@ impl Form {
         match self {
             Form::Text | Form::File => true,
             Form::Number => text.parse::<u64>().is_ok(),
-            Form::Size => workload::parse_size(text).is_some(),
-            Form::Time => workload::parse_duration_ns(text).is_some(),
+            Form::Size => text::parse_size(text).is_some(),
+            Form::Time => text::parse_duration_ns(text).is_some(),
             Form::Flag => matches!(text, "true" | "false"),
         }
     }
@@ -153,12 +153,12 @@ impl Options {
 
     /// Bytes; None where it has no value.
     pub fn size(&self, key: &str) -> Option<u64> {
-        workload::parse_size(self.text(key)?)
+        text::parse_size(self.text(key)?)
     }
 
     /// A time; None where it has no value.
     pub fn time(&self, key: &str) -> Option<Duration> {
-        workload::parse_duration_ns(self.text(key)?).map(Duration::from_nanos)
+        text::parse_duration_ns(self.text(key)?).map(Duration::from_nanos)
     }
 
     /// Whether a flag is set.

@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use crate::client::Client;
-use crate::params::{ParamError, Params, nearest, param};
+use crate::params::{ParamError, Params, param};
 use crate::rng::Rng;
-use crate::unit::show_size;
+use text::format_size;
 
 /// Bytes between the files of clients that are laid out on one device.
 const GAP: u64 = 1 << 20;
@@ -105,8 +105,7 @@ pub struct Extent {
 
 /// No workload has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no workload is called {name}{}; there are {}",
-    .nearest.map_or(String::new(), |word| format!(" (did you mean {word}?)")), .known.join(", "))]
+#[error("workload {name:?}: unknown name (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
 pub struct UnknownWorkload {
     /// The name as written.
     pub name: String,
@@ -131,7 +130,7 @@ impl WorkloadKind {
                 param(key).filter(|row| self.accepts.contains(&row.name)).ok_or_else(|| ParamError::NoSuchKey {
                     workload: self.name,
                     key: key.into(),
-                    nearest: nearest(key, self.accepts.iter().copied()),
+                    nearest: text::nearest(key, self.accepts.iter().copied()),
                     accepted: self.accepts.to_vec(),
                 })?;
             if !(row.set)(&mut params, text) {
@@ -166,7 +165,7 @@ impl WorkloadKind {
         })?;
         for (name, size) in self.request_sizes(params) {
             self.ensure((512..=MAX_BLOCK).contains(&size), || {
-                let (size, max) = (show_size(size.into()), show_size(MAX_BLOCK.into()));
+                let (size, max) = (format_size(size.into()), format_size(MAX_BLOCK.into()));
                 format!("{name} = {size}: 512 bytes to {max} are possible")
             })?;
         }
@@ -181,19 +180,19 @@ impl WorkloadKind {
         self.ensure(in_flight <= MAX_IN_FLIGHT, || {
             format!(
                 "iodepth × request size is {}: at most {} can be in flight",
-                show_size(in_flight),
-                show_size(MAX_IN_FLIGHT)
+                format_size(in_flight),
+                format_size(MAX_IN_FLIGHT)
             )
         })?;
         self.ensure(params.read_share <= 100, || format!("read_share = {}: 0 to 100 percent", params.read_share))?;
         self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
-            format!("file_size: at most {} is possible", show_size(MAX_FILE))
+            format!("file_size: at most {} is possible", format_size(MAX_FILE))
         })?;
         self.ensure(params.amount != Some(0), || "amount = 0: a client that does nothing has no rate".into())?;
         let (small, large) = (params.block_size, params.block_size_max);
         let doublings = large.is_multiple_of(small) && (large / small).is_power_of_two();
         self.ensure(!self.takes("block_size_max") || doublings, || {
-            let (small, large) = (show_size(small.into()), show_size(large.into()));
+            let (small, large) = (format_size(small.into()), format_size(large.into()));
             format!("block_size_max = {large} must be block_size = {small} times a power of two")
         })?;
         self.own((self.possible)(params))
@@ -220,7 +219,7 @@ impl WorkloadKind {
         let extents = (0..clients).map(|index| Extent { base: u64::from(index) * stride, len }).collect();
         let needed = u64::from(clients - 1) * stride + len;
         self.ensure(needed <= target_len, || {
-            let (needed, there) = (show_size(needed), show_size(target_len));
+            let (needed, there) = (format_size(needed), format_size(target_len));
             format!(
                 "needs {needed} but the target has {there}: give a larger target, a smaller file_size or fewer clients"
             )
@@ -343,7 +342,7 @@ impl WorkloadKind {
         }
         for (name, size) in self.request_sizes(params) {
             self.ensure(size.is_multiple_of(logical_block), || {
-                let size = show_size(size.into());
+                let size = format_size(size.into());
                 format!(
                     "{name} = {size} is no multiple of the target's block of {logical_block} bytes, as direct I/O needs"
                 )
@@ -356,7 +355,7 @@ impl WorkloadKind {
     fn check_file(&self, params: &Params, len: u64) -> Result<(), ParamError> {
         let largest = u64::from(self.max_request(params));
         self.ensure(len >= largest, || {
-            format!("a region of {} holds no request of {}", show_size(len), show_size(largest))
+            format!("a region of {} holds no request of {}", format_size(len), format_size(largest))
         })?;
         self.ensure(!self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS, || {
             format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible")

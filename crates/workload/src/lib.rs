@@ -27,7 +27,6 @@ mod rng;
 mod sequential;
 mod table;
 mod think;
-mod unit;
 
 pub use client::{Client, Step};
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
@@ -42,4 +41,3 @@ pub use replay::ReplayParams;
 pub use rng::exponential;
 pub use table::{WORKLOADS, describe, find};
 pub use think::ThinkDist;
-pub use unit::{parse_duration_ns, parse_size, show_duration, show_size};

@@ -11,7 +11,7 @@ use elevator::Op;
 use crate::postmark::{self, PostmarkParams};
 use crate::replay::{self, ReplayParams};
 use crate::think::{self, ThinkDist};
-use crate::unit::{DURATION_FORM, SIZE_FORM, parse_bool, parse_duration_ns, parse_size, show_duration, show_size};
+use text::{DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size, parse_switch};
 
 /// The values of all parameters; those that a workload does not accept are ignored by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,35 +192,35 @@ pub static PARAMS: &[Param] = &[
         name: "block_size",
         form: SIZE_FORM,
         help: "bytes of a request",
-        get: |p| show_size(p.block_size.into()),
+        get: |p| format_size(p.block_size.into()),
         set: |p, text| put(&mut p.block_size, size32(text)),
     },
     Param {
         name: "block_size_max",
         form: SIZE_FORM,
         help: "bytes of the largest request: block_size times a power of two",
-        get: |p| show_size(p.block_size_max.into()),
+        get: |p| format_size(p.block_size_max.into()),
         set: |p, text| put(&mut p.block_size_max, size32(text)),
     },
     Param {
         name: "write_size",
         form: SIZE_FORM,
         help: "bytes of a write of the sequential writers",
-        get: |p| show_size(p.write_size.into()),
+        get: |p| format_size(p.write_size.into()),
         set: |p, text| put(&mut p.write_size, size32(text)),
     },
     Param {
         name: "file_size",
         form: "all, or a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)",
         help: "bytes of the device that are used, or of each client's own file",
-        get: |p| p.file_size.map_or("all".into(), show_size),
+        get: |p| p.file_size.map_or("all".into(), format_size),
         set: |p, text| put(&mut p.file_size, size_or("all", text)),
     },
     Param {
         name: "think_time",
         form: DURATION_FORM,
         help: "how long a client thinks after each request",
-        get: |p| show_duration(p.think_time_ns),
+        get: |p| format_duration(p.think_time_ns),
         set: |p, text| put(&mut p.think_time_ns, parse_duration_ns(text)),
     },
     Param {
@@ -235,7 +235,7 @@ pub static PARAMS: &[Param] = &[
         form: BOOL_FORM,
         help: "past the page cache (O_DIRECT); false: through it, dropped before each trial",
         get: |p| p.direct.to_string(),
-        set: |p, text| put(&mut p.direct, parse_bool(text.trim())),
+        set: |p, text| put(&mut p.direct, parse_switch(text.trim())),
     },
     Param {
         name: "read_share",
@@ -248,7 +248,7 @@ pub static PARAMS: &[Param] = &[
         name: "amount",
         form: "unlimited, or a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)",
         help: "a client ends after this many bytes; unlimited: when the trial's time is up",
-        get: |p| p.amount.map_or("unlimited".into(), show_size),
+        get: |p| p.amount.map_or("unlimited".into(), format_size),
         set: |p, text| put(&mut p.amount, size_or("unlimited", text)),
     },
     Param {
@@ -295,7 +295,7 @@ pub(crate) fn param(name: &str) -> Option<&'static Param> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
     /// The workload has no such parameter.
-    #[error("workload {workload} has no parameter {key}{}; it takes {}", hint(.nearest), .accepted.join(", "))]
+    #[error("workload {workload}: unknown parameter {key:?} (expected one of {}){}", .accepted.join(", "), text::suggestion(*.nearest))]
     NoSuchKey {
         /// The workload.
         workload: &'static str,
@@ -328,23 +328,10 @@ pub enum ParamError {
     },
 }
 
-fn hint(nearest: &Option<&'static str>) -> String {
-    nearest.map_or(String::new(), |key| format!(" (did you mean {key}?)"))
-}
-
-/// The word of `words` that `typed` was probably meant to be.
-pub(crate) fn nearest<'a>(typed: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let typed = typed.to_ascii_lowercase().replace('-', "_");
-    words
-        .map(|word| (strsim::jaro_winkler(&typed, &word.replace('-', "_")), word))
-        .filter(|(similarity, _)| *similarity > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, word)| word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use text::nearest;
 
     #[test]
     fn every_parameter_reads_back_what_it_shows() {

@@ -6,7 +6,7 @@
 use elevator::Op;
 
 use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
-use crate::params::{Params, nearest};
+use crate::params::Params;
 use crate::think::ThinkDist;
 use crate::{dss, hdparm, iozone, mixed, postmark, random, replay, sequential, think};
 
@@ -176,7 +176,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
 pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     WORKLOADS.iter().find(|row| row.name == name).ok_or_else(|| UnknownWorkload {
         name: name.into(),
-        nearest: known_as(name).or_else(|| nearest(name, WORKLOADS.iter().map(|row| row.name))),
+        nearest: known_as(name).or_else(|| text::nearest(name, WORKLOADS.iter().map(|row| row.name))),
         known: WORKLOADS.iter().map(|row| row.name).collect(),
     })
 }

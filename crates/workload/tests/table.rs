@@ -153,7 +153,7 @@ fn names_of_programs_lead_to_the_rows_that_do_what_they_do() {
     ] {
         let error = find(name).unwrap_err();
         assert_eq!(error.nearest, Some(row));
-        assert!(error.to_string().contains(&format!("did you mean {row}?")), "{error}");
+        assert!(error.to_string().contains(&format!("did you mean {row:?}?")), "{error}");
     }
 }
 

@@ -103,7 +103,7 @@ impl FromStr for Policy {
 }
 
 fn deadline(rest: &str) -> Result<Policy, String> {
-    let times: Option<Vec<u64>> = rest.split('/').map(workload::parse_duration_ns).collect();
+    let times: Option<Vec<u64>> = rest.split('/').map(text::parse_duration_ns).collect();
     match times.as_deref() {
         Some(&[runtime, deadline, period]) if (1024..=deadline).contains(&runtime) && deadline <= period => {
             Ok(Policy::Deadline { runtime, deadline, period })
@@ -197,7 +197,7 @@ impl Placement {
 /// # Errors
 /// What would be right.
 pub fn read_slice(text: &str) -> Result<u64, String> {
-    let ns = workload::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
+    let ns = text::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 

@@ -62,7 +62,7 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
         let (name, value) = word.split_once('=').ok_or_else(|| refused(&what, form))?;
         let known = ["rbps", "wbps", "riops", "wiops"].into_iter().find(|known| *known == name);
         let name = known.ok_or_else(|| refused(&what, form))?;
-        let bound = if name.ends_with("bps") { workload::parse_size(value) } else { value.parse().ok() };
+        let bound = if name.ends_with("bps") { text::parse_size(value) } else { value.parse().ok() };
         let bound = bound
             .filter(|bound| *bound > 0)
             .ok_or_else(|| refused(&what, "it needs a number above 0, and bytes may end in k, M or G"))?;

@@ -84,13 +84,13 @@ fn within(options: &Options, name: &str, least: u32, most: u32) -> Result<(), St
 
 fn within_size(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
     let size = options.size(name);
-    let right = size.is_some() && workload::parse_size(least) <= size && size <= workload::parse_size(most);
+    let right = size.is_some() && text::parse_size(least) <= size && size <= text::parse_size(most);
     if right { Ok(()) } else { Err(format!("{name} is a size: {least} to {most}")) }
 }
 
 fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
     let time = options.time(name).map(|time| time.as_nanos());
-    let bound = |text| workload::parse_duration_ns(text).map(u128::from);
+    let bound = |text| text::parse_duration_ns(text).map(u128::from);
     let right = time.is_some() && bound(least) <= time && time <= bound(most);
     if right { Ok(()) } else { Err(format!("{name} is a time from {least} to {most}")) }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{DeviceError, Place, nearest};
+use super::error::{DeviceError, Place};
 
 /// A value of a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Description {
         }
         // Perhaps it is there, but misspelt.
         let unasked = self.entries.iter().filter(|(_, entry)| !entry.asked).map(|(written, _)| written.as_str());
-        let close = unasked.filter(|written| strsim::damerau_levenshtein(written, key) <= 2).min();
+        let close = text::nearest(key, unasked);
         Err(match close {
             Some(written) => DeviceError::UnknownKey {
                 place: self.place(written),
@@ -187,7 +187,7 @@ impl Description {
             Some((key, entry)) => Err(DeviceError::UnknownKey {
                 place: entry.place,
                 key: key.clone(),
-                nearest: nearest(key, self.known.iter().map(String::as_str)).map(str::to_owned),
+                nearest: text::nearest(key, self.known.iter().map(String::as_str)).map(str::to_owned),
             }),
         }
     }

@@ -7,8 +7,8 @@ use super::DEVICES;
 pub enum DeviceError {
     /// No row has this name.
     #[error(
-        "no device model is called {name:?}{}; `schedlab list devices` has them all (real devices and loop:SIZE are for --arena host)",
-        nearest_device(name)
+        "device model {name:?}: unknown name; `schedlab list devices` lists the models (real devices and loop:SIZE need --arena disk){}",
+        text::did_you_mean(name, DEVICES.iter().map(|row| row.name))
     )]
     Unknown {
         /// The name as written.
@@ -29,7 +29,7 @@ pub enum DeviceError {
         message: String,
     },
     /// A key that this model does not have.
-    #[error("{place}: this model has no key {key}{}", nearest.as_ref().map_or(String::new(), |near| format!("; did you mean {near}?")))]
+    #[error("{place}: unknown key {key}{}", text::suggestion(nearest.as_deref()))]
     UnknownKey {
         /// Where.
         place: Place,
@@ -103,17 +103,4 @@ impl std::fmt::Display for Place {
             Place::Description => f.write_str("in the device's description"),
         }
     }
-}
-
-/// The most alike of some names, if any is alike at all.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .min()
-        .filter(|(distance, known)| *distance <= (known.len() / 2).max(2))
-        .map(|(_, known)| known)
-}
-
-fn nearest_device(name: &str) -> String {
-    nearest(name, DEVICES.iter().map(|row| row.name)).map_or(String::new(), |near| format!(", did you mean {near}?"))
 }

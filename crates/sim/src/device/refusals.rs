@@ -20,12 +20,12 @@ fn errors_name_what_is_wrong_and_what_would_be_right() {
     let expected = [
         (
             "hp97650",
-            "no device model is called \"hp97650\", did you mean hp97560?; `schedlab list devices` has them all (real devices and loop:SIZE are for --arena host)",
+            "device model \"hp97650\": unknown name; `schedlab list devices` lists the models (real devices and loop:SIZE need --arena disk); did you mean \"hp97560\"?",
         ),
         ("hp97560:queue=8:x", "“x” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE"),
         (
             "hp97560:queue_dept=8",
-            "in the device's specification: this model has no key queue_dept; did you mean queue_depth?",
+            "in the device's specification: unknown key queue_dept; did you mean \"queue_depth\"?",
         ),
         ("hp97560:queue_depth=0", "in the device's specification: queue_depth = 0 is out of range: 1 to 4096"),
         (
@@ -79,10 +79,7 @@ fn inconsistent_drives_are_refused_with_their_line() {
         )
     );
     let heads = at("heads");
-    assert_eq!(
-        drive("heads =", "haeds =").to_string(),
-        format!("{heads}this model has no key haeds; did you mean heads?")
-    );
+    assert_eq!(drive("heads =", "haeds =").to_string(), format!("{heads}unknown key haeds; did you mean \"heads\"?"));
     assert_eq!(drive("heads =", "_ =").to_string(), "the key heads is missing: data surfaces (1 to 256)");
     assert!(
         matches!(drive("rpm = ", "rpm = ="), DeviceError::Syntax { place: super::Place::Line(at), .. } if at == line("rpm"))

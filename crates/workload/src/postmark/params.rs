@@ -2,7 +2,7 @@
 
 use crate::params::{BOOL_FORM, COUNT_FORM, Param, Params, put, size32};
 use crate::think;
-use crate::unit::{SIZE_FORM, parse_bool, show_size};
+use text::{SIZE_FORM, format_size, parse_switch};
 
 /// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a second.
 const MAX_NUMBER: u32 = 1 << 20;
@@ -118,7 +118,7 @@ pub(crate) const SIZE_MIN: Param = Param {
     name: "size_min",
     form: SIZE_FORM,
     help: "bytes of the smallest file",
-    get: |p| show_size(p.postmark.size_min.into()),
+    get: |p| format_size(p.postmark.size_min.into()),
     set: |p, text| put(&mut p.postmark.size_min, size32(text)),
 };
 
@@ -126,7 +126,7 @@ pub(crate) const SIZE_MAX: Param = Param {
     name: "size_max",
     form: SIZE_FORM,
     help: "bytes of the largest file",
-    get: |p| show_size(p.postmark.size_max.into()),
+    get: |p| format_size(p.postmark.size_max.into()),
     set: |p, text| put(&mut p.postmark.size_max, size32(text)),
 };
 
@@ -142,7 +142,7 @@ pub(crate) const READ_BLOCK: Param = Param {
     name: "read_block",
     form: SIZE_FORM,
     help: "bytes of a read of a file, rounded up to block_size",
-    get: |p| show_size(p.postmark.read_block.into()),
+    get: |p| format_size(p.postmark.read_block.into()),
     set: |p, text| put(&mut p.postmark.read_block, size32(text)),
 };
 
@@ -150,7 +150,7 @@ pub(crate) const WRITE_BLOCK: Param = Param {
     name: "write_block",
     form: SIZE_FORM,
     help: "bytes of a write to a file, rounded up to block_size",
-    get: |p| show_size(p.postmark.write_block.into()),
+    get: |p| format_size(p.postmark.write_block.into()),
     set: |p, text| put(&mut p.postmark.write_block, size32(text)),
 };
 
@@ -175,7 +175,7 @@ pub(crate) const METADATA: Param = Param {
     form: BOOL_FORM,
     help: "whether each create, append and delete writes a block of metadata",
     get: |p| p.postmark.metadata.to_string(),
-    set: |p, text| put(&mut p.postmark.metadata, parse_bool(text.trim())),
+    set: |p, text| put(&mut p.postmark.metadata, parse_switch(text.trim())),
 };
 
 pub(crate) const SEED: Param = Param {
@@ -201,8 +201,8 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         return Err(format!("transactions = {}: at most {MAX_TRANSACTIONS} are possible", setup.transactions));
     }
     if !(1..=MAX_SIZE).contains(&setup.size_max) || !(1..=setup.size_max).contains(&setup.size_min) {
-        let (min, max) = (show_size(setup.size_min.into()), show_size(setup.size_max.into()));
-        let most = show_size(MAX_SIZE.into());
+        let (min, max) = (format_size(setup.size_min.into()), format_size(setup.size_max.into()));
+        let most = format_size(MAX_SIZE.into());
         return Err(format!("size_min = {min}, size_max = {max}: 1 ≤ size_min ≤ size_max ≤ {most} is needed"));
     }
     if setup.subdirectories > MAX_SUBDIRECTORIES {

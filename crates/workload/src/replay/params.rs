@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Format, Options, Record, Trace, TraceError, parse};
 use crate::params::{BOOL_FORM, Param, Params, put};
-use crate::unit::{parse_bool, show_size};
+use text::{format_size, parse_switch};
 
 /// Recorded speed.
 pub(super) const SPEED_ONE: u32 = 1000;
@@ -138,7 +138,7 @@ pub(crate) const WRAP: Param = Param {
     form: BOOL_FORM,
     help: "map requests beyond the target's end into it, instead of refusing the trace",
     get: |p| p.replay.wrap.to_string(),
-    set: |p, text| put(&mut p.replay.wrap, parse_bool(text.trim())),
+    set: |p, text| put(&mut p.replay.wrap, parse_switch(text.trim())),
 };
 
 pub(crate) const SKIP_BAD: Param = Param {
@@ -146,7 +146,7 @@ pub(crate) const SKIP_BAD: Param = Param {
     form: BOOL_FORM,
     help: "pass over broken lines and count them, instead of refusing the trace",
     get: |p| p.replay.skip_bad.to_string(),
-    set: |p, text| put(&mut p.replay.skip_bad, parse_bool(text.trim())),
+    set: |p, text| put(&mut p.replay.skip_bad, parse_switch(text.trim())),
 };
 
 /// Thousandths, without rounding: at most three digits after the point.
@@ -200,7 +200,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     }
     let record = trace.first_against(|record| record.offset + u64::from(record.len) <= region);
     let place = record.map_or(String::new(), |record| replay.place(record));
-    let (there, needed) = (show_size(region), show_size(trace.end()));
+    let (there, needed) = (format_size(region), format_size(trace.end()));
     Err(format!(
         "{place} ends beyond the target's {there}: the trace needs {needed}; give a larger target, or wrap=true"
     ))

@@ -47,7 +47,7 @@ impl Target {
 
     fn temporary_size(word: &str) -> Result<Option<u64>> {
         let Some(size) = word.strip_prefix("loop:") else { return Ok(None) };
-        match workload::parse_size(size) {
+        match text::parse_size(size) {
             Some(bytes) if bytes >= 1 << 20 => Ok(Some(bytes.next_multiple_of(4096))),
             Some(_) => {
                 Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
@@ -295,7 +295,7 @@ impl Arena for HostArena<'_> {
 }
 
 fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &Progress) -> Result<LoopDevice> {
-    let what = format!("filling a file of {} in {}", workload::show_size(size), dir.display());
+    let what = format!("filling a file of {} in {}", text::format_size(size), dir.display());
     let made = LoopDevice::create(root, size, dir, &mut |done| {
         progress.prepare(&what, done, size);
         if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
