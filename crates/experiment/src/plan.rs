@@ -10,50 +10,23 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::metric::{Direction, direction_of};
 
+mod arena;
 mod check;
 mod compact;
 mod read;
 mod units;
 
-pub use compact::{parse_arm, parse_arms, parse_background, parse_processor_arms, parse_workload, parse_workloads};
+pub use arena::{ArenaKind, CPU_DEVICE, PlanNote};
+pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
 /// The version of the plan's and record's schema that this build writes.
 pub const SCHEMA: u32 = 1;
 
-/// Where trials take place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArenaKind {
-    /// The machine's own kernel and a real device.
-    #[default]
-    Host,
-    /// The laboratory's own schedulers and a modelled device, in virtual time.
-    Sim,
-    /// The schedulers of a real Linux, which runs as a process, and a modelled device, in virtual time.
-    Kernel,
-}
-
-impl ArenaKind {
-    /// The word in plans, on the command line and in study.json.
-    pub fn name(self) -> &'static str {
-        match self {
-            ArenaKind::Host => "host",
-            ArenaKind::Sim => "sim",
-            ArenaKind::Kernel => "kernel",
-        }
-    }
-
-    /// Whether time is virtual: it begins at 0, costs nobody anything, and is the same every time.
-    pub fn is_virtual(self) -> bool {
-        self != ArenaKind::Host
-    }
-}
-
 /// An experiment, as written in plan.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Plan {
     /// Version of this format; 1.
     #[serde(default = "schema")]
@@ -64,8 +37,10 @@ pub struct Plan {
     /// Where trials take place.
     #[serde(default)]
     pub arena: ArenaKind,
-    /// On the host `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the simulator a
-    /// model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one. `cpu` for the machine's processors.
+    /// In the disk arena `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the sim and
+    /// kernel arenas a model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one. In the cpu
+    /// arena it may be left out; it is [`CPU_DEVICE`] there.
+    #[serde(default)]
     pub device: String,
     /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it; `debian:6.1` if not named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,11 +102,12 @@ pub struct Published {
 pub struct Arm {
     /// Its name in the report; unique.
     pub name: String,
-    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked). Where processors are under test, the CPU
+    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked). In the cpu arena the CPU
     /// scheduler: `default` if it is left out.
     #[serde(default)]
     pub scheduler: String,
-    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text; of processors `nice`, `policy`, ….
+    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text; in the cpu arena
+    /// `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
@@ -228,15 +204,7 @@ pub struct WorkloadSpec {
     pub background: Vec<Background>,
 }
 
-/// The word in place of a device where the machine's processors are under test.
-pub const PROCESSORS: &str = "cpu";
-
 impl Plan {
-    /// Whether the machine's processors are under test, and no device.
-    pub fn is_of_processors(&self) -> bool {
-        self.arena == ArenaKind::Host && self.device == PROCESSORS
-    }
-
     /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);

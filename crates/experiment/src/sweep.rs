@@ -38,10 +38,10 @@ pub struct Turned {
     pub points: Vec<(String, String)>,
 }
 
-/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable. Settings of processors are no
+/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable. CPU settings are not
 /// tunables with a default and a scale: `nice=-20` and `affinity=0` are arms like any other.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
-    if plan.is_of_processors() {
+    if plan.arena.is_cpu() {
         return None;
     }
     let baseline = plan.arms.iter().find(|arm| arm.name == plan.baseline())?;

@@ -76,7 +76,7 @@ impl Works {
             words: Vec::new(),
         };
         for spec in &plan.workloads {
-            if !spec.background.is_empty() && !plan.is_of_processors() {
+            if !spec.background.is_empty() && !plan.arena.is_cpu() {
                 let loads = spec.background.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
                 works.loads.insert(spec.name.clone(), loads);
             }

@@ -3,8 +3,7 @@
 //! Everything here can be known without the machine; whether the device exists or the kernel has the scheduler is asked by
 //! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
 
-use super::read::nearest;
-use super::{Criteria, Plan, PlanError, SCHEMA, Share};
+use super::{CPU_DEVICE, Criteria, Plan, PlanError, SCHEMA, Share};
 
 /// A budget longer than this is a slip of the keyboard.
 const LONGEST_S: f64 = 30.0 * 86_400.0;
@@ -20,6 +19,10 @@ impl Plan {
     pub fn check(&self) -> Result<(), PlanError> {
         if self.schema != SCHEMA {
             return Err(PlanError::Schema { found: i64::from(self.schema), known: SCHEMA });
+        }
+        if self.arena.is_cpu() && self.device != CPU_DEVICE {
+            let problem = format!("is {}, and the cpu arena has none", self.device);
+            return Err(value("device", problem, "leave it out, or write arena = \"disk\""));
         }
         if self.device.trim().is_empty() {
             return Err(value("device", "is empty", "name one, e.g. device = \"sdb\" or \"loop:512M\""));
@@ -54,7 +57,7 @@ impl Plan {
             return Err(value("the list of workloads", "is empty", "add one, e.g. oltp"));
         }
         for arm in &self.arms {
-            if arm.scheduler.trim().is_empty() && !self.is_of_processors() {
+            if arm.scheduler.trim().is_empty() && !self.arena.is_cpu() {
                 let what = format!("the scheduler of arm `{}`", arm.name);
                 return Err(value(what, "is empty", "name one, e.g. scheduler = \"mq-deadline\""));
             }
@@ -75,7 +78,7 @@ impl Plan {
             Some(name) if !arms.contains(&name.as_str()) => Err(PlanError::NoSuchName {
                 what: "arm",
                 name: name.clone(),
-                nearest: nearest(name, arms.iter().copied()),
+                nearest: text::nearest(name, arms.iter().copied()).map(str::to_string),
                 known: arms.iter().map(|arm| arm.to_string()).collect(),
             }),
             _ => Ok(()),
@@ -90,7 +93,7 @@ impl Plan {
             return Err(PlanError::NoSuchName {
                 what: "kind of file system",
                 name: files.kind.clone(),
-                nearest: nearest(&files.kind, KINDS),
+                nearest: text::nearest(&files.kind, KINDS).map(str::to_string),
                 known: KINDS.map(str::to_string).to_vec(),
             });
         }
@@ -276,7 +279,7 @@ mod tests {
     fn file_systems_and_shares_of_the_device_are_checked() {
         let files =
             |kind: &str| Some(super::super::FileSystemSpec { kind: kind.into(), mkfs: "".into(), mount: "".into() });
-        assert!(refused(|plan| plan.files = files("ext5")).to_string().contains("did you mean `ext4`"));
+        assert!(refused(|plan| plan.files = files("ext5")).to_string().contains("did you mean \"ext4\""));
         assert!(refused(|plan| plan.workloads[0].share.io_weight = Some(0)).to_string().contains("1 to 10000"));
         for wrong in ["", "wbps", "bps=1", "wbps=fast"] {
             let error = refused(|plan| plan.workloads[0].share.io_max = Some(wrong.into())).to_string();

@@ -27,17 +27,17 @@ pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
     distinct(words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<_, _>>()?)
 }
 
-/// Reads arms of processors: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of `keys`, `default` or another word, which names
+/// Reads arms of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of `keys`, `default` or another word, which names
 /// the scheduler. A key of `keys` that ends with `:` is followed by any name. What stands before the first `=` is a name of the arm's own
-/// unless it is one of the keys. In values `/` may stand for `:`, and processors of a list are separated by `;` if at all.
+/// unless it is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by `;`.
 ///
 /// # Errors
 /// As [`parse_arms`].
-pub fn parse_processor_arms<S: AsRef<str>>(words: &[S], keys: &[&str]) -> Result<Vec<Arm>, PlanError> {
-    distinct(words.iter().map(|word| processor_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?)
+pub fn parse_cpu_arms<S: AsRef<str>>(words: &[S], keys: &[&str]) -> Result<Vec<Arm>, PlanError> {
+    distinct(words.iter().map(|word| cpu_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?)
 }
 
-fn processor_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
+fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
     let refuse = |problem: String| {
         PlanError::Word {
         word: word.to_string(),
@@ -216,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_of_processors_is_settings_with_plus_signs_and_perhaps_a_name() {
+    fn an_arm_of_the_cpu_arena_is_settings_with_plus_signs_and_perhaps_a_name() {
         let keys = ["nice", "policy", "affinity", "sysctl:"];
-        let read = |word: &str| parse_processor_arms(&[word], &keys).map(|mut arms| arms.remove(0));
+        let read = |word: &str| parse_cpu_arms(&[word], &keys).map(|mut arms| arms.remove(0));
         let arm = read("affinity=0;2+nice=-20").unwrap();
         assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("affinity=0;2+nice=-20", ""));
         assert_eq!((arm.tunables["affinity"].as_str(), arm.tunables["nice"].as_str()), ("0,2", "-20"));
@@ -233,7 +233,7 @@ mod tests {
         {
             assert!(read(word).unwrap_err().to_string().contains(said), "{word}");
         }
-        let twice = parse_processor_arms(&["default", "default"], &keys).unwrap_err().to_string();
+        let twice = parse_cpu_arms(&["default", "default"], &keys).unwrap_err().to_string();
         assert!(twice.contains("a=default,b=default"), "{twice}");
     }
 

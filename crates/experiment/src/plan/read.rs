@@ -20,7 +20,7 @@ pub enum PlanError {
         message: String,
     },
     /// A key or a choice that does not exist.
-    #[error("plan, line {line}: there is no {what} `{word}`{}; known here: {}", did_you_mean(nearest), known.join(", "))]
+    #[error("plan, line {line}: unknown {what} `{word}` (expected one of {}){}", known.join(", "), text::suggestion(nearest.as_deref()))]
     UnknownWord {
         /// Counted from 1.
         line: usize,
@@ -44,7 +44,7 @@ pub enum PlanError {
         known: u32,
     },
     /// A name that should be one of the plan's own.
-    #[error("plan: there is no {what} `{name}`{}; the plan has: {}", did_you_mean(nearest), known.join(", "))]
+    #[error("plan: unknown {what} `{name}` (expected one of {}){}", known.join(", "), text::suggestion(nearest.as_deref()))]
     NoSuchName {
         /// What the name should be: `arm` or `workload`.
         what: &'static str,
@@ -105,21 +105,6 @@ impl Plan {
     }
 }
 
-/// The known word most like `word`, if any is like it at all.
-pub(crate) fn nearest<'a, I: IntoIterator<Item = &'a str>>(word: &str, known: I) -> Option<String> {
-    let lower = word.to_lowercase();
-    known
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate.to_string())
-}
-
-fn did_you_mean(nearest: &Option<String>) -> String {
-    nearest.as_ref().map(|word| format!(", did you mean `{word}`?")).unwrap_or_default()
-}
-
 /// A plan of a later version may have keys that this build does not know: say that, rather than call them typos.
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
@@ -138,7 +123,7 @@ fn explain(text: &str, error: &toml::de::Error) -> PlanError {
             let mut quoted = rest.split('`').skip(1).step_by(2).map(str::to_string);
             if let Some(word) = quoted.next() {
                 let known: Vec<String> = quoted.collect();
-                let nearest = nearest(&word, known.iter().map(String::as_str));
+                let nearest = text::nearest(&word, known.iter().map(String::as_str)).map(str::to_string);
                 return PlanError::UnknownWord { line, what, word, nearest, known };
             }
         }
@@ -191,7 +176,8 @@ params = { clients = "8" }
         );
         let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\"")).unwrap_err();
         assert!(
-            error.to_string().contains("line 14: there is no key `sheduler`, did you mean `scheduler`?"),
+            error.to_string().contains("line 14: unknown key `sheduler` (expected one of ")
+                && error.to_string().ends_with("; did you mean \"scheduler\"?"),
             "{error}"
         );
     }
@@ -199,7 +185,9 @@ params = { clients = "8" }
     #[test]
     fn a_typo_in_a_choice_names_the_nearest_choice() {
         let error = Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
-        assert!(error.to_string().contains("line 23: there is no choice `anytme`, did you mean `anytime`?"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("line 23: unknown choice `anytme` (expected one of anytime, "), "{text}");
+        assert!(text.ends_with("; did you mean \"anytime\"?"), "{text}");
     }
 
     #[test]

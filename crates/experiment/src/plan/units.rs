@@ -3,6 +3,10 @@
 //! A bare number is refused where it could mean two things: `--budget 5` is five seconds to one reader and five minutes to
 //! the next, and `--margin 1` is 1 % or 100 %.
 
+use std::time::Duration;
+
+use text::DurationError;
+
 use super::PlanError;
 
 /// Reads a share: `1%`, `0.5 %`, or a fraction below 1 such as `0.01`. Gives the fraction.
@@ -40,22 +44,22 @@ pub fn parse_duration_s(word: &str) -> Result<f64, PlanError> {
         problem,
         remedy: "units are ms, s, m (or min) and h, e.g. 500ms, 60s, 2m".to_string(),
     };
-    let trimmed = word.trim();
-    let unit_at = trimmed.find(|c: char| c.is_alphabetic()).unwrap_or(trimmed.len());
-    let (number, unit) = (trimmed[..unit_at].trim(), &trimmed[unit_at..]);
-    let seconds = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "" => return Err(refuse("it has no unit".to_string())),
-        other => return Err(refuse(format!("there is no unit `{other}`"))),
-    };
-    let value: f64 = number.parse().map_err(|_| refuse("it is not a number with a unit".to_string()))?;
-    if !value.is_finite() || value <= 0.0 {
-        return Err(refuse("a duration is above 0".to_string()));
+    let duration = text::parse_duration(word).map_err(|error| {
+        refuse(match error {
+            DurationError::NoUnit => "it has no unit".to_string(),
+            DurationError::UnknownUnit(unit) => format!("there is no unit `{unit}`"),
+            DurationError::NoNumber => "it is not a number with a unit".to_string(),
+            DurationError::OutOfRange => "it is out of range".to_string(),
+        })
+    })?;
+    let shortest = Duration::from_micros(1000);
+    if duration < shortest {
+        return Err(refuse(format!(
+            "it is {}, and a length of time here is at least 1ms",
+            text::format_duration(duration.as_nanos() as u64)
+        )));
     }
-    Ok(value * seconds)
+    Ok(duration.as_secs_f64())
 }
 
 #[cfg(test)]

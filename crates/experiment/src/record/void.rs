@@ -55,8 +55,8 @@ impl fmt::Display for VoidReason {
                 f,
                 "the device moved {} while the workload moved {}: a cache served the rest, so the scheduler was not \
                  measured",
-                bytes(*device_bytes),
-                bytes(*issued_bytes)
+                text::format_bytes_decimal(*device_bytes),
+                text::format_bytes_decimal(*issued_bytes)
             ),
             VoidReason::DeviceErrors { count, first } => {
                 write!(f, "{count} request{} failed (first: {first}): failed requests have no speed", plural(*count))
@@ -97,13 +97,6 @@ fn plural(count: u64) -> &'static str {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-/// In the largest decimal unit that leaves a digit before the point.
-fn bytes(count: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    let unit = units.into_iter().find(|(size, _)| count as f64 >= *size);
-    unit.map_or_else(|| format!("{count} B"), |(size, name)| format!("{:.1} {name}", count as f64 / size))
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub(crate) fn within<T>(
     if plan.arena.is_virtual() && args.destroy_data.is_some() {
         return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
     }
-    if plan.is_of_processors() && args.destroy_data.is_some() {
-        return Err(usage("--destroy-data: processors hold nobody's data; leave it out".to_owned()));
+    if plan.arena.is_cpu() && args.destroy_data.is_some() {
+        return Err(usage("--destroy-data: CPUs hold no data; leave it out".to_owned()));
     }
     if plan.arena != ArenaKind::Sim && args.trace.is_some() {
         return Err(usage(
@@ -39,15 +39,15 @@ pub(crate) fn within<T>(
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json);
     let mut arena: Box<dyn Arena + '_> = match plan.arena {
-        ArenaKind::Host => {
-            if !plan.is_of_processors() {
+        ArenaKind::Disk | ArenaKind::Cpu => {
+            if !plan.arena.is_cpu() {
                 HostArena::require_root()?;
             }
             // What belongs to a running experiment is no unclean end.
             for outcome in host::restore_all(root, &[cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
                 progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
             }
-            if plan.is_of_processors() {
+            if plan.arena.is_cpu() {
                 Box::new(CpuArena::open(root, plan, &stop, &progress)?)
             } else {
                 Box::new(HostArena::open(root, plan, args, &stop, &progress)?)

@@ -13,6 +13,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use experiment::plan::ArenaKind;
 
 pub(crate) use bench::*;
 pub(crate) use keep::*;
@@ -30,7 +31,7 @@ use crate::trace_file::Format;
 /// It measures your real disk under each scheduler in randomised blocks, stops as soon as the answer is known, says how
 /// sure it is, and puts every setting back. With `--arena sim` it runs every scheduler that Linux ever had, and those of the
 /// literature, on modelled disks instead; with `--arena kernel` the real ones of a Linux that runs as a process, in virtual time.
-/// With `--device cpu` it compares settings of the CPU scheduler.
+/// With `--arena cpu` it compares settings of the CPU scheduler.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -148,7 +149,7 @@ Background:  --background seqwrite:clients=2:file_size=256M:io_weight=50,randrea
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
              --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
              or FILE.toml with a device of your own
-Processors:  --device cpu: arms are settings with + between them: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
+Processors:  --arena cpu: arms are settings with + between them: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
              settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background spin,memory,forks,io
 Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us on any arm;
              times (--budget, --trial-time, --warmup) are virtual; each block is a seed, the same for all arms
@@ -240,8 +241,11 @@ pub(crate) struct ConductArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ArenaArg {
-    /// This machine's kernel and a real device.
-    Host,
+    /// The block layer of this machine's kernel and a real device.
+    #[value(alias = "host")]
+    Disk,
+    /// The CPU scheduler of this machine's kernel and its CPUs; --device is left out.
+    Cpu,
     /// The laboratory's own schedulers and a modelled device, in virtual time: no root, nothing touched, repeatable bit for bit.
     Sim,
     /// The real schedulers of a Linux that runs as a process, and a modelled device, in virtual time: no root, nothing touched,
@@ -249,11 +253,30 @@ pub(crate) enum ArenaArg {
     Kernel,
 }
 
+impl ArenaArg {
+    /// The arena that the flags select together: `--device cpu` selects the cpu arena too.
+    pub(crate) fn kind(self, device: &str) -> ArenaKind {
+        match self {
+            ArenaArg::Disk => ArenaKind::Disk.with_device(device),
+            ArenaArg::Cpu => ArenaKind::Cpu,
+            ArenaArg::Sim => ArenaKind::Sim,
+            ArenaArg::Kernel => ArenaKind::Kernel,
+        }
+    }
+}
+
+impl DesignArgs {
+    /// The arena that `--arena` and `--device` select together.
+    pub(crate) fn arena_kind(&self) -> ArenaKind {
+        self.arena.kind(&self.device)
+    }
+}
+
 /// On what the work is done, and what goes on beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Load beside every workload, separated by commas: schedlab's own workloads, each perhaps with io_weight, io_max or ioprio; with
-    /// --device cpu spin, memory, forks or io.
+    /// --arena cpu spin, memory, forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
     /// Make this file system on the device and work on files in it. A program that needs files gets ext4 without asking.
@@ -271,15 +294,22 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Where trials take place.
-    #[arg(long, default_value = "host")]
+    #[arg(long, default_value = "disk")]
     pub(crate) arena: ArenaArg,
-    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, a modelled device, or cpu for the machine's processors.
-    #[arg(long)]
+    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE or a modelled device; not needed with --arena cpu.
+    #[arg(
+        long,
+        required_unless_present = "arena",
+        required_if_eq_any = [("arena", "disk"), ("arena", "host"), ("arena", "sim"), ("arena", "kernel")],
+        default_value_if("arena", "cpu", "cpu"),
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(crate) device: String,
     /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// The work, separated by commas; with --device cpu linpack if none is named.
+    /// The work, separated by commas; with --arena cpu linpack if none is named.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp,mixed")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
@@ -320,7 +350,7 @@ pub(crate) struct DesignArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// What to compare, separated by commas [default: every scheduler that the device offers; in virtual time those of current
-    /// Linux]. With --device cpu settings of the CPU scheduler.
+    /// Linux]. With --arena cpu settings of the CPU scheduler.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
     /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].

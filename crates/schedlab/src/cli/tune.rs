@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use experiment::plan::ArenaKind;
 
 use super::{ArenaArg, PlaceArgs};
 
@@ -29,7 +30,7 @@ Exit status: 0 also when no improvement is confirmed, 1 an operation failed or w
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TuneArgs {
     /// Where trials take place.
-    #[arg(long, default_value = "host")]
+    #[arg(long, default_value = "disk")]
     pub(crate) arena: ArenaArg,
     /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
@@ -112,4 +113,11 @@ pub(crate) struct TuneArgs {
     /// No progress bar.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl TuneArgs {
+    /// The arena that `--arena` and `--device` select together.
+    pub(crate) fn arena_kind(&self) -> ArenaKind {
+        self.arena.kind(&self.device)
+    }
 }

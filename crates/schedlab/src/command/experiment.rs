@@ -63,6 +63,9 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     }
     let text = std::fs::read_to_string(&args.plan).map_err(unreadable)?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
+    for note in Plan::notes(&text) {
+        out::note(format_args!("note: {}: {note}", named()));
+    }
     locate_patches(&mut plan, args.plan.parent())?;
     locate_files(&mut plan, args.plan.parent());
     if let Some(word) = &args.budget {
@@ -167,7 +170,7 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
     ];
     for (section, name) in same {
         let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
-        let temporary = plan.arena == ArenaKind::Host && section == "device" && Target::is_temporary(&plan.device)?;
+        let temporary = plan.arena == ArenaKind::Disk && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
                 "the {section}'s {name} was {} and is {} now: trials of different machines are never joined; name another --out",

@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (beside, rows): (Vec<Value>, Vec<Value>) = rows.into_iter().partition(|row| row["load"] == true);
     out::line(table(&rows, header))?;
     if !beside.is_empty() {
-        out::line("\nLoads beside work that needs processors, for --background with --device cpu:")?;
+        out::line("\nLoads beside work that needs processors, for --background with --arena cpu:")?;
         out::line(table(&beside, &["name", "help"]))?;
     }
     if matches!(args.what, Listing::Schedulers) {

@@ -21,7 +21,7 @@ use workload::WorkloadKind;
 use crate::arena::host::Target;
 use crate::arena::kernel;
 use crate::arena::sim::{Model, Setting};
-use crate::cli::{ArenaArg, DesignArgs, MethodArg};
+use crate::cli::{DesignArgs, MethodArg};
 use crate::conduct;
 use crate::failure::usage;
 use crate::out;
@@ -47,7 +47,7 @@ pub(super) fn plan_of(
     design: &DesignArgs,
     (schedulers, baseline): (&[String], Option<&str>),
 ) -> Result<Plan> {
-    if processors::is_of_them(design) {
+    if design.arena_kind().is_cpu() {
         return processors::plan_of(design, schedulers, baseline);
     }
     let arms = if schedulers.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn plan_of(
         plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
     let mut plan = designed(design, arms)?;
-    let now = if plan.arena == ArenaKind::Host { present_scheduler(root, &design.device)? } else { None };
+    let now = if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
     plan.baseline = baseline.map(str::to_owned).or(present);
     Ok(plan)
@@ -95,7 +95,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
     Ok(Plan {
         schema: plan::SCHEMA,
         name: format!("{} on {}", design.workload.join(", "), design.device),
-        arena: design.arena.into(),
+        arena: design.arena_kind(),
         device: design.device.clone(),
         kernel: design.kernel.clone(),
         seed: design.seed,
@@ -127,16 +127,6 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
 /// A scheduler as the kernel sets it up.
 pub(crate) fn bare(scheduler: &str) -> Arm {
     Arm { name: scheduler.to_owned(), scheduler: scheduler.to_owned(), tunables: BTreeMap::new() }
-}
-
-impl From<ArenaArg> for ArenaKind {
-    fn from(arg: ArenaArg) -> ArenaKind {
-        match arg {
-            ArenaArg::Host => ArenaKind::Host,
-            ArenaArg::Sim => ArenaKind::Sim,
-            ArenaArg::Kernel => ArenaKind::Kernel,
-        }
-    }
 }
 
 /// Gives every workload that has clients, and does not say how many, this number of them.
@@ -180,7 +170,7 @@ pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String
 /// not made yet, those that it will offer), in virtual time those of current Linux.
 pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
     let word = design.device.as_str();
-    if ArenaKind::from(design.arena).is_virtual() {
+    if design.arena_kind().is_virtual() {
         return Ok(elevator::LINUX.iter().map(|row| row.name.to_owned()).collect());
     }
     if Target::is_temporary(word)? {
@@ -237,15 +227,10 @@ pub(super) fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
 
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
-    let of_processors = plan.is_of_processors();
     processors::check_arena(&plan)?;
     processors::settle(&mut plan);
     for arm in &mut plan.arms {
-        if of_processors {
-            processors::check_arm(arm)?;
-        } else {
-            check_arm(plan.arena, plan.kernel.as_deref(), arm)?;
-        }
+        check_arm(plan.arena, plan.kernel.as_deref(), arm)?;
     }
     check_virtual(&plan)?;
     processors::check_work(&plan)?;
@@ -259,7 +244,7 @@ pub(crate) fn checked(mut plan: Plan) -> Result<Plan> {
             check_primary(&spec.name, primary)?;
         }
         for load in &mut spec.background {
-            if of_processors {
+            if plan.arena.is_cpu() {
                 processors::complete_load(&spec.name, load)?;
                 continue;
             }
@@ -354,7 +339,7 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     let program = plan.workloads.iter().find(|spec| runner::find(&spec.kind).is_some());
     if let Some(spec) = program {
         return Err(usage(format!(
-            "workload {}: the program {} is measured on this machine only (--arena host); a program runs in virtual time, without verdicts, with \
+            "workload {}: the program {} is measured on this machine only (--arena disk); a program runs in virtual time, without verdicts, with \
              schedlab kernel exec",
             spec.name, spec.kind
         )));
@@ -373,7 +358,8 @@ fn check_virtual(plan: &Plan) -> Result<()> {
 /// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.
 fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm) -> Result<()> {
     match arena {
-        ArenaKind::Host => current_name(arm),
+        ArenaKind::Disk => current_name(arm),
+        ArenaKind::Cpu => processors::check_arm(arm),
         // In the simulator an old name means the old scheduler.
         ArenaKind::Sim => Setting::of(arm).map(drop),
         ArenaKind::Kernel => kernel::Setting::of(arm)?.check_known(kernel),
@@ -382,12 +368,12 @@ fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm) -> Result<()
 
 /// The schedulers that the user names to choose from, by their present names; each must be one of those that there are.
 pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String]) -> Result<Vec<String>> {
-    let arena = ArenaKind::from(design.arena);
-    let offered = if arena == ArenaKind::Host { every_scheduler(root, design)? } else { Vec::new() };
+    let arena = design.arena_kind();
+    let offered = if arena == ArenaKind::Disk { every_scheduler(root, design)? } else { Vec::new() };
     let one = |word: &String| -> Result<String> {
         let mut arm = bare(word);
         check_arm(arena, design.kernel.as_deref(), &mut arm)?;
-        if arena == ArenaKind::Host && !offered.contains(&arm.scheduler) {
+        if arena == ArenaKind::Disk && !offered.contains(&arm.scheduler) {
             let nearest = nearest(word, offered.iter().map(String::as_str));
             return Err(usage(format!(
                 "{} does not offer the scheduler {word:?}{nearest}; it offers {}",

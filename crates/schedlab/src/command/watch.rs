@@ -123,7 +123,7 @@ fn key(name: &str) -> String {
 
 /// The device, if it is one that will be there next week.
 fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
-    if ArenaKind::from(args.design.arena) != ArenaKind::Host {
+    if args.design.arena_kind() != ArenaKind::Disk {
         return Err(usage("--arena: a modelled device never changes; only real ones are watched"));
     }
     let word = &args.design.device;

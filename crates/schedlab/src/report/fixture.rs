@@ -307,7 +307,7 @@ fn study(trials: &[Trial]) -> Study {
     };
     Study {
         schema: 1,
-        arena: "host".into(),
+        arena: "disk".into(),
         name: "Example with made-up data: four schedulers on a database server's disk".into(),
         judgements,
         recommendation: Recommendation {

@@ -25,7 +25,7 @@ mod tests {
         let lab = Lab::typical();
         let text = render(&lab.study).expect("a study is JSON");
         let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-        assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("host")));
+        assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("disk")));
         assert!(value["recommendation"].is_object());
         let fields = ["workload", "metric", "arm", "baseline", "ratio", "low", "high", "verdict", "blocks", "reasons"];
         for judgement in value["judgements"].as_array().expect("an array") {

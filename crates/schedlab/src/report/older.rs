@@ -24,7 +24,7 @@ pub(crate) fn is_there(study: &Study) -> bool {
 /// Whether a terminal shows them: of processors and of other people's tables always, since that is where the rule was used; of
 /// devices only when everything is asked for.
 pub(crate) fn is_shown(study: &Study, evidence: Option<&Evidence<'_>>, verbose: bool) -> bool {
-    let of_processors = evidence.is_some_and(|evidence| evidence.header.plan.is_of_processors());
+    let of_processors = evidence.is_some_and(|evidence| evidence.header.plan.arena.is_cpu());
     is_there(study) && (verbose || of_processors || study.arena == "foreign")
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let mut lab = Lab::typical();
         let shown = |lab: &Lab, verbose| is_shown(&lab.study, Some(&lab.evidence()), verbose);
         assert_eq!((shown(&lab, false), shown(&lab, true)), (false, true));
-        lab.header.plan.device = "cpu".into();
+        lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
         assert!(shown(&lab, false));
         lab.study.arena = "foreign".into();
         assert!(is_shown(&lab.study, None, false));

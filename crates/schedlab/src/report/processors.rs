@@ -66,7 +66,7 @@ fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f
 
 /// What the scheduler did, arm by arm; None where the experiment is not one on processors, or nothing was counted.
 pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<SideTable> {
-    if !evidence.header.plan.is_of_processors() {
+    if !evidence.header.plan.arena.is_cpu() {
         return None;
     }
     let all: Vec<Vec<&Trial>> = arms.iter().map(|arm| trials(evidence, workload, arm)).collect();
@@ -99,7 +99,7 @@ pub(crate) fn remarks<'a>(
     workloads: &[WorkloadView<'a>],
     arms: &[&'a str],
 ) -> Vec<Remark> {
-    let Some(evidence) = evidence.filter(|evidence| evidence.header.plan.is_of_processors()) else { return Vec::new() };
+    let Some(evidence) = evidence.filter(|evidence| evidence.header.plan.arena.is_cpu()) else { return Vec::new() };
     let limit = evidence.header.plan.limits.steal_share;
     remarks::merged(workloads, |workload| {
         let mut found = Vec::new();
@@ -181,7 +181,7 @@ pub(crate) mod tests {
     /// The typical experiment as if it had been one on processors, with these counters in every trial of an arm.
     pub(crate) fn on_processors(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
-        lab.header.plan.device = "cpu".into();
+        lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
         for trial in &mut lab.trials {
             let of_arm = counters.iter().filter(|(arm, ..)| *arm == trial.arm);
             trial.observation.counters.extend(of_arm.map(|(_, name, value)| ((*name).to_owned(), *value)));

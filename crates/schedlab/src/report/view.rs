@@ -3,7 +3,6 @@
 //! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number on its way.
 
 use experiment::metric::{self, Direction};
-use experiment::plan::PROCESSORS;
 use experiment::record::VoidReason;
 use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
@@ -237,11 +236,11 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
 
 fn arena(study: &Study, device: &str) -> String {
     match study.arena.as_str() {
-        "host" if device.starts_with("loop:") => {
-            "host: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
+        "disk" if device.starts_with("loop:") => {
+            "disk: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
         }
-        "host" if device == PROCESSORS => "host: this machine's own kernel and its processors".into(),
-        "host" => "host: this machine's own kernel and a real device".into(),
+        "disk" => "disk: this machine's own kernel and a real device".into(),
+        "cpu" => "cpu: this machine's own kernel and its CPUs".into(),
         "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
             .into(),
         "sim" => "sim: the laboratory's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"

@@ -20,7 +20,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
         .expect_measured();
 
     let study = ran.json();
-    assert_eq!((study["schema"].as_u64(), study["arena"].as_str()), (Some(1), Some("host")));
+    assert_eq!((study["schema"].as_u64(), study["arena"].as_str()), (Some(1), Some("disk")));
     let judgements = study["judgements"].as_array().unwrap();
     for workload in ["randread", "seqread"] {
         for arm in ["mq-deadline", "bfq"] {

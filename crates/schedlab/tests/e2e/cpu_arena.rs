@@ -128,10 +128,10 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     compare(&lab, &format!("default,affinity={absent}"), "").expect_status(2).says(&[&format!("affinity={absent}")]);
     lab.run("compare --device cpu").expect_status(2).says(&["schedlab list settings"]);
     for command in ["tune --device cpu", "show cpu", "sweep --device cpu --scheduler bfq"] {
-        lab.run(command).expect_status(2).says(&["schedlab compare --device cpu"]);
+        lab.run(command).expect_status(2).says(&["schedlab compare --arena cpu"]);
     }
     let words = "compare --device loop:64M --schedulers none,bfq --workload linpack";
-    lab.run(words).expect_status(2).says(&["--device cpu"]);
+    lab.run(words).expect_status(2).says(&["--arena cpu"]);
 }
 
 /// Processes of the works that this lab's schedlab has started.

@@ -284,7 +284,7 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace", "simulator only"]);
     refused("--device hp97560 --schedulers none,bfq --destroy-data /dev/sda", &["--destroy-data", "leave it out"]);
     refused("--device nvme --schedulers none,bfq", &["nvme", "simulator only", "list devices"]);
-    refused("--device /dev/sda --schedulers none,bfq", &["/dev/sda", "--arena host"]);
+    refused("--device /dev/sda --schedulers none,bfq", &["/dev/sda", "--arena disk"]);
     if can_run(&["mkfs.ext4"]) {
         refused("--device hp97560 --schedulers none,bfq:fs=ext4", &["randread", "file_size"]);
     }

@@ -117,7 +117,7 @@ fn what_needs_a_machine_is_refused_in_virtual_time_with_the_way_to_do_it() {
     let compare = |arguments: &str| {
         lab.run(&format!("compare --arena sim --device hp97560 --schedulers none,bfq {arguments}")).expect_status(2)
     };
-    compare("--workload command:run=true").says(&["kernel exec", "--arena host"]);
+    compare("--workload command:run=true").says(&["kernel exec", "--arena disk"]);
     compare("--workload randread --fs ext4").says(&["--fs", "fs=ext4"]);
     compare("--workload randread --background seqwrite").says(&["--background", "mixed"]);
 }

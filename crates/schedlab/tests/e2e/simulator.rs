@@ -99,7 +99,7 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
         &["anticipations", "describes"],
     );
     refused("--device hp97560 --schedulers noop,cfq --destroy-data sda", &["--destroy-data"]);
-    refused("--device /dev/vda --schedulers noop,cfq", &["/dev/vda", "--arena host"]);
+    refused("--device /dev/vda --schedulers noop,cfq", &["/dev/vda", "--arena disk"]);
     refused("--device ./nothing/ --schedulers noop,cfq", &["./nothing/"]);
     lab.run("compare --device loop:16M --schedulers none,bfq --trace csv")
         .expect_status(2)

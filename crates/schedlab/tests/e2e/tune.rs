@@ -112,7 +112,7 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let ran = lab.run(&format!("tune --device {} {words} --out {}", device.path, out.display())).expect_measured();
     assert_eq!(device.snapshot(), before, "{}", ran.stdout);
     let found = tuned(&out);
-    assert_eq!((found["arena"].as_str(), found["default"].as_str()), (Some("host"), Some("mq-deadline")));
+    assert_eq!((found["arena"].as_str(), found["default"].as_str()), (Some("disk"), Some("mq-deadline")));
     let answer = found["answer"].as_str().unwrap();
     assert!(answer.contains("recommended: ") || answer.contains("keep the default"), "{answer}");
     assert!(found["search"]["trials"].as_u64().unwrap() <= 40);

@@ -45,7 +45,7 @@ pub(crate) struct Model {
 fn description(name: &str) -> Result<String> {
     if name.starts_with("/dev/") {
         return Err(usage(format!(
-            "{name} is a real device: --arena host measures it; the simulator has models, see: schedlab list devices"
+            "{name} is a real device: --arena disk measures it; the simulator has models, see: schedlab list devices"
         )));
     }
     let cannot = |why: String| usage(format!("cannot read the description of a device, {name}: {why}"));

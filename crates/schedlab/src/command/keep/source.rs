@@ -135,7 +135,7 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
 /// Whether what was measured is this device; with `force` a caution instead of a refusal.
 fn meant_for(device: &Device, identity: &str, arena: ArenaKind, dir: &Path, force: bool) -> Result<Vec<String>> {
     let (shown, device_shown) = (dir.display(), device.path.display());
-    let doubt = if arena != ArenaKind::Host {
+    let doubt = if arena != ArenaKind::Disk {
         format!("{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}", arena.name())
     } else if identity != device.identity {
         format!("{shown} was measured on another device ({identity}), not on {device_shown} ({})", device.identity)

@@ -1,7 +1,7 @@
-//! Plans whose device is `cpu`: arms are settings of the machine's processors, and the work needs no device.
+//! Plans of the cpu arena: arms are settings of the machine's CPUs, and a workload needs no device.
 
 use anyhow::Result;
-use experiment::plan::{self, ArenaKind, Arm, Background, Plan, WorkloadSpec};
+use experiment::plan::{self, Arm, Background, Plan, WorkloadSpec};
 use runner::{Needs, RUNNERS};
 
 use super::designed;
@@ -10,11 +10,6 @@ use crate::cli::DesignArgs;
 use crate::failure::usage;
 use crate::work::Program;
 
-/// Whether the design is one of the machine's processors.
-pub(super) fn is_of_them(design: &DesignArgs) -> bool {
-    ArenaKind::from(design.arena) == ArenaKind::Host && design.device == plan::PROCESSORS
-}
-
 /// What the usual workloads of devices are in `--workload`'s default.
 const WORK_OF_DEVICES: [&str; 2] = ["oltp", "mixed"];
 
@@ -22,10 +17,10 @@ const WORK_OF_DEVICES: [&str; 2] = ["oltp", "mixed"];
 pub(super) fn plan_of(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
     if arms.is_empty() {
         return Err(usage(
-            "--device cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
+            "--arena cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
         ));
     }
-    let arms = plan::parse_processor_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let arms = plan::parse_cpu_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
     let mut design = design.clone();
     if design.workload == WORK_OF_DEVICES {
         design.workload = vec!["linpack".to_owned()];
@@ -46,24 +41,24 @@ pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
 
 /// Work for processors is not compared on a device, nor the other way round.
 pub(super) fn check_work(plan: &Plan) -> Result<()> {
-    if plan.is_of_processors() && plan.files.is_some() {
+    if plan.arena.is_cpu() && plan.files.is_some() {
         return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
     }
     for spec in &plan.workloads {
         let Some(kind) = runner::find(&spec.kind) else {
-            if plan.is_of_processors() {
+            if plan.arena.is_cpu() {
                 return Err(works_on_a_device(spec));
             }
             continue;
         };
         let program = Program::of(kind, spec)?;
         let of_processors = program.kind.needs_with(&program.options) == Needs::Processors;
-        if plan.is_of_processors() && !of_processors {
+        if plan.arena.is_cpu() && !of_processors {
             return Err(works_on_a_device(spec));
         }
-        if !plan.is_of_processors() && of_processors {
+        if !plan.arena.is_cpu() && of_processors {
             return Err(usage(format!(
-                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --device cpu",
+                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --arena cpu",
                 spec.name, spec.kind
             )));
         }
@@ -89,7 +84,7 @@ fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
 
 /// A program that can do without a device does so where there is none, unless the plan says otherwise.
 pub(super) fn settle(plan: &mut Plan) {
-    if !plan.is_of_processors() {
+    if !plan.arena.is_cpu() {
         return;
     }
     for spec in plan.workloads.iter_mut() {
@@ -101,11 +96,11 @@ pub(super) fn settle(plan: &mut Plan) {
 
 /// Virtual time has no processors of its own to compare settings of.
 pub(super) fn check_arena(plan: &Plan) -> Result<()> {
-    if plan.device != plan::PROCESSORS || plan.is_of_processors() {
+    if plan.device != plan::CPU_DEVICE || plan.arena.is_cpu() {
         return Ok(());
     }
     Err(usage(format!(
-        "--device cpu: processors are measured on this machine only (--arena host), not in the {} arena; what virtual time can say about \
+        "--device cpu: CPUs are measured on this machine only (--arena cpu), not in the {} arena; what virtual time can say about \
          them stands in docs/src/explanation/kernel-arena.md",
         plan.arena.name()
     )))

@@ -45,13 +45,18 @@ pub(super) struct Offer {
 impl Offer {
     /// What there is to turn on this scheduler in this arena.
     pub(super) fn of(root: &Root, design: &DesignArgs, baseline: &Arm) -> Result<Offer> {
-        let mut all = match ArenaKind::from(design.arena) {
+        let mut all = match design.arena_kind() {
             ArenaKind::Sim => {
                 let setting = Setting::of(baseline)?;
                 Model::read(&design.device)?.look(|device| simulated(&setting, device))
             }
             ArenaKind::Kernel => Model::read(&design.device)?.look(|device| of_kernel(baseline, device)),
-            ArenaKind::Host => of_host(root, &design.device, &baseline.scheduler)?,
+            ArenaKind::Cpu => {
+                return Err(usage(
+                    "--arena cpu: a sweep turns the tunables of an I/O scheduler; compare CPU settings: schedlab compare --arena cpu",
+                ));
+            }
+            ArenaKind::Disk => of_host(root, &design.device, &baseline.scheduler)?,
         };
         for offered in &mut all {
             let asked = baseline.tunables.get(&offered.name).and_then(|value| number(value));

@@ -56,7 +56,7 @@ fn baseline(args: &SweepArgs) -> Result<Arm> {
         )));
     }
     let mut arm = Arm { name: DEFAULT.to_owned(), ..arm };
-    if ArenaKind::from(args.design.arena) != ArenaKind::Sim
+    if args.design.arena_kind() != ArenaKind::Sim
         && let Named::Renamed { now, why } = elevator::resolve(&arm.scheduler)
     {
         out::note(format_args!("note: {} is measured as {}: {why}", arm.scheduler, now.name));

@@ -160,7 +160,7 @@ fn answer(
     };
     let arm = &arms[winner];
     if let Some(recommended) = recommended {
-        let keep = if design.plan.arena == ArenaKind::Host {
+        let keep = if design.plan.arena == ArenaKind::Disk {
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
             words.extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
             format!(

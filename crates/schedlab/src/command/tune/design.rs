@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use elevator::{Initial, QueueFacts};
-use experiment::plan::{self, ArenaKind, Budget, Plan};
+use experiment::plan::{self, Budget, Plan};
 use host::{Root, device};
 use tuner::{Options, Proposals, Search, belief};
 
@@ -194,7 +194,7 @@ pub(super) fn branches(field: &Field) -> Vec<BranchOut> {
 
 /// The flags that `compare` shares, and the time of the whole search where it is limited by time.
 fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
-    let virtual_time = ArenaKind::from(args.arena).is_virtual();
+    let virtual_time = args.arena_kind().is_virtual();
     let budget = match (&args.budget, args.trials) {
         (Some(word), _) => Some(word.clone()),
         (None, None) if !virtual_time => Some(USUAL_BUDGET.to_owned()),
@@ -243,7 +243,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
     if let Some(name) = &args.baseline {
         return Ok(name.clone());
     }
-    if !ArenaKind::from(args.arena).is_virtual()
+    if !args.arena_kind().is_virtual()
         && let Some(now) = present_scheduler(root, &args.device)?
     {
         return Ok(now);
@@ -253,7 +253,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
 }
 
 fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
-    if ArenaKind::from(args.arena).is_virtual() {
+    if args.arena_kind().is_virtual() {
         let model = Model::read(&args.device)?;
         return Field::of(wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
     }
