@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod calibration;
 pub mod decider;
+pub mod history;
 pub mod judge;
 pub mod metric;
 pub mod plan;

@@ -12,7 +12,7 @@ mod failure;
 mod foreign;
 mod out;
 mod progress;
-mod report;
+mod report_files;
 mod signals;
 mod store;
 mod trace_file;

@@ -2,7 +2,7 @@
 //! reports written all the same. Any other failure to print is an error.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 
@@ -18,6 +18,15 @@ pub(crate) fn print(text: impl Display) -> Result<()> {
 /// Prints `text` and a line end.
 pub(crate) fn line(text: impl Display) -> Result<()> {
     print(format_args!("{text}\n"))
+}
+
+/// How to print a report on standard output: its width (80 where it has none), and colour only on a terminal without `NO_COLOR`.
+pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
+    let terminal = std::io::stdout().is_terminal();
+    let silent = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let width = comfy_table::Table::new().width().unwrap_or(80).clamp(64, 120);
+    report::terminal::Options { width, colour: terminal && !silent && !dumb, verbose }
 }
 
 /// Says something beside the results, on standard error; where that is closed, nobody wants to hear it.

@@ -18,7 +18,7 @@ use crate::command::study::has_void;
 use crate::conduct::{self, Conductor};
 use crate::failure::{FAILED, REACHED, VOID, usage};
 use crate::out;
-use crate::report::{self, Evidence, terminal};
+use crate::report_files;
 use crate::store::Store;
 
 /// Compares what the flags name.
@@ -220,13 +220,13 @@ fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
     let record = crate::store::read(dir)?;
     let study = experiment::study(&record, None);
-    let evidence = Evidence::of(&record);
-    let files = report::write_all(dir, &study, Some(&evidence))?;
+    let evidence = report_files::evidence(&record);
+    let files = report_files::write_all(dir, &study, Some(&evidence))?;
     if args.json {
-        out::print(report::json::render(&study)?)?;
+        out::print(report::json(&study)?)?;
     } else {
-        let options = terminal::Options::of_stdout(args.verbose);
-        out::print(terminal::render(&study, Some(&evidence), &files, &options))?;
+        let options = out::report_options(args.verbose);
+        out::print(report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
     if end.why == "budget-spent" && record.header.plan.budget.blocks.is_some() {
         out::note(format_args!("the budget ended before every block of the plan was measured: {}", end.text));

@@ -13,7 +13,7 @@ use crate::cli::{ReportArgs, StudyArgs};
 use crate::failure::{REACHED, VOID, usage};
 use crate::foreign::{self, Columns};
 use crate::out;
-use crate::report::{self, Evidence, terminal};
+use crate::report_files;
 use crate::store;
 
 /// Judges each source, prints it, and says by the exit status whether any evidence is void.
@@ -22,22 +22,22 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
     for (at, source) in args.sources.iter().enumerate() {
         let is_table = source.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
         let (study, record) = if is_table { (of_table(source, args)?, None) } else { of_record(source, args)? };
-        let evidence = record.as_ref().map(Evidence::of);
+        let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
-            Some(out) if args.sources.len() == 1 => report::write_all(out, &study, evidence.as_ref())?,
-            Some(out) => report::write_all(&out.join(format!("{}", at + 1)), &study, evidence.as_ref())?,
+            Some(out) if args.sources.len() == 1 => report_files::write_all(out, &study, evidence.as_ref())?,
+            Some(out) => report_files::write_all(&out.join(format!("{}", at + 1)), &study, evidence.as_ref())?,
             None => Vec::new(),
         };
         if !args.json {
-            let options = terminal::Options::of_stdout(args.verbose);
-            out::print(terminal::render(&study, evidence.as_ref(), &files, &options))?;
+            let options = out::report_options(args.verbose);
+            out::print(report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
         }
         studies.push(study);
     }
     if args.json {
         // One source gives one study, as study.json holds it; several give a list.
         match studies.as_slice() {
-            [study] => out::print(report::json::render(study)?)?,
+            [study] => out::print(report::json(study)?)?,
             studies => out::line(serde_json::to_string_pretty(studies)?)?,
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let record = store::read(&args.dir)?;
     let study = experiment::study(&record, None);
     let dir = if args.dir.is_dir() { &args.dir } else { args.dir.parent().unwrap_or(Path::new(".")) };
-    for file in report::write_all(dir, &study, Some(&Evidence::of(&record)))? {
+    for file in report_files::write_all(dir, &study, Some(&report_files::evidence(&record)))? {
         out::line(file.display())?;
     }
     Ok(REACHED)

@@ -2,6 +2,7 @@
 
 mod answer;
 mod design;
+mod page;
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::command::experiment::open_store;
 use crate::conduct::Conductor;
 use crate::failure::{FAILED, REACHED, VOID};
 use crate::out;
-use crate::report::{self, Evidence};
+use crate::report_files;
 use crate::tune::log::{Log, Seen};
 use crate::tune::result::confirmed;
 use crate::tune::scored::Scored;
@@ -110,7 +111,7 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
         let below = dir.join("confirm");
         let record = crate::store::read(&below)?;
         let study = experiment::study(&record, None);
-        report::write_all(&below, &study, Some(&Evidence::of(&record)))?;
+        report_files::write_all(&below, &study, Some(&report_files::evidence(&record)))?;
         confirmed_as =
             Some(confirmed(plan, search, *winner, &record.trials, &study, design.alpha, &design.constraints));
     }

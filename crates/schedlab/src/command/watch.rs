@@ -17,10 +17,10 @@ use crate::arena::host::{HostArena, Target};
 use crate::cli::{ApplyArg, HistoryArgs, WatchAddArgs, WatchArgs, WatchCommand};
 use crate::failure::{REACHED, usage};
 use crate::out;
-use crate::report;
 use crate::watch::history::{History, Outcome};
 use crate::watch::window::{Days, Window};
 use crate::watch::{self, Apply, Watch, round, units};
+use crate::whole_file;
 use crate::work::Works;
 
 /// What a test may take unless --budget says otherwise.
@@ -310,15 +310,19 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
             vec![History::of(root, &device.identity)?]
         }
     };
-    let there: Vec<&History> = histories.iter().filter(|history| !history.entries.is_empty()).collect();
+    let there: Vec<_> = histories
+        .iter()
+        .filter(|history| !history.entries.is_empty())
+        .map(|history| report::history::History { entries: &history.entries, broken: history.broken })
+        .collect();
     if let Some(path) = &args.out {
         if there.is_empty() {
             return Err(usage(nothing(args.device.as_deref())));
         }
-        report::history::write(path, &there)?;
+        whole_file::replace(path, &report::history::page(&there)?)?;
     }
     if args.json {
-        let entries: Vec<_> = there.iter().flat_map(|history| &history.entries).collect();
+        let entries: Vec<_> = there.iter().flat_map(|history| history.entries).collect();
         out::line(serde_json::to_string_pretty(&entries)?)?;
     } else if there.is_empty() {
         out::line(nothing(args.device.as_deref()))?;

@@ -5,7 +5,6 @@
 
 pub(crate) mod log;
 pub(crate) mod objective;
-pub(crate) mod page;
 pub(crate) mod result;
 pub(crate) mod scored;
 pub(crate) mod session;

@@ -8,77 +8,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use experiment::study::{Judgement, Study};
+pub(crate) use experiment::history::{Entry, Measured, Outcome};
 use host::Root;
-use serde::{Deserialize, Serialize};
 
 /// The name of the file.
 const FILE: &str = "history.jsonl";
-
-/// One test, or why there was none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    /// When, in UTC: `2026-11-22T02:00:07Z`.
-    pub(crate) at: String,
-    /// The watch that asked for it.
-    pub(crate) watch: String,
-    /// The device as it was named then.
-    pub(crate) device: String,
-    /// What came of it.
-    #[serde(flatten)]
-    pub(crate) outcome: Outcome,
-}
-
-/// What came of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
-pub(crate) enum Outcome {
-    /// It was measured.
-    Measured(Box<Measured>),
-    /// It was not begun.
-    Skipped {
-        /// Why.
-        why: String,
-    },
-    /// It came to grief.
-    Failed {
-        /// Why.
-        why: String,
-    },
-}
-
-/// What a test has shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Measured {
-    /// The arm to use; none when the workloads disagree or the evidence is void.
-    pub(crate) recommended: Option<String>,
-    /// The recommendation in words.
-    pub(crate) sentence: String,
-    /// Whether the last test of this watch recommended another arm.
-    pub(crate) changed: bool,
-    /// What was set because of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) applied: Option<String>,
-    /// Every arm on the metrics that decide.
-    pub(crate) effects: Vec<Judgement>,
-    /// The directory of its reports, below the history's.
-    pub(crate) report: String,
-}
-
-impl Measured {
-    /// What a study says.
-    pub(crate) fn of(study: &Study, report: String) -> Measured {
-        let effects = study.judgements.iter().filter(|judgement| judgement.primary).cloned();
-        Measured {
-            recommended: study.recommendation.arm.clone(),
-            sentence: study.recommendation.sentence.clone(),
-            changed: false,
-            applied: None,
-            effects: effects.collect(),
-            report,
-        }
-    }
-}
 
 /// The history of one device.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use crate::cli::KeepArgs;
 use crate::command::settings;
-use crate::report::number;
 use crate::store;
+use report::number;
 
 /// What `schedlab tune` leaves in its directory.
 const TUNE: &str = "tune.json";

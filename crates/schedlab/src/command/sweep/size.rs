@@ -14,7 +14,7 @@ use crate::cli::DesignArgs;
 use crate::conduct;
 use crate::failure::usage;
 use crate::out;
-use crate::report::span_ms;
+use report::number::span_ms;
 
 /// Blocks that the default budget has room for on the host: enough for an effect of two block deviations at the levels of
 /// twenty arms.

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::Done;
 use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
+use super::page;
 use crate::failure::REACHED;
 use crate::out;
 use crate::tune::log::SEARCH;
 use crate::tune::objective::Objective;
-use crate::tune::page;
 use crate::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
 use crate::whole_file;
 use experiment::study::Verdict;

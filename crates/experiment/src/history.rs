@@ -1,0 +1,72 @@
+//! The history of a device under watch: one entry a test.
+//!
+//! Data only. The file that holds the entries belongs to the caller; the plots and tables of a history belong to the reports.
+
+use serde::{Deserialize, Serialize};
+
+use crate::study::{Judgement, Study};
+
+/// One line of a device's history: a test, or why there was none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, in UTC: `2026-11-22T02:00:07Z`.
+    pub at: String,
+    /// The watch that requested it.
+    pub watch: String,
+    /// The device's name at that time.
+    pub device: String,
+    /// Its outcome.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// The outcome of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The test was made.
+    Measured(Box<Measured>),
+    /// The test was not started.
+    Skipped {
+        /// The reason.
+        why: String,
+    },
+    /// The test failed.
+    Failed {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The result of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The arm to use; `None` when the workloads disagree or the evidence is void.
+    pub recommended: Option<String>,
+    /// The recommendation in words.
+    pub sentence: String,
+    /// Whether the last test of this watch recommended another arm.
+    pub changed: bool,
+    /// The setting that was applied because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
+    /// The judgements of every arm on the deciding metrics.
+    pub effects: Vec<Judgement>,
+    /// The directory of its reports, relative to the history's.
+    pub report: String,
+}
+
+impl Measured {
+    /// The result that a study states.
+    pub fn of(study: &Study, report: String) -> Measured {
+        let effects = study.judgements.iter().filter(|judgement| judgement.primary).cloned();
+        Measured {
+            recommended: study.recommendation.arm.clone(),
+            sentence: study.recommendation.sentence.clone(),
+            changed: false,
+            applied: None,
+            effects: effects.collect(),
+            report,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The answer, short: what to use, in the first line, and one line for each workload.
+//!
+//! The study's own sentences are whole: every arm, every interval, every doubt. Above a table that shows the same they would
+//! say everything twice, so the first screen gets this short form. It decides nothing: arm and verdicts are the study's.
+
+use experiment::plan::Method;
+use experiment::study::{Judgement, Study, Verdict};
+
+use super::number;
+use super::view::{self, MetricView, WorkloadView};
+
+/// What to do, in one line.
+pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String {
+    let deciding: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
+        workloads.iter().filter_map(|workload| Some((workload, deciding(workload)?))).collect();
+    let baseline = deciding.iter().find_map(|(_, metric)| metric.baseline);
+    let (Some(arm), Some(baseline)) = (study.recommendation.arm.as_deref(), baseline) else {
+        return view::clean(&study.recommendation.sentence);
+    };
+    if arm == baseline {
+        return keep(study, arm, &deciding);
+    }
+    if let [(workload, metric)] = deciding[..] {
+        let place = view::place(workload.name).map(|place| format!(" for {place}")).unwrap_or_default();
+        let gain = judgement(metric, arm).map(number::effect).unwrap_or_default();
+        let (arm, baseline) = (view::clean(arm), view::clean(baseline));
+        return format!("Use {arm}{place}: {} {gain} against {baseline}.", metric.label);
+    }
+    let named = |wanted: Verdict| -> Vec<String> {
+        let has = |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
+        deciding.iter().filter(|(_, metric)| has(metric)).map(|(workload, _)| view::clean(workload.name)).collect()
+    };
+    let states = [
+        (format!("better than {} for", view::clean(baseline)), Verdict::Better),
+        ("equivalent for".into(), Verdict::Equivalent),
+        ("undecided for".into(), Verdict::Inconclusive),
+    ];
+    let parts: Vec<String> = states
+        .into_iter()
+        .map(|(state, verdict)| (state, named(verdict)))
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(state, names)| format!("{state} {}", listed(&names)))
+        .collect();
+    if parts.is_empty() {
+        return view::clean(&study.recommendation.sentence);
+    }
+    format!("Use {}: {}.", view::clean(arm), parts.join(", "))
+}
+
+/// What to do for each workload: its name and a few words. Empty where the headline has told all: of a single workload, and
+/// when every one keeps the baseline.
+pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
+    let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
+    let all_keep = baseline.is_some() && study.recommendation.arm.as_deref() == baseline;
+    if workloads.len() < 2 || all_keep {
+        return Vec::new();
+    }
+    workloads.iter().filter_map(|workload| Some((view::clean(workload.name), line(workload)?))).collect()
+}
+
+fn line(workload: &WorkloadView<'_>) -> Option<String> {
+    let (advice, metric) = (workload.advice?, deciding(workload)?);
+    let Some(arm) = advice.arm.as_deref() else { return Some(view::clean(&advice.why)) };
+    let name = view::clean(arm);
+    Some(match judgement(metric, arm) {
+        Some(judgement) => format!("{name}: {} {}", metric.label, number::effect(judgement)),
+        None if metric.baseline != Some(arm) => view::clean(&advice.why),
+        None => format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)])),
+    })
+}
+
+fn keep(study: &Study, arm: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
+    let by = match study.criteria.method {
+        Method::ThreeSigma => " by the three-sigma rule".into(),
+        _ if study.criteria.margin == 0.0 => String::new(),
+        _ => format!(" by more than {}", number::percent(study.criteria.margin)),
+    };
+    format!("Keep {}: nothing was shown to be better{by}{}.", view::clean(arm), undecided(deciding))
+}
+
+/// How much of it is not known yet: an honest `keep` differs from `all the same`.
+fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
+    let all: Vec<&Judgement> =
+        deciding.iter().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement)).collect();
+    let count = |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
+    let (open, void, all) = (count(Verdict::Inconclusive), count(Verdict::Void), all.len());
+    let told = |count: usize, what: &str| match count {
+        1 if all == 1 => format!("; the comparison is {what}"),
+        2 if all == 2 => format!("; both comparisons are {what}"),
+        count if count == all => format!("; all {count} comparisons are {what}"),
+        1 => format!("; 1 of {all} comparisons is {what}"),
+        count => format!("; {count} of {all} comparisons are {what}"),
+    };
+    match (open, void) {
+        (0, 0) => String::new(),
+        (open, 0) => told(open, "undecided"),
+        (0, void) => told(void, "void"),
+        (open, void) => format!("; of {all} comparisons {open} undecided, {void} void"),
+    }
+}
+
+fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
+    workload.metrics.iter().find(|metric| metric.primary)
+}
+
+fn judgement<'a>(metric: &MetricView<'a>, arm: &str) -> Option<&'a Judgement> {
+    metric.rows.iter().find(|row| row.arm == arm)?.judgement
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        (headline(&lab.study, &views), lines(&lab.study, &views))
+    }
+
+    #[test]
+    fn several_workloads_have_a_line_each_below_one_for_all() {
+        let (headline, lines) = said(&Lab::typical());
+        assert_eq!(headline, "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.");
+        assert_eq!(lines[0], ("oltp".into(), "mq-deadline: IOPS +11.1 %  [+10.3, +11.9]".into()));
+        let open = "none: nothing was shown to be better; 1 of 3 comparisons is undecided";
+        assert_eq!(lines[1], ("seqread".into(), open.into()));
+        assert_eq!(lines[2].1, "bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4]");
+    }
+
+    #[test]
+    fn one_workload_is_told_in_one_line() {
+        let mut lab = Lab::typical();
+        lab.study.judgements.retain(|judgement| judgement.workload == "oltp");
+        lab.study.summaries.retain(|summary| summary.workload == "oltp");
+        let (headline, lines) = said(&lab);
+        assert_eq!(headline, "Use mq-deadline for oltp: IOPS +11.1 %  [+10.3, +11.9] against none.");
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn keeping_the_baseline_says_how_much_is_open_and_void() {
+        let mut lab = Lab::typical();
+        lab.study.recommendation.arm = Some("none".into());
+        for judgement in &mut lab.study.judgements {
+            judgement.verdict = if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
+        }
+        let text = "Keep none: nothing was shown to be better by more than 1 %; of 9 comparisons 6 undecided, 3 void.";
+        let (headline, lines) = said(&lab);
+        assert_eq!(headline, text);
+        assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");
+    }
+
+    #[test]
+    fn without_a_choice_the_study_speaks_for_itself() {
+        let mut lab = Lab::typical();
+        lab.study.recommendation.arm = None;
+        lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
+        assert_eq!(said(&lab).0, "No advice: nothing was measured.");
+        lab.study.recommendation.arm = Some("an arm that no judgement knows".into());
+        assert_eq!(said(&lab).0, "No advice: nothing was measured.");
+    }
+}

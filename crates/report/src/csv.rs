@@ -1,0 +1,203 @@
+//! trials.csv and judgements.csv: for spreadsheets, R and pandas.
+//!
+//! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value` and a plotting
+//! library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
+
+use anyhow::Context;
+use experiment::study::Study;
+
+use super::{Evidence, older, reasons};
+
+/// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
+///
+/// # Errors
+/// When a row cannot be written, which memory alone can cause.
+pub(crate) fn trials(evidence: &Evidence<'_>) -> anyhow::Result<String> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "sequence",
+        "workload",
+        "block",
+        "position",
+        "arm",
+        "started_ms",
+        "duration_ns",
+        "metric",
+        "value",
+        "void",
+        "void_reasons",
+    ])?;
+    for trial in evidence.trials {
+        let mut row = |metric: &str, value: String| {
+            let voids: Vec<String> = (trial.observation.voids.iter())
+                .filter(|reason| metric.is_empty() || reason.applies_to(metric))
+                .map(ToString::to_string)
+                .collect();
+            writer.write_record([
+                trial.sequence.to_string().as_str(),
+                trial.workload.as_str(),
+                &trial.block.to_string(),
+                &trial.position.to_string(),
+                &trial.arm,
+                &trial.started_ms.to_string(),
+                &trial.observation.duration_ns.to_string(),
+                metric,
+                &value,
+                truth(!voids.is_empty()),
+                &voids.join("; "),
+            ])
+        };
+        if trial.observation.metrics.is_empty() {
+            row("", String::new())?;
+        }
+        for (metric, value) in &trial.observation.metrics {
+            row(metric, value.to_string())?;
+        }
+    }
+    finish(writer)
+}
+
+/// One row per judgement; open ends of an interval are empty.
+///
+/// # Errors
+/// When a row cannot be written, which memory alone can cause.
+pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "workload",
+        "metric",
+        "primary",
+        "arm",
+        "baseline",
+        "ratio",
+        "low",
+        "high",
+        "verdict",
+        "blocks",
+        "void_blocks",
+        "confidence",
+        "more_blocks",
+        "reasons",
+        "three_sigma",
+    ])?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    for judgement in &study.judgements {
+        writer.write_record([
+            judgement.workload.as_str(),
+            &judgement.metric,
+            truth(judgement.primary),
+            &judgement.arm,
+            &judgement.baseline,
+            &text(judgement.ratio),
+            &text(judgement.low),
+            &text(judgement.high),
+            reasons::verdict(judgement.verdict),
+            &judgement.blocks.to_string(),
+            &judgement.void_blocks.to_string(),
+            &judgement.confidence.to_string(),
+            &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
+            &judgement.reasons.join("; "),
+            older::claim(judgement),
+        ])?;
+    }
+    finish(writer)
+}
+
+/// One row per tunable and value of a sweep, on the metric that decides.
+///
+/// # Errors
+/// When a row cannot be written, which memory alone can cause.
+pub(crate) fn sweep(study: &Study) -> anyhow::Result<String> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "workload",
+        "metric",
+        "scheduler",
+        "tunable",
+        "default",
+        "value",
+        "arm",
+        "at_default",
+        "at_value",
+        "ratio",
+        "low",
+        "high",
+        "verdict",
+        "blocks",
+        "more_blocks",
+    ])?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    for response in &study.responses {
+        for point in &response.points {
+            writer.write_record([
+                response.workload.as_str(),
+                &response.metric,
+                &response.scheduler,
+                &response.tunable,
+                response.default.as_deref().unwrap_or_default(),
+                &point.value,
+                &point.arm,
+                &text(point.at_default),
+                &text(point.at_value),
+                &text(point.ratio),
+                &text(point.low),
+                &text(point.high),
+                reasons::verdict(point.verdict),
+                &point.blocks.to_string(),
+                &point.more_blocks.map_or_else(String::new, |n| n.to_string()),
+            ])?;
+        }
+    }
+    finish(writer)
+}
+
+fn truth(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+fn finish(writer: ::csv::Writer<Vec<u8>>) -> anyhow::Result<String> {
+    let bytes = writer.into_inner().context("cannot write CSV to memory")?;
+    String::from_utf8(bytes).context("CSV of UTF-8 fields is UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn every_trial_and_metric_has_its_row_and_void_ones_say_why() {
+        let lab = Lab::typical().renamed("kyber", "kyber, \"tuned\"\nby hand");
+        let text = trials(&lab.evidence()).expect("CSV is written");
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<::csv::StringRecord> = reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
+        let wanted: usize = lab.trials.iter().map(|trial| trial.observation.metrics.len()).sum();
+        assert_eq!(rows.len(), wanted);
+        let void: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
+        assert_eq!(void.len(), 6, "one void trial of six metrics");
+        assert!(
+            void.iter()
+                .all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("another program changed it"))
+        );
+    }
+
+    #[test]
+    fn a_trial_that_measured_nothing_still_has_a_row() {
+        let mut lab = Lab::typical();
+        lab.trials.truncate(1);
+        lab.trials[0].observation.metrics.clear();
+        let text = trials(&lab.evidence()).expect("CSV is written");
+        assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn an_open_interval_is_an_empty_field_and_not_a_number() {
+        let mut lab = Lab::typical();
+        lab.study.judgements.truncate(1);
+        lab.study.judgements[0].high = None;
+        let text = judgements(&lab.study).expect("CSV is written");
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let row = reader.records().next().expect("a row").expect("the CSV can be read");
+        assert_eq!((&row[7], &row[8]), ("", "better"));
+    }
+}

@@ -1,0 +1,410 @@
+//! A made-up experiment that looks like a real one: what the renderers' tests show.
+//!
+//! Four schedulers on three workloads in fourteen blocks, with one void trial and every verdict. The intervals are made by
+//! a plain normal rule: they only have to look right here, the real ones are tested where they are computed.
+
+use std::collections::BTreeMap;
+
+use experiment::metric::{self, Direction};
+use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
+use experiment::record::{End, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
+use experiment::study::{Judgement, OlderClaim, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
+
+use super::{Evidence, reasons};
+
+/// A record and its study.
+pub(crate) struct Lab {
+    pub(crate) header: Header,
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) end: Option<End>,
+    pub(crate) study: Study,
+}
+
+const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const BLOCKS: u32 = 14;
+
+/// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes, median latency in µs, and
+/// each arm's factor on throughput and on the tail of latency.
+type Row = (&'static str, &'static str, &'static str, f64, f64, f64, [(f64, f64); 4]);
+const WORK: [Row; 3] = [
+    ("oltp", "oltp", "iops", 87.4, 4096.0, 310.0, [(1.0, 1.0), (1.116, 0.82), (1.001, 0.97), (0.61, 2.3)]),
+    (
+        "seqread",
+        "seqread",
+        "throughput_mb_per_s",
+        1043.0,
+        131_072.0,
+        900.0,
+        [(1.0, 1.0), (1.0, 1.0), (1.012, 0.99), (0.93, 1.1)],
+    ),
+    (
+        "mixed",
+        "mixed",
+        "read_latency_p99_us",
+        412.0,
+        16_384.0,
+        1900.0,
+        [(1.0, 1.0), (0.99, 0.43), (0.97, 0.23), (0.9, 0.085)],
+    ),
+];
+
+impl Lab {
+    /// The experiment that most tests show.
+    pub(crate) fn typical() -> Lab {
+        let mut noise = Noise(7);
+        let trials = trials(&mut noise);
+        let study = study(&trials);
+        let notes = vec![Note { at_ms: 61_000, event: "stopped-arm".into(), text: "oltp: bfq is decided".into() }];
+        let text = "every primary metric has its verdict or spent its blocks".into();
+        let end = Some(End { at_ms: 131_400, why: "budget-spent".into(), text });
+        Lab { header: header(), trials, notes, end, study }
+    }
+
+    /// What an experiment can look like at its worst: eight arms with long names, one block, open intervals, a hundredfold
+    /// effect, evidence that is void.
+    pub(crate) fn extreme() -> Lab {
+        let mut lab = Lab::typical();
+        let names: Vec<String> =
+            (0..8).map(|i| format!("arm {i} with slice_idle=0, nr_requests=1024 and more")).collect();
+        let factors = [1.0, 107.0, 0.01, 1.0005, 3.0, 0.97, 1.2, 1.0];
+        let first: Vec<Trial> = lab.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
+        lab.trials.clear();
+        for (i, name) in names.iter().enumerate() {
+            for trial in first.iter().filter(|trial| trial.arm == ARMS[i % 4]) {
+                let mut trial = Trial { arm: name.clone(), ..trial.clone() };
+                trial.observation.metrics.values_mut().for_each(|value| *value *= factors[i]);
+                if i == 7 {
+                    trial.observation.voids.push(VoidReason::DeviceVanished { detail: "the device is gone".into() });
+                }
+                lab.trials.push(trial);
+            }
+        }
+        lab.study.judgements.clear();
+        for row in WORK {
+            for (i, name) in names.iter().enumerate().skip(1) {
+                let ratio = Some(factors[i]).filter(|_| i < 7);
+                lab.study.judgements.push(Judgement {
+                    workload: row.0.into(),
+                    metric: row.2.into(),
+                    baseline: names[0].clone(),
+                    ratio,
+                    low: ratio.filter(|_| i % 3 != 0).map(|r| r / 1.3),
+                    high: ratio.filter(|_| i % 2 != 0).map(|r| r * 1.3),
+                    verdict: if i < 7 { Verdict::Inconclusive } else { Verdict::Void },
+                    blocks: 1,
+                    log_ratios: ratio.map(f64::ln).into_iter().collect(),
+                    reasons: if i == 7 { vec!["every block is void".into()] } else { Vec::new() },
+                    ..judgement(name)
+                });
+            }
+        }
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let summaries =
+            |row: &Row| all.iter().filter_map(|arm| summary(&lab.trials, row.0, row.2, arm)).collect::<Vec<_>>();
+        lab.study.summaries = WORK.iter().flat_map(summaries).collect();
+        lab.header.plan.arms.clear();
+        lab
+    }
+
+    /// The record as renderers get it.
+    pub(crate) fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            header: &self.header,
+            trials: &self.trials,
+            notes: &self.notes,
+            end: self.end.as_ref(),
+            unit_of: |_, _| "",
+        }
+    }
+
+    /// The same experiment with another name for one arm, everywhere.
+    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Lab {
+        let swap = |name: &mut String| {
+            if name == from {
+                *name = to.into();
+            }
+        };
+        self.header.plan.arms.iter_mut().for_each(|arm| swap(&mut arm.name));
+        self.trials.iter_mut().for_each(|trial| swap(&mut trial.arm));
+        for judgement in &mut self.study.judgements {
+            swap(&mut judgement.arm);
+            swap(&mut judgement.baseline);
+        }
+        self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.arm));
+        self.study.recommendation.workloads.iter_mut().filter_map(|w| w.arm.as_mut()).for_each(swap);
+        self
+    }
+}
+
+/// A judgement to be changed by a test.
+pub(crate) fn judgement(arm: &str) -> Judgement {
+    Judgement {
+        workload: "oltp".into(),
+        metric: "iops".into(),
+        primary: true,
+        arm: arm.into(),
+        baseline: "none".into(),
+        ratio: Some(1.1),
+        low: Some(1.05),
+        high: Some(1.15),
+        verdict: Verdict::Better,
+        three_sigma: None,
+        blocks: 5,
+        void_blocks: 0,
+        confidence: 0.983,
+        more_blocks: None,
+        reasons: Vec::new(),
+        log_ratios: vec![0.1, 0.09, 0.11, 0.08, 0.12],
+    }
+}
+
+/// Small, seeded and good enough to draw dots with.
+struct Noise(u64);
+
+impl Noise {
+    /// About normal, mean 0, deviation 1.
+    fn next(&mut self) -> f64 {
+        let mut sum = 0.0;
+        for _ in 0..12 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
+        }
+        sum - 6.0
+    }
+}
+
+fn trials(noise: &mut Noise) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut started_ms = 400;
+    for block in 0..BLOCKS {
+        for row in WORK {
+            let shift = (block as usize * 3 + row.0.len()) % 4;
+            for position in 0..4 {
+                let index = (position + shift) % 4;
+                trials.push(Trial {
+                    sequence: trials.len() as u64,
+                    workload: row.0.into(),
+                    block,
+                    position: position as u32,
+                    arm: ARMS[index].into(),
+                    started_ms,
+                    observation: observation(&row, index, block, noise),
+                });
+                started_ms += 780;
+            }
+        }
+    }
+    trials
+}
+
+fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observation {
+    let &(workload, _, _, base, size, median_us, factors) = row;
+    let (speed, tail) = factors[arm];
+    // A machine that warms up a little, the same for all arms of a block.
+    let drift = 1.0 - 0.002 * f64::from(block) + 0.01 * (f64::from(block) * 1.3).sin();
+    let spread = match (workload, arm) {
+        ("seqread", 2) => 0.02,
+        ("seqread", _) => 0.003,
+        _ => 0.006,
+    };
+    let throughput = base * speed * drift * (1.0 + spread * noise.next());
+    let iops = throughput * 1e6 / size;
+    let wobble = 1.0 + 0.05 * noise.next().abs();
+    // Nearly log-logistic; a factor on the 99th percentile is partly a shift of all latencies and partly a thinner tail.
+    let slope = 0.28 * (1.0 + 0.4 * tail.ln() / (99f64.ln() * 0.28));
+    let middle = median_us / speed * tail.powf(0.6) * wobble;
+    let latency = |p: f64| middle * ((p / (1.0 - p)).ln() * slope).exp();
+    let mut metrics = BTreeMap::from([
+        ("throughput_mb_per_s".to_string(), throughput),
+        ("iops".to_string(), iops),
+        ("latency_p50_us".to_string(), latency(0.5)),
+        ("latency_p99_us".to_string(), latency(0.99)),
+        ("latency_p999_us".to_string(), latency(0.999)),
+        ("cpu_us_per_io".to_string(), (4.1 + arm as f64 * 0.6) * (1.0 + 0.01 * noise.next())),
+    ]);
+    if workload == "mixed" {
+        metrics.insert("read_latency_p99_us".into(), latency(0.99) * 6.0);
+    }
+    let count = (iops * 0.5) as u64;
+    let grid = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999];
+    let points: Vec<(f64, u64)> = grid
+        .into_iter()
+        .filter(|p| (1.0 - p) * count as f64 >= 1.0)
+        .map(|p| (p * 100.0, (latency(p) * 1e3) as u64))
+        .collect();
+    let mut observation = Observation { duration_ns: 500_000_000, metrics, ..Observation::default() };
+    observation.latency.push(LatencyCurve { op: "all".into(), count, points: points.clone() });
+    if workload == "mixed" {
+        let slower = |by: u64| points.iter().map(|(p, ns)| (*p, ns * by)).collect();
+        observation.latency.push(LatencyCurve { op: "read".into(), count: count / 9, points: slower(6) });
+        observation.latency.push(LatencyCurve { op: "write".into(), count: count / 9 * 8, points: slower(2) });
+    }
+    if (workload, arm, block) == ("oltp", 2, 8) {
+        observation.voids.push(VoidReason::ChangedMeanwhile {
+            attribute: "scheduler".into(),
+            wanted: "kyber".into(),
+            found: "mq-deadline".into(),
+        });
+    }
+    observation
+}
+
+fn header() -> Header {
+    let arm = |name: &&str| Arm { name: name.to_string(), scheduler: name.to_string(), tunables: BTreeMap::new() };
+    let workload = |row: &Row| WorkloadSpec {
+        name: row.0.into(),
+        kind: row.1.into(),
+        primary: Some(row.2.into()),
+        params: BTreeMap::from([("clients".into(), "8".into())]),
+        share: Default::default(),
+        background: Vec::new(),
+    };
+    let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Header {
+        schema: 1,
+        schedlab: "0.1.0".into(),
+        plan: Plan {
+            kernel: None,
+            schema: 1,
+            name: "Example with made-up data: four schedulers on a database server's disk".into(),
+            arena: Default::default(),
+            device: "/dev/sdb".into(),
+            seed: 42,
+            baseline: Some("none".into()),
+            budget: Default::default(),
+            trial: Default::default(),
+            criteria: Criteria::default(),
+            limits: Default::default(),
+            arms: ARMS.iter().map(arm).collect(),
+            workloads: WORK.iter().map(workload).collect(),
+            files: None,
+        metrics: Vec::new(),
+        published: Vec::new(),
+        },
+        environment: BTreeMap::from([
+            ("kernel".into(), section(&[("release", "6.12.48"), ("command line", "root=/dev/sda1 ro quiet")])),
+            ("device".into(), section(&[("model", "SAMSUNG MZ7LH960"), ("firmware", "HXT7904Q"), ("queue depth", "32"), ("size", "960 GB")])),
+            ("cpu".into(), section(&[("model", "Intel Xeon Silver 4210"), ("governor", "performance"), ("online", "0-39")])),
+            ("memory".into(), section(&[("total", "128 GB")])),
+        ]),
+        started_unix_ms: 1_795_291_080_000,
+        command: "schedlab compare --device /dev/sdb --schedulers none,mq-deadline,kyber,bfq --workload oltp,seqread,mixed --seed 42".into(),
+    }
+}
+
+fn study(trials: &[Trial]) -> Study {
+    let mut judgements = Vec::new();
+    let mut summaries = Vec::new();
+    for row in WORK {
+        let mut names: Vec<&str> = metric::METRICS.iter().map(|metric| metric.name).collect();
+        names.retain(|name| trials.iter().any(|t| t.workload == row.0 && t.observation.metrics.contains_key(*name)));
+        for name in names {
+            summaries.extend(ARMS.iter().filter_map(|arm| summary(trials, row.0, name, arm)));
+            judgements.extend(ARMS[1..].iter().map(|arm| judged(trials, row.0, name, arm, row.2 == name)));
+        }
+    }
+    judgements.sort_by_key(|judgement| !judgement.primary);
+    let advice = |workload: &str, metric: &str, arm: &str, why: &str| WorkloadAdvice {
+        workload: workload.into(),
+        metric: metric.into(),
+        arm: Some(arm.into()),
+        why: why.into(),
+    };
+    Study {
+        schema: 1,
+        arena: "disk".into(),
+        name: "Example with made-up data: four schedulers on a database server's disk".into(),
+        judgements,
+        recommendation: Recommendation {
+            arm: Some("mq-deadline".into()),
+            sentence: "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.".into(),
+            workloads: vec![
+                advice("oltp", "iops", "mq-deadline", "mq-deadline gives the most IOPS, 11.1 % above none"),
+                advice("seqread", "throughput_mb_per_s", "none", "no scheduler is better than none"),
+                advice("mixed", "read_latency_p99_us", "bfq", "bfq has the shortest read latency p99"),
+            ],
+        },
+        summaries,
+        responses: Vec::new(),
+        cautions: vec![
+            "the device's write cache is on and volatile: writes are acknowledged before they are safe".into(),
+        ],
+        criteria: Criteria::default(),
+    }
+}
+
+fn values(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Vec<(u32, f64)> {
+    trials
+        .iter()
+        .filter(|t| t.workload == workload && t.arm == arm && !reasons::is_void(t, metric))
+        .filter_map(|t| Some((t.block, *t.observation.metrics.get(metric)?)))
+        .collect()
+}
+
+fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<Summary> {
+    let mut values: Vec<f64> = values(trials, workload, metric, arm).into_iter().map(|(_, v)| v).collect();
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n as f64 - 1.0)).sqrt();
+    Some(Summary {
+        workload: workload.into(),
+        metric: metric.into(),
+        direction: metric::direction_of(metric).0,
+        arm: arm.into(),
+        n: n as u32,
+        mean,
+        sd: Some(sd).filter(|_| n > 1),
+        cv_percent: Some(sd / mean * 100.0).filter(|_| n > 1),
+        median: *values.get(n / 2)?,
+        min: values[0],
+        max: values[n - 1],
+        outliers: u32::from(arm == "bfq" && metric == "iops"),
+    })
+}
+
+fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bool) -> Judgement {
+    let base = values(trials, workload, metric, ARMS[0]);
+    let logs: Vec<f64> = values(trials, workload, metric, arm)
+        .iter()
+        .filter_map(|(block, v)| base.iter().find(|(b, _)| b == block).map(|(_, b)| (v / b).ln()))
+        .collect();
+    let n = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / n;
+    let half = 3.1 * (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+    let (low, high) = ((mean - half).exp(), (mean + half).exp());
+    let good =
+        if metric::direction_of(metric).0 == Direction::HigherIsBetter { (low, high) } else { (1.0 / high, 1.0 / low) };
+    let verdict = match good {
+        (low, _) if low > 1.01 => Verdict::Better,
+        (_, high) if high < 0.99 => Verdict::Worse,
+        (low, high) if low > 0.99 && high < 1.01 => Verdict::Equivalent,
+        _ => Verdict::Inconclusive,
+    };
+    let void_blocks = BLOCKS - logs.len() as u32;
+    let of = |name| summary(trials, workload, metric, name).expect("it was measured");
+    let (mean_of_arm, baseline) = (of(arm).mean, of(ARMS[0]));
+    let beyond = (mean_of_arm - baseline.mean) / (3.0 * baseline.sd.expect("there are fourteen trials"));
+    let older = match (beyond.abs() > 1.0, (beyond > 0.0) == (good == (low, high))) {
+        (false, _) => OlderClaim::NoDifference,
+        (true, true) => OlderClaim::Better,
+        (true, false) => OlderClaim::Worse,
+    };
+    Judgement {
+        workload: workload.into(),
+        metric: metric.into(),
+        ratio: Some(mean.exp()),
+        low: Some(low),
+        high: Some(high),
+        primary,
+        verdict,
+        three_sigma: Some(older),
+        blocks: logs.len() as u32,
+        void_blocks,
+        more_blocks: (verdict == Verdict::Inconclusive).then_some(23),
+        reasons: if void_blocks > 0 { vec!["1 of 14 blocks is void and left out".into()] } else { Vec::new() },
+        log_ratios: logs,
+        ..judgement(arm)
+    }
+}

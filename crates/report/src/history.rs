@@ -1,0 +1,184 @@
+//! The history of a device, in a terminal and as a page with plots.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::Context;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use experiment::history::{Entry, Measured, Outcome};
+use experiment::metric;
+use experiment::study::Judgement;
+use jiff::Timestamp;
+use minijinja::{Environment, Value, context};
+
+use super::plot::{self, history::Point};
+use super::{number, view};
+
+/// At most so many tests have their day written below the plot.
+const TICKS: usize = 8;
+
+/// The history of one device.
+#[derive(Debug, Clone, Copy)]
+pub struct History<'a> {
+    /// Its entries, oldest first.
+    pub entries: &'a [Entry],
+    /// Lines of its file that could not be read.
+    pub broken: usize,
+}
+
+/// The tests of one device, oldest first.
+pub fn terminal(history: &History<'_>) -> String {
+    let mut text = format!("{}\n", title(history));
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["WHEN (UTC)", "WATCH", "USE", "WHAT WAS SEEN"]);
+    for entry in history.entries {
+        let (used, seen) = told(entry);
+        table.add_row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &seen]);
+    }
+    let _ = writeln!(text, "{table}");
+    if history.broken > 0 {
+        let _ = writeln!(text, "{} lines of the history were cut by a crash and are left out", history.broken);
+    }
+    text
+}
+
+/// The page of these histories.
+///
+/// # Errors
+/// When a plot or the template fails, which no input should cause.
+pub fn page(histories: &[History<'_>]) -> anyhow::Result<String> {
+    let devices = histories.iter().map(|history| device(history)).collect::<anyhow::Result<Vec<Value>>>()?;
+    let page = context! {
+        style => Value::from_safe_string(include_str!("templates/style.css").into()),
+        devices,
+    };
+    let mut templates = Environment::new();
+    templates.add_template("history.html", include_str!("templates/history.html"))?;
+    templates.get_template("history.html")?.render(page).context("cannot fill in the page of a history")
+}
+
+fn device(history: &History<'_>) -> anyhow::Result<Value> {
+    let curves = curves(history).into_iter().map(|curve| curve.drawn()).collect::<anyhow::Result<Vec<Value>>>()?;
+    let rows: Vec<Value> = history
+        .entries
+        .iter()
+        .rev()
+        .map(|entry| {
+            let (used, seen) = told(entry);
+            let at = entry.at.replace('T', " ");
+            context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, seen => view::clean(&seen), changed => changed(entry) }
+        })
+        .collect();
+    Ok(context! { title => title(history), curves, rows })
+}
+
+/// The arm to use, and what was seen, in words.
+fn told(entry: &Entry) -> (String, String) {
+    match &entry.outcome {
+        Outcome::Measured(measured) => {
+            let mark = if measured.changed { " (changed)" } else { "" };
+            let used = measured.recommended.as_deref().unwrap_or("no advice");
+            (format!("{used}{mark}"), effects(measured))
+        }
+        Outcome::Skipped { why } => (String::new(), format!("not tested: {why}")),
+        Outcome::Failed { why } => (String::new(), format!("failed: {why}")),
+    }
+}
+
+fn effects(measured: &Measured) -> String {
+    let one = |judgement: &Judgement| {
+        let verdict = format!("{:?}", judgement.verdict).to_lowercase();
+        format!("{} {} {} ({verdict})", judgement.workload, judgement.arm, number::effect(judgement))
+    };
+    let mut words: Vec<String> = measured.effects.iter().map(one).collect();
+    words.extend(measured.applied.as_ref().map(|what| format!("set: {what}")));
+    words.join("; ")
+}
+
+fn changed(entry: &Entry) -> bool {
+    matches!(&entry.outcome, Outcome::Measured(measured) if measured.changed)
+}
+
+fn title(history: &History<'_>) -> String {
+    let device = history.entries.last().map_or("", |entry| entry.device.as_str());
+    let tests = history.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Measured(_))).count();
+    let skipped = history.entries.len() - tests;
+    format!("{device}: {tests} tests{}", if skipped > 0 { format!(", {skipped} more not made") } else { String::new() })
+}
+
+/// What one watch saw on one metric of one workload.
+struct Curve<'a> {
+    watch: &'a str,
+    workload: &'a str,
+    metric: &'a str,
+    baseline: &'a str,
+    /// Seconds since 1970, and the judgements of all arms then.
+    tests: Vec<(i64, Vec<&'a Judgement>)>,
+}
+
+fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
+    let mut curves: BTreeMap<(&str, &str, &str, &str), Curve<'a>> = BTreeMap::new();
+    for entry in history.entries {
+        let (Outcome::Measured(measured), Ok(at)) = (&entry.outcome, entry.at.parse::<Timestamp>()) else { continue };
+        for judgement in &measured.effects {
+            let key: (&str, &str, &str, &str) =
+                (&entry.watch, &judgement.workload, &judgement.metric, &judgement.baseline);
+            let (watch, workload, metric, baseline) = key;
+            let curve =
+                curves.entry(key).or_insert_with(|| Curve { watch, workload, metric, baseline, tests: Vec::new() });
+            match curve.tests.last_mut() {
+                Some((then, judgements)) if *then == at.as_second() => judgements.push(judgement),
+                _ => curve.tests.push((at.as_second(), vec![judgement])),
+            }
+        }
+    }
+    curves.into_values().collect()
+}
+
+impl Curve<'_> {
+    fn drawn(&self) -> anyhow::Result<Value> {
+        let mut arms: Vec<&str> = vec![self.baseline];
+        for judgement in self.tests.iter().flat_map(|(_, judgements)| judgements) {
+            if !arms.contains(&judgement.arm.as_str()) {
+                arms.push(&judgement.arm);
+            }
+        }
+        let first = self.tests.first().map_or(0, |(at, _)| *at);
+        let day = |at: i64| (at - first) as f64 / 86_400.0;
+        let points = arms.iter().map(|arm| self.points(arm, &day)).collect::<Vec<_>>();
+        let each = self.tests.len().div_ceil(TICKS).max(1);
+        let date = |at: i64| {
+            Timestamp::from_second(at).map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
+        };
+        let mut days: Vec<(f64, String)> =
+            self.tests.iter().step_by(each).map(|(at, _)| (day(*at), date(*at))).collect();
+        days.dedup_by(|a, b| a.1 == b.1);
+        let row = metric::find(self.metric);
+        let what = row.map_or_else(|| view::label(self.metric), |row| row.help.to_owned());
+        let label = format!("{} on {}: effect of each arm, test by test", self.watch, self.workload);
+        let svg = plot::history::plot(&label, &view::clean(self.baseline), &days, &points)?;
+        let legend = arms
+            .iter()
+            .enumerate()
+            .skip(1)
+            .map(|(at, arm)| {
+                let mark = Value::from_safe_string(plot::legend_mark(at)?);
+                Ok(context! { mark, arm => view::clean(arm) })
+            })
+            .collect::<anyhow::Result<Vec<Value>>>()?;
+        Ok(
+            context! { watch => self.watch, workload => self.workload, what, legend, plot => svg.map(Value::from_safe_string) },
+        )
+    }
+
+    fn points(&self, arm: &str, day: &dyn Fn(i64) -> f64) -> Vec<Point> {
+        let of_arm = self.tests.iter().flat_map(|(at, judgements)| judgements.iter().map(move |j| (*at, *j)));
+        let shown = of_arm.filter(|(_, judgement)| judgement.arm == arm).filter_map(|(at, judgement)| {
+            let (low, high) = (judgement.low.unwrap_or(0.0), judgement.high.unwrap_or(f64::INFINITY));
+            Some(Point { day: day(at), ratio: judgement.ratio?, low, high })
+        });
+        shown.collect()
+    }
+}

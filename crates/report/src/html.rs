@@ -1,0 +1,474 @@
+//! report.html: one file, nothing from outside, the answer on the first screen.
+//!
+//! The template escapes everything that it is given; only the plots, which escape for themselves, are let through. There is no
+//! script and no address of another machine: the page can be kept for ten years, mailed, and opened without a network.
+
+use anyhow::Context;
+use experiment::record::Trial;
+use experiment::study::{Judgement, Study, Summary};
+use minijinja::{Environment, Value, context};
+
+use super::plot::{self, distribution, forest, latency, response, timeline};
+use super::reasons::VoidGroup;
+use super::sweep::{self, SweepView};
+use super::view::{self, MetricView, RowView, WorkloadView};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+
+/// Where the long answer stands in schedlab's source.
+const DOCS: &str = "docs/src/explanation/verdicts.md";
+
+/// The whole page.
+///
+/// # Errors
+/// When a plot or the template fails, which no input should cause.
+pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<String> {
+    let workloads = view::workloads(study, evidence);
+    let arms = view::arms(study, evidence);
+    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
+    let sections = workloads
+        .iter()
+        .map(|workload| section(study, evidence, workload, &arms, &loud))
+        .collect::<anyhow::Result<Vec<Value>>>()?;
+    let environment: Vec<Value> = evidence
+        .iter()
+        .flat_map(|evidence| &evidence.header.environment)
+        .filter(|(_, facts)| !facts.is_empty())
+        .map(|(name, facts)| {
+            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, view::told(value))).collect();
+            context! { name => view::clean(name), facts }
+        })
+        .collect();
+    let page = context! {
+        style => Value::from_safe_string(include_str!("templates/style.css").into()),
+        title => view::title(study),
+        answer => answer::headline(study, &workloads),
+        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why })
+            .collect::<Vec<_>>(),
+        alarms => alarms(&workloads),
+        matrix => matrix(study, &workloads, &arms)?,
+        workloads => sections,
+        side => side::tables(study, evidence).into_iter().map(|table| {
+            context! { title => table.title, head => table.head, rows => table.rows }
+        }).collect::<Vec<_>>(),
+        cautions => study.cautions.iter().map(|caution| view::clean(caution)).collect::<Vec<_>>(),
+        voids => loud.iter().map(void_row).collect::<Vec<_>>(),
+        thin => remarks::thin_percentiles(&workloads),
+        thin_rows => quiet.iter().map(void_row).collect::<Vec<_>>(),
+        method => method::method(study),
+        docs => DOCS,
+        older => older::is_there(study).then_some(older::ERRORS),
+        rules => method::rules(study).replace(" %", "\u{a0}%"),
+        facts => view::facts(study, evidence),
+        notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
+            (number::span_ms(note.at_ms), view::clean(&note.text))
+        }).collect::<Vec<_>>(),
+        environment,
+        plan => evidence.map(plan_text),
+        command => evidence.map(|evidence| view::clean(&evidence.header.command)),
+    };
+    let mut templates = Environment::new();
+    templates.add_template("report.html", include_str!("templates/report.html"))?;
+    templates.add_template("workload.html", include_str!("templates/workload.html"))?;
+    let template = templates.get_template("report.html")?;
+    template.render(page).context("cannot fill in the report's page")
+}
+
+/// The plan as it would be written in plan.toml.
+pub(crate) fn plan_text(evidence: &Evidence<'_>) -> String {
+    toml::to_string_pretty(&evidence.header.plan)
+        .unwrap_or_else(|error| format!("# this plan cannot be written as TOML: {error}"))
+}
+
+fn void_row(group: &VoidGroup<'_>) -> Value {
+    context! {
+        workload => view::clean(group.workload),
+        arm => view::clean(group.arm),
+        blocks => group.blocks,
+        count => group.count,
+        reason => view::clean(&group.reason.to_string()),
+    }
+}
+
+/// What must not be overlooked: void judgements on metrics that decide.
+fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
+    let remarks = remarks::remarks(workloads, false, &[]);
+    remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
+}
+
+/// The compact table of verdicts: arms by workloads, deciding metrics only.
+fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> anyhow::Result<Value> {
+    let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
+        workloads.iter().filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?))).collect();
+    let columns: Vec<Value> = primary
+        .iter()
+        .map(|(workload, metric)| {
+            let (label, good) = (&metric.label, metric.good());
+            match view::place(workload.name) {
+                Some(head) => context! { head, below => format!("{label}, {good}") },
+                None => context! { head => label, below => good },
+            }
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for (place, arm) in arms.iter().enumerate() {
+        let mut cells = Vec::new();
+        for (_, metric) in &primary {
+            let row = metric.rows.iter().find(|row| row.arm == *arm);
+            cells.push(row.map(|row| cell(study, metric, row)).transpose()?);
+        }
+        rows.push(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?), cells });
+    }
+    Ok(context! { columns, rows })
+}
+
+fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> anyhow::Result<Value> {
+    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+    let range = forest::span(&judgements, study.criteria.margin);
+    let bar = row.judgement.map(|judgement| forest::bar(judgement, &range, study.criteria.margin)).transpose()?;
+    Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
+}
+
+/// The words and numbers of one arm on one metric.
+fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
+    let judgement = row.judgement;
+    let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
+    // Empty instead of none throughout: the template engine would print a none as a word.
+    context! {
+        arm => view::clean(row.arm),
+        baseline => judgement.is_none(),
+        median => of_trials(&|s| metric.scale.with_unit(s.median)),
+        bare_median => of_trials(&|s| metric.scale.bare(s.median)),
+        mean => of_trials(&|s| metric.scale.bare(s.mean)),
+        sd => of_trials(&|s| s.sd.map(|sd| format!("± {}", metric.scale.bare(sd))).unwrap_or_default()),
+        cv => of_trials(&|s| s.cv_percent.map(|cv| format!("{} %", number::significant(cv))).unwrap_or_default()),
+        span => of_trials(&|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
+        n => row.summary.map_or(0, |s| s.n),
+        outliers => row.summary.map_or(0, |s| s.outliers),
+        verdict => judgement.map(|j| reasons::verdict(j.verdict)).unwrap_or_default(),
+        sign => judgement.map(|j| reasons::sign(j.verdict)).unwrap_or_default(),
+        older => judgement.map(older::claim).unwrap_or_default(),
+        estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
+        interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
+        confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
+        blocks => row.blocks(),
+        settle => judgement.filter(|_| metric.primary).and_then(view::settle).unwrap_or_default(),
+    }
+}
+
+/// Everything about one workload.
+fn section(
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    workload: &WorkloadView<'_>,
+    arms: &[&str],
+    told: &[VoidGroup<'_>],
+) -> anyhow::Result<Value> {
+    let name = view::clean(workload.name);
+    let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
+    let trials: Vec<&Trial> =
+        evidence.iter().flat_map(|evidence| evidence.trials).filter(|trial| trial.workload == workload.name).collect();
+    let metrics: Vec<Value> = workload
+        .metrics
+        .iter()
+        .map(|metric| {
+            let rows: Vec<Value> = metric.rows.iter().map(|row| row_values(metric, row)).collect();
+            let unit = &metric.scale.unit;
+            context! { label => metric.label, unit, good => metric.good(), primary => metric.primary, rows }
+        })
+        .collect();
+    let legend = arms
+        .iter()
+        .enumerate()
+        .map(|(place, arm)| Ok(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?) }))
+        .collect::<anyhow::Result<Vec<Value>>>()?;
+    let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
+    let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
+    let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, &name, metric, &sweep)).transpose()?;
+    let of_workload = std::slice::from_ref(workload);
+    let mut remarks = remarks::remarks(of_workload, false, told);
+    remarks.extend(processors::remarks(evidence, of_workload, arms));
+    remarks.extend(remarks::dissent(of_workload));
+    let remarks: Vec<Value> = remarks
+        .into_iter()
+        .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
+        .collect();
+    Ok(context! {
+        heading => view::place(workload.name).unwrap_or_else(|| "All rows of the table".into()),
+        name,
+        metric => deciding.map(|metric| metric.label.clone()),
+        good => deciding.map(MetricView::good),
+        found => deciding.map(found),
+        plots,
+        sweep => swept,
+        legend,
+        metrics,
+        older => older::is_there(study),
+        remarks,
+        trials => trials.len(),
+    })
+}
+
+fn plots(
+    study: &Study,
+    workload: &WorkloadView<'_>,
+    metric: &MetricView<'_>,
+    trials: &[&Trial],
+    arms: &[&str],
+) -> anyhow::Result<Value> {
+    let name = view::clean(workload.name);
+    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+    let subject = |label| distribution::Subject {
+        label,
+        trials,
+        arms,
+        metric: metric.name,
+        words: &metric.label,
+        scale: &metric.scale,
+    };
+    let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
+    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, medians(metric));
+    let drift = format!("{name}: {} of every trial over the time since the start", metric.label);
+    let kinds = latency::kinds(trials);
+    let mut curves = Vec::new();
+    for op in &kinds {
+        let label = format!("{name}: latency percentiles of {op} requests, one line for each arm");
+        curves.extend(latency::plot(&label, trials, arms, op)?.map(|svg| (op, safe(svg))));
+    }
+    Ok(context! {
+        forest => forest::plot(&effects, &judgements, metric.direction, study.criteria.margin)?.map(safe),
+        distribution => distribution::plot(&subject(&spread))?.map(safe),
+        timeline => timeline::plot(&subject(&drift))?.map(safe),
+        curve => curves.first().map(|(_, svg)| svg.clone()),
+        more_curves => curves.iter().skip(1).map(|(_, svg)| svg.clone()).collect::<Vec<_>>(),
+    })
+}
+
+/// A sweep: its table, a line for each tunable, and the response curves.
+fn before_and_after(
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    workload: &str,
+    metric: &MetricView<'_>,
+    sweep: &SweepView<'_>,
+) -> anyhow::Result<Value> {
+    let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
+    let range = response::span(&all, study.criteria.margin);
+    let mut curves = Vec::new();
+    for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
+        let label = format!("{workload}: change of {} over the values of {tunable}: {line}", metric.label);
+        let unit = evidence.map(|evidence| (evidence.unit_of)(&of.scheduler, &of.tunable));
+        let points =
+            of.points.iter().filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
+        let curve = response::Curve {
+            label: &label,
+            tunable: &of.tunable,
+            unit: unit.unwrap_or_default(),
+            default: of.default.as_deref(),
+            points: points.collect(),
+            metric: format!("change of {}", metric.label),
+            margin: study.criteria.margin,
+        };
+        curves.extend(
+            response::plot(&curve, &range)?
+                .map(|svg| context! { tunable, line => minus(line.clone()), svg => safe(svg) }),
+        );
+    }
+    let rows: Vec<Value> = sweep
+        .rows
+        .iter()
+        .map(|row| {
+            let judgement = row.judgement;
+            context! {
+                tunable => row.tunable, default => row.default, tried => row.tried, before => row.before, after => row.after,
+                change => number::estimate(judgement).map(minus).unwrap_or_else(|| "no evidence".into()),
+                interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
+                verdict => reasons::verdict(judgement.verdict), sign => reasons::sign(judgement.verdict),
+                blocks => judgement.blocks,
+                older => older::claim(judgement),
+                settle => view::settle(judgement).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let lines: Vec<_> = sweep.lines.iter().map(|(tunable, text)| (tunable, minus(text.clone()))).collect();
+    Ok(context! { rows, lines, curves, unit => metric.scale.unit })
+}
+
+/// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
+fn found(metric: &MetricView<'_>) -> String {
+    let judgements = metric.rows.iter().filter_map(|row| row.judgement);
+    let words: Vec<String> = judgements
+        .map(|j| format!("{} {}, {}", view::clean(&j.arm), reasons::verdict(j.verdict), minus(number::effect(j))))
+        .collect();
+    words.join("; ")
+}
+
+fn medians(metric: &MetricView<'_>) -> String {
+    let words: Vec<String> =
+        metric.rows.iter().map(|row| format!("{} median {}", view::clean(row.arm), row.median(metric))).collect();
+    words.join(", ")
+}
+
+/// A real minus sign: numbers of a page are read, not pasted.
+fn minus(number: String) -> String {
+    number.replace('-', "−")
+}
+
+fn safe(svg: String) -> Value {
+    Value::from_safe_string(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+    use experiment::study::Verdict;
+
+    const HOSTILE: &str = "<script>alert(1)</script>\"'&";
+
+    /// Every element that is opened is closed, in order; returns how many there were. Enough of a parser for a page whose
+    /// attributes are all quoted.
+    fn well_formed(page: &str) -> usize {
+        const EMPTY: [&str; 4] = ["meta", "br", "!DOCTYPE", "hr"];
+        let mut open: Vec<&str> = Vec::new();
+        let (mut count, mut rest) = (0, page);
+        while let Some(start) = rest.find('<') {
+            let inside = &rest[start + 1..];
+            let end = tag_end(inside);
+            let tag = &inside[..end];
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name), "closed out of order: …{}", &rest[..start + 1 + end]);
+            } else if !tag.ends_with('/') {
+                let name = tag.split_whitespace().next().expect("a tag has a name");
+                assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '!'), "not a tag: <{tag}>");
+                if !EMPTY.contains(&name) {
+                    open.push(name);
+                }
+                count += 1;
+            }
+            rest = &inside[end + 1..];
+        }
+        assert!(open.is_empty(), "never closed: {open:?}");
+        count
+    }
+
+    /// Where a tag ends: at the first `>` outside of quotes.
+    fn tag_end(tag: &str) -> usize {
+        let mut quoted = false;
+        for (at, c) in tag.char_indices() {
+            match c {
+                '"' => quoted = !quoted,
+                '>' if !quoted => return at,
+                _ => {}
+            }
+        }
+        panic!("a tag that never ends: <{tag}");
+    }
+
+    fn page(lab: &Lab) -> String {
+        render(&lab.study, Some(&lab.evidence())).expect("the page is rendered")
+    }
+
+    #[test]
+    fn the_page_is_well_formed_and_the_checker_sees_when_it_is_not() {
+        assert!(well_formed(&page(&Lab::typical())) > 1000);
+        assert!(std::panic::catch_unwind(|| well_formed("<p><b></p></b>")).is_err());
+        assert!(std::panic::catch_unwind(|| well_formed("<p>a < b</p>")).is_err());
+    }
+
+    #[test]
+    fn text_of_others_is_never_markup() {
+        let mut lab = Lab::typical().renamed("bfq", HOSTILE);
+        lab.study.name = HOSTILE.into();
+        lab.study.recommendation.sentence = HOSTILE.into();
+        lab.study.cautions.push(HOSTILE.into());
+        lab.study.judgements[0].reasons.push(HOSTILE.into());
+        lab.header.command = HOSTILE.into();
+        lab.header.plan.device = HOSTILE.into();
+        lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
+        lab.header.environment.insert(HOSTILE.into(), Default::default());
+        lab.notes[0].text = HOSTILE.into();
+        let page = page(&lab);
+        assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
+        assert!(page.matches("&lt;script&gt;").count() > 10);
+        well_formed(&page);
+    }
+
+    #[test]
+    fn nothing_comes_from_outside_and_nothing_runs() {
+        let page = page(&Lab::typical()).to_lowercase();
+        for word in ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
+        let lab = Lab::typical();
+        let page = page(&lab);
+        let answer = page.find(&lab.study.recommendation.sentence).expect("the answer is on the page");
+        assert!(
+            answer < page.find("<table").expect("there are tables") && answer < page.find("aria-label").expect("plots")
+        );
+        for judgement in &lab.study.judgements {
+            let estimate = minus(number::estimate(judgement).expect("there is evidence"));
+            let interval = minus(number::interval(judgement));
+            let row = format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
+            let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
+            let verdict = format!("verdict {}", reasons::verdict(judgement.verdict));
+            assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
+        }
+    }
+
+    #[test]
+    fn every_plot_has_a_text_for_those_who_do_not_see_it() {
+        let page = page(&Lab::typical());
+        for svg in page.split("<svg ").skip(1) {
+            assert!(svg.starts_with("role=\"img\" aria-label="), "{}", &svg[..60]);
+        }
+        assert!(page.contains("aria-label=\"oltp: effect of each arm on IOPS: mq-deadline better, +"));
+    }
+
+    #[test]
+    fn what_is_missing_is_left_out_and_not_printed_as_a_word() {
+        for lab in [Lab::typical(), Lab::extreme()] {
+            let page = page(&lab);
+            for word in [">None<", ">undefined<", "NaN", ">inf"] {
+                assert!(!page.contains(word), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn void_evidence_is_an_alarm_at_the_top() {
+        let mut lab = Lab::typical();
+        assert!(!page(&lab).contains("Void evidence"));
+        lab.study.judgements[0].verdict = Verdict::Void;
+        lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
+        let page = page(&lab);
+        let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
+        assert!(page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables"));
+    }
+
+    #[test]
+    fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
+        well_formed(&page(&Lab::extreme()));
+        let mut lab = Lab::typical();
+        lab.trials.retain(|trial| trial.block == 0);
+        well_formed(&page(&lab));
+        for trial in &mut lab.trials {
+            trial.observation.voids = vec![experiment::record::VoidReason::Throttled { events: 3 }];
+        }
+        lab.study.summaries.clear();
+        for judgement in &mut lab.study.judgements {
+            (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
+            judgement.log_ratios.clear();
+        }
+        well_formed(&page(&lab));
+        lab.trials.clear();
+        well_formed(&page(&lab));
+        lab.study.judgements.clear();
+        lab.study.recommendation.workloads.clear();
+        well_formed(&page(&lab));
+        well_formed(&render(&lab.study, None).expect("the page is rendered"));
+    }
+}

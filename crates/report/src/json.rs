@@ -1,0 +1,39 @@
+//! study.json: the study as it is, for programs.
+//!
+//! Nothing is renamed or rounded on the way: what this file says is what the other reports show.
+
+use anyhow::Context;
+use experiment::study::Study;
+
+/// The study as indented JSON with a final newline.
+///
+/// # Errors
+/// When the study cannot be written as JSON, which its types exclude.
+pub fn render(study: &Study) -> anyhow::Result<String> {
+    let mut text = serde_json::to_string_pretty(study).context("cannot write the study as JSON")?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn the_promised_fields_are_there_and_the_study_can_be_read_back() {
+        let lab = Lab::typical();
+        let text = render(&lab.study).expect("a study is JSON");
+        let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("disk")));
+        assert!(value["recommendation"].is_object());
+        let fields = ["workload", "metric", "arm", "baseline", "ratio", "low", "high", "verdict", "blocks", "reasons"];
+        for judgement in value["judgements"].as_array().expect("an array") {
+            for field in fields {
+                assert!(judgement.get(field).is_some(), "{field}");
+            }
+        }
+        let back: Study = serde_json::from_str(&text).expect("it is a study");
+        assert_eq!(back.judgements.len(), lab.study.judgements.len());
+    }
+}

@@ -1,0 +1,117 @@
+//! The renderers: one study, shown in a terminal, as a web page, as Markdown, as JSON and as CSV.
+//!
+//! A renderer computes nothing that judges: every estimate, interval and verdict comes from the [`Study`], and the record
+//! only adds what was measured (points, curves, environment). So no two reports of a study can disagree, and a report can be
+//! made again from the record alone.
+//!
+//! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints it or writes it.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod csv;
+#[cfg(test)]
+mod fixture;
+mod grid;
+pub mod history;
+mod html;
+mod json;
+mod markdown;
+mod method;
+pub mod number;
+mod older;
+mod plot;
+mod processors;
+mod reasons;
+mod remarks;
+pub mod search;
+mod side;
+mod sweep;
+pub mod terminal;
+mod view;
+
+pub use json::render as json;
+
+use experiment::record::{End, Header, Note, Record, Trial};
+use experiment::study::Study;
+
+/// What a report shows of the record. A study of foreign data has none.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// Plan, machine and command.
+    pub header: &'a Header,
+    /// Every trial, void ones included.
+    pub trials: &'a [Trial],
+    /// What happened between trials.
+    pub notes: &'a [Note],
+    /// How the experiment ended; `None` when it was cut off.
+    pub end: Option<&'a End>,
+    /// The unit of a tunable of a scheduler, for the axes of response curves; empty where it has none.
+    pub unit_of: UnitOf,
+}
+
+/// Returns the unit of a tunable, given the names of the scheduler and of the tunable.
+pub type UnitOf = fn(&str, &str) -> &'static str;
+
+impl<'a> Evidence<'a> {
+    /// What a record shows, without units of tunables.
+    pub fn of(record: &'a Record) -> Evidence<'a> {
+        let Record { header, trials, notes, end, .. } = record;
+        Evidence { header, trials, notes, end: end.as_ref(), unit_of: |_, _| "" }
+    }
+}
+
+/// Returns the name and the text of each file of a report: study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv
+/// and, where there is a record, trials.csv.
+///
+/// # Errors
+/// When a template or a plot fails, which no input should cause.
+pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let mut files = vec![
+        ("report.html", html::render(study, evidence)?),
+        ("report.md", markdown::render(study, evidence)),
+        ("study.json", json::render(study)?),
+        ("judgements.csv", csv::judgements(study)?),
+    ];
+    if !study.responses.is_empty() {
+        files.push(("sweep.csv", csv::sweep(study)?));
+    }
+    if let Some(evidence) = evidence {
+        files.push(("trials.csv", csv::trials(evidence)?));
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_there_and_no_other() {
+        let lab = fixture::Lab::typical();
+        let mut names: Vec<&str> = files(&lab.study, Some(&lab.evidence()))
+            .expect("the report is made")
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]);
+    }
+
+    #[test]
+    fn a_study_without_a_record_is_reported_too() {
+        assert_eq!(files(&fixture::Lab::typical().study, None).expect("the report is made").len(), 4);
+    }
+
+    /// For the eye: `SCHEDLAB_KEEP_REPORT=DIR` keeps the reports of the fixtures.
+    #[test]
+    fn reports_of_the_fixtures_can_be_kept() {
+        let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") else { return };
+        for (name, lab) in [("typical", fixture::Lab::typical()), ("extreme", fixture::Lab::extreme())] {
+            let dir = std::path::Path::new(&keep).join(name);
+            std::fs::create_dir_all(&dir).expect("the directory is made");
+            for (name, text) in files(&lab.study, Some(&lab.evidence())).expect("the report is made") {
+                std::fs::write(dir.join(name), text).expect("the kept report is written");
+            }
+        }
+    }
+}

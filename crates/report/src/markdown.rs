@@ -1,0 +1,295 @@
+//! report.md: the report as text that can be pasted into an issue.
+//!
+//! Same content as the web page, without its plots. Text of others is escaped: an arm's name must not become markup.
+
+use std::fmt::Write;
+
+use experiment::study::{Judgement, Study};
+
+use super::reasons::VoidGroup;
+use super::sweep::{self, SweepView};
+use super::view::{self, MetricView, WorkloadView};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+
+/// The whole report.
+pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
+    let workloads = view::workloads(study, evidence);
+    let mut out = String::new();
+    line(&mut out, &format!("# {}\n", escaped(&view::title(study))));
+    line(&mut out, &format!("**{}**\n", escaped(&answer::headline(study, &workloads))));
+    for (workload, text) in answer::lines(study, &workloads) {
+        line(&mut out, &format!("- **{}**: {}", escaped(&workload), escaped(&text)));
+    }
+    for workload in &workloads {
+        section(&mut out, study, workload);
+    }
+    for table in side::tables(study, evidence) {
+        line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
+        let head: Vec<String> = table.head.iter().map(|head| escaped(head)).collect();
+        line(&mut out, &format!("| | {} |\n|---|{}", head.join(" | "), "--:|".repeat(head.len())));
+        for (name, texts) in &table.rows {
+            let texts: Vec<String> = texts.iter().map(|text| escaped(text)).collect();
+            line(&mut out, &format!("| {} | {} |", escaped(name), texts.join(" | ")));
+        }
+    }
+    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
+    what_else(&mut out, study, evidence, &workloads, &loud);
+    if !loud.is_empty() {
+        line(&mut out, "\n## Void trials\n");
+        void_trials(&mut out, &loud);
+    }
+    if !quiet.is_empty() {
+        let thin = remarks::thin_percentiles(&workloads);
+        let summary = thin.unwrap_or_else(|| "Some percentiles of some trials rest on too few requests".into());
+        line(&mut out, &format!("\n<details><summary>{summary}</summary>\n"));
+        void_trials(&mut out, &quiet);
+        line(&mut out, "\n</details>");
+    }
+    all_metrics(&mut out, study, &workloads);
+    line(&mut out, "\n## How these verdicts were reached\n");
+    for sentence in method::method(study) {
+        line(&mut out, sentence);
+    }
+    line(&mut out, &format!("Here: {}.", method::rules(study)));
+    if older::is_there(study) {
+        line(&mut out, &format!("\n{}", older::ERRORS));
+    }
+    if let Some(cost) = evidence.and_then(|evidence| method::cost(evidence.trials)) {
+        line(&mut out, &cost);
+    }
+    experiment_section(&mut out, study, evidence);
+    out
+}
+
+fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
+    for metric in workload.metrics.iter().filter(|metric| metric.primary) {
+        let place = view::place(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
+        let sweep = sweep::of(study, workload.name, metric);
+        if let Some(sweep) = &sweep {
+            before_and_after(out, study, sweep, metric);
+        }
+        if sweep.is_some_and(|sweep| sweep.complete) {
+            continue;
+        }
+        let (head, rule) = older_column(study);
+        line(out, &format!("| arm | median | change | interval | verdict |{head} blocks |"));
+        line(out, &format!("|---|--:|--:|--:|---|{rule}--:|"));
+        for row in &metric.rows {
+            let (change, interval, verdict) = match row.judgement {
+                Some(judgement) => (
+                    number::estimate(judgement).unwrap_or_else(|| "no evidence".into()),
+                    if judgement.ratio.is_some() { number::interval(judgement) } else { String::new() },
+                    verdict(judgement),
+                ),
+                None => Default::default(),
+            };
+            let (name, median, blocks) = (escaped(&row.name(metric)), row.median(metric), row.blocks());
+            let mut texts = vec![name.as_str(), &median, &change, &interval, &verdict];
+            texts.extend(older::is_there(study).then(|| row.judgement.map(older::claim).unwrap_or_default()));
+            texts.push(&blocks);
+            cells(out, &texts);
+        }
+    }
+}
+
+/// Head and rule of the column for the three-sigma rule's claims; nothing where there are none.
+fn older_column(study: &Study) -> (String, &'static str) {
+    if older::is_there(study) { (format!(" {} |", older::HEAD), "---|") } else { (String::new(), "") }
+}
+
+/// A row for each tunable and value, and a line for each tunable.
+fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
+    let (older, rule) = older_column(study);
+    let head = format!(
+        "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict |{older} blocks |"
+    );
+    line(out, &head);
+    line(out, &format!("|---|--:|--:|--:|--:|--:|--:|---|{rule}--:|"));
+    for row in &sweep.rows {
+        let interval = if row.judgement.ratio.is_some() { number::interval(row.judgement) } else { String::new() };
+        let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
+        let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
+        let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
+        let mut texts = vec![tunable.as_str(), &default, &tried, &row.before, &row.after, &change, &interval, &verdict];
+        texts.extend(older::is_there(study).then(|| older::claim(row.judgement)));
+        texts.push(&blocks);
+        cells(out, &texts);
+    }
+    line(out, "");
+    for (tunable, text) in &sweep.lines {
+        line(out, &format!("- **{}**: {}", escaped(tunable), escaped(text)));
+    }
+    line(out, "");
+}
+
+/// `? **inconclusive**; about 23 more blocks would probably settle it`.
+fn verdict(judgement: &Judgement) -> String {
+    let settle = view::settle(judgement).map(|settle| format!("; {settle}")).unwrap_or_default();
+    format!("{} **{}**{settle}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict))
+}
+
+fn what_else(
+    out: &mut String,
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    workloads: &[WorkloadView<'_>],
+    told: &[VoidGroup<'_>],
+) {
+    let mut found = Vec::new();
+    let mut remarks = remarks::remarks(workloads, false, told);
+    remarks.extend(processors::remarks(evidence, workloads, &view::arms(study, evidence)));
+    remarks.extend(remarks::dissent(workloads));
+    for remark in remarks {
+        let loud = if remark.void { "**VOID** " } else { "" };
+        found.push(format!("- {loud}{}: {}", escaped(&remark.about), escaped(&remark.text)));
+    }
+    found.extend(study.cautions.iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
+    if !found.is_empty() {
+        line(out, "\n## What else must be known\n");
+        found.iter().for_each(|text| line(out, text));
+    }
+}
+
+fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
+    line(out, "| workload | arm | blocks | trials | reason |\n|---|---|---|--:|---|");
+    for group in groups {
+        let (workload, arm) = (escaped(group.workload), escaped(group.arm));
+        let reason = escaped(&group.reason.to_string());
+        cells(out, &[&workload, &arm, &group.blocks, &group.count.to_string(), &reason]);
+    }
+}
+
+fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
+    line(out, "\n<details><summary>All metrics</summary>");
+    for workload in workloads {
+        let heading = view::place(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        line(out, &format!("\n{heading}"));
+        let (head, rule) = older_column(study);
+        line(
+            out,
+            &format!("| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |{head}"),
+        );
+        line(out, &format!("|---|---|--:|--:|--:|--:|--:|--:|--:|---|{rule}"));
+        workload.metrics.iter().for_each(|metric| metric_rows(out, study, metric));
+    }
+    line(out, "\n</details>");
+}
+
+fn metric_rows(out: &mut String, study: &Study, metric: &MetricView<'_>) {
+    for row in &metric.rows {
+        let blank = || "-".to_string();
+        let of = |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
+        let mut texts = vec![
+            escaped(&metric.label),
+            escaped(&row.name(metric)),
+            of(&|s| s.n.to_string()),
+            row.median(metric),
+            of(&|s| metric.scale.bare(s.mean)),
+            of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
+            of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
+            of(&|s| s.outliers.to_string()),
+            row.judgement.map_or_else(String::new, number::effect),
+            row.judgement.map_or("", |judgement| reasons::verdict(judgement.verdict)).to_owned(),
+        ];
+        let claim = || row.judgement.map(older::claim).unwrap_or_default().to_owned();
+        texts.extend(older::is_there(study).then(claim));
+        cells(out, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
+
+fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidence<'_>>) {
+    line(out, "\n## The experiment\n\n| | |\n|---|---|");
+    for (name, value) in view::facts(study, evidence) {
+        cells(out, &[name, &escaped(&value)]);
+    }
+    let Some(evidence) = evidence else { return };
+    line(out, "\nTo repeat it:\n");
+    fenced(out, "sh", &view::clean(&evidence.header.command));
+    line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
+    for (section, facts) in &evidence.header.environment {
+        for (name, value) in facts {
+            cells(out, &[&escaped(section), &escaped(name), &escaped(&view::told(value))]);
+        }
+    }
+    line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");
+    fenced(out, "toml", super::html::plan_text(evidence).trim_end());
+    line(out, "\n</details>");
+}
+
+fn line(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{text}");
+}
+
+fn cells(out: &mut String, cells: &[&str]) {
+    line(out, &format!("| {} |", cells.join(" | ")));
+}
+
+/// A code block whose fence is longer than any run of backticks inside, so that the text cannot end it.
+fn fenced(out: &mut String, language: &str, text: &str) {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    line(out, &format!("{fence}{language}\n{text}\n{fence}"));
+}
+
+/// Text of others as plain text in Markdown, in a table cell too.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in view::clean(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // A mention or a reference to an issue would reach people who have nothing to do with it.
+            '@' => out.push_str("@\u{200b}"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn the_report_reads_well() {
+        let lab = Lab::typical();
+        insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence())));
+    }
+
+    #[test]
+    fn names_cannot_become_markup() {
+        let lab = Lab::typical().renamed("bfq", "<img src=x>|`*@all");
+        let text = render(&lab.study, Some(&lab.evidence()));
+        let outside_the_plan = text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
+        assert!(!outside_the_plan.contains("<img"));
+        assert!(outside_the_plan.contains("&lt;img src=x&gt;\\|\\`\\*@\u{200b}all"));
+        for row in outside_the_plan.lines().filter(|row| row.starts_with("| IOPS")) {
+            assert_eq!(row.replace("\\|", "").matches('|').count(), 12, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_plan_with_backticks_stays_inside_its_fence() {
+        let mut out = String::new();
+        fenced(&mut out, "toml", "name = '````'");
+        assert!(out.starts_with("`````toml\n") && out.ends_with("\n`````\n"));
+    }
+
+    #[test]
+    fn every_verdict_is_there_and_a_missing_record_is_said() {
+        let lab = Lab::typical();
+        let text = render(&lab.study, None);
+        for verdict in ["better", "worse", "equivalent", "inconclusive"] {
+            assert!(text.contains(&format!("**{verdict}**")), "{verdict}");
+        }
+        assert!(text.contains("the study of a table") && !text.contains("To repeat it"));
+    }
+}

@@ -1,0 +1,373 @@
+//! Numbers as people read them: significant digits, thousands, units, changes.
+//!
+//! One module, so that the terminal, the web page and the issue comment can never show the same number differently. Text is
+//! plain ASCII except for units and `×`, `÷`, `∞`, so that it can be pasted anywhere.
+
+use experiment::metric;
+use experiment::study::Judgement;
+
+/// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
+pub fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() { "-".into() } else { format!("{}∞", if value < 0.0 { "-" } else { "" }) };
+    }
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e15).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    let decimals = match size {
+        s if s >= 99.95 => 0,
+        s if s >= 9.995 => 1,
+        s if s >= 0.9995 => 2,
+        s => (2 - s.log10().floor() as i32).max(0) as usize,
+    };
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// A number with exactly so many decimals, thousands separated: what an axis needs.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// A count with thousands separated.
+pub fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// Puts commas into the integer part of a decimal number.
+fn grouped(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (integer, fraction) = digits.split_once('.').map_or((digits, None), |(i, f)| (i, Some(f)));
+    let mut text = String::from(sign);
+    for (i, digit) in integer.chars().enumerate() {
+        if i > 0 && (integer.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// How the values of one metric are written: in which unit, and what divides them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    divisor: f64,
+    /// The unit as printed; empty when it is not known.
+    pub unit: String,
+}
+
+impl Scale {
+    /// One unit for all `values` of a metric, so that a column can be compared at a glance: times move from µs to ms to s
+    /// by the smallest value, unless that would make the largest one unreadable.
+    pub fn of(metric_name: &str, values: impl IntoIterator<Item = f64>) -> Scale {
+        let unit = unit_of(metric_name);
+        let Some(base_us) = time_in_us(&unit) else { return Scale { divisor: 1.0, unit } };
+        let (mut least, mut most) = (f64::INFINITY, 0.0f64);
+        for value in values.into_iter().filter(|v| v.is_finite() && *v > 0.0) {
+            least = least.min(value * base_us);
+            most = most.max(value * base_us);
+        }
+        if most == 0.0 {
+            return Scale { divisor: 1.0, unit };
+        }
+        let steps = [(1.0, "µs"), (1e3, "ms"), (1e6, "s")];
+        let fits = |&(size, _): &(f64, &str)| least >= size || most / size >= 1e6;
+        let (size, name) = steps.into_iter().rev().find(fits).unwrap_or(steps[0]);
+        Scale { divisor: size / base_us, unit: name.into() }
+    }
+
+    /// The value in the scale's unit, as a number.
+    pub fn scaled(&self, value: f64) -> f64 {
+        value / self.divisor
+    }
+
+    /// The value without its unit.
+    pub fn bare(&self, value: f64) -> String {
+        significant(self.scaled(value))
+    }
+
+    /// The value with its unit.
+    pub fn with_unit(&self, value: f64) -> String {
+        format!("{} {}", self.bare(value), self.unit).trim_end().to_string()
+    }
+}
+
+/// A latency in ns with the unit that suits it alone.
+pub fn latency_ns(ns: f64) -> String {
+    let (size, unit) = match ns {
+        v if v >= 999.5e6 => (1e9, "s"),
+        v if v >= 999.5e3 => (1e6, "ms"),
+        v if v >= 999.5 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    };
+    format!("{} {unit}", significant(ns / size))
+}
+
+/// The unit of a metric: from the table of metrics, else from the words of its name, else empty.
+pub fn unit_of(metric_name: &str) -> String {
+    if let Some(row) = metric::find(metric_name) {
+        return row.unit.into();
+    }
+    let lower = metric_name.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    match words[..] {
+        [.., count, "per", span] => format!("{}/{}", written(count), written(span)),
+        [.., count, "s"] if written(count).ends_with('B') || written(count).ends_with("bit") => {
+            format!("{}/s", written(count))
+        }
+        [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => written(last).into(),
+        _ => {
+            let rates =
+                [("iops", "IO/s"), ("tps", "TPS"), ("kflops", "KFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
+            let found = rates.into_iter().find(|(word, _)| words.contains(word));
+            found.map_or_else(String::new, |(_, unit)| unit.into())
+        }
+    }
+}
+
+/// A word of a metric's name as the unit that it is; other words as they are.
+fn written(word: &str) -> &str {
+    match word {
+        "b" | "byte" | "bytes" => "B",
+        "kb" => "kB",
+        "mb" => "MB",
+        "gb" => "GB",
+        "kib" => "KiB",
+        "mib" => "MiB",
+        "gib" => "GiB",
+        "mbit" => "Mbit",
+        "gbit" => "Gbit",
+        "percent" => "%",
+        "us" => "µs",
+        "s" | "sec" | "second" | "seconds" => "s",
+        "io" => "I/O",
+        other => other,
+    }
+}
+
+fn time_in_us(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1e-3),
+        "µs" => Some(1.0),
+        "ms" => Some(1e3),
+        "s" => Some(1e6),
+        _ => None,
+    }
+}
+
+/// The estimate of a judgement alone, with the digits that its interval warrants; none without evidence.
+pub fn estimate(judgement: &Judgement) -> Option<String> {
+    let ratio = judgement.ratio?;
+    let text = change_bare(ratio, interval_decimals(judgement));
+    Some(if is_factor(ratio) { text } else { format!("{text} %") })
+}
+
+/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0) or `+∞`; open on both
+/// sides it says nothing, so there is none.
+pub fn interval(judgement: &Judgement) -> String {
+    if !has_interval(judgement) {
+        return "no interval".into();
+    }
+    let decimals = interval_decimals(judgement);
+    let low = judgement.low.map_or_else(|| "-100".into(), |low| change_bare(low, decimals));
+    let high = judgement.high.map_or_else(|| "+∞".into(), |high| change_bare(high, decimals));
+    format!("[{low}, {high}]")
+}
+
+/// Estimate and interval, `+12.3 %  [+9.1, +15.7]`, or why there is none.
+pub fn effect(judgement: &Judgement) -> String {
+    match estimate(judgement) {
+        Some(estimate) => format!("{estimate}  {}", interval(judgement)),
+        None => "no evidence".into(),
+    }
+}
+
+/// Whether at least one end of the interval is bounded.
+pub fn has_interval(judgement: &Judgement) -> bool {
+    judgement.low.is_some() || judgement.high.is_some()
+}
+
+/// Twice as much, or a tenth: from here on a factor says more than a percentage.
+fn is_factor(ratio: f64) -> bool {
+    ratio >= 2.0 || ratio <= 0.1
+}
+
+fn change_bare(ratio: f64, decimals: usize) -> String {
+    if ratio.is_nan() {
+        return "-".into();
+    }
+    if ratio == f64::INFINITY {
+        return "+∞".into();
+    }
+    if ratio <= 0.0 {
+        return "-100".into();
+    }
+    if is_factor(ratio) {
+        return if ratio > 1.0 {
+            format!("×{}", significant(ratio))
+        } else {
+            format!("÷{}", significant(1.0 / ratio))
+        };
+    }
+    let text = format!("{:+.decimals$}", (ratio - 1.0) * 100.0);
+    if text[1..].chars().all(|c| c == '0' || c == '.') { text[1..].to_string() } else { text }
+}
+
+/// Decimals by the width of the interval: digits that the evidence does not carry only look like knowledge.
+fn interval_decimals(judgement: &Judgement) -> usize {
+    match (judgement.low, judgement.high) {
+        (Some(low), Some(high)) => match (high - low) * 100.0 {
+            width if width < 1.0 => 2,
+            width if width < 50.0 => 1,
+            _ => 0,
+        },
+        // No interval says which digits count: as many as a published table has.
+        (None, None) => 1,
+        _ => 0,
+    }
+}
+
+/// A share as percent: `95 %`, `98.3 %`.
+pub fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// A span of time in words: `850 ms`, `42.0 s`, `3 min 12 s`, `2 h 05 min`.
+pub fn span_ms(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{} s", significant(ms as f64 / 1e3)),
+        60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms / 1_000 % 60),
+        _ => format!("{} h {:02} min", ms / 3_600_000, ms / 60_000 % 60),
+    }
+}
+
+/// Milliseconds since 1970 as `2026-11-21 19:58 UTC`.
+pub fn utc(unix_ms: u64) -> String {
+    let minutes = unix_ms / 60_000;
+    // The civil calendar counted in 400-year eras that begin on 1 March, so that the leap day is an era year's last.
+    let days = minutes / 1440 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60 % 24, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn values_keep_three_significant_digits_and_separate_thousands() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1_234_567.8, "1,234,568"),
+            (999.96, "1,000"),
+            (99.96, "100"),
+            (12.345, "12.3"),
+            (9.996, "10.0"),
+            (1.0, "1.00"),
+            (0.04567, "0.0457"),
+            (-1234.0, "-1,234"),
+            (1e20, "1.00e20"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(significant(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_of_one_column_share_a_unit_that_suits_the_smallest() {
+        let scale = Scale::of("latency_p99_us", [950.0, 1020.0]);
+        assert_eq!(scale.with_unit(1020.0), "1,020 µs");
+        let scale = Scale::of("latency_p99_us", [1500.0, 98_000.0]);
+        assert_eq!((scale.with_unit(1500.0), scale.with_unit(98_000.0)), ("1.50 ms".into(), "98.0 ms".into()));
+        assert_eq!(Scale::of("wait_ms", [5_000.0]).with_unit(5_000.0), "5.00 s");
+        assert_eq!(Scale::of("latency_p99_us", []).unit, "µs");
+        assert_eq!(Scale::of("throughput_mb_per_s", [1.0]).with_unit(532.14), "532 MB/s");
+        assert_eq!(Scale::of("points", [1.0]).with_unit(5.0), "5.00");
+    }
+
+    #[test]
+    fn units_of_foreign_metrics_stand_in_their_names() {
+        for (name, unit) in [
+            ("throughput_kbit_per_s", "kbit/s"),
+            ("cached_reads_mb_per_s", "MB/s"),
+            ("buffered_disk_reads_mb_per_s", "MB/s"),
+            ("mb_s", "MB/s"),
+            ("mflops", "MFLOPS"),
+            ("tps_excluding_connections", "TPS"),
+            ("tps_including_connections", "TPS"),
+            ("latency_average_ms", "ms"),
+            ("deceptive_idle_ms", "ms"),
+            ("time_s", "s"),
+            ("dgefa_percent", "%"),
+            ("requests_per_second", "requests/s"),
+            ("relative_throughput_to_cfq", ""),
+            ("transactions", ""),
+            ("anticipations", "waits"),
+            ("", ""),
+        ] {
+            assert_eq!(unit_of(name), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_percent_until_a_factor_says_more() {
+        let mut judgement = fixture::judgement("a");
+        for (ratio, text) in [
+            (1.1234, "+12.3 %"),
+            (0.995, "-0.5 %"),
+            (1.0, "0.0 %"),
+            (1.999, "+99.9 %"),
+            (107.0, "×107"),
+            (2.0, "×2.00"),
+            (0.05, "÷20.0"),
+            (0.5, "-50.0 %"),
+        ] {
+            judgement.ratio = Some(ratio);
+            assert_eq!(estimate(&judgement).as_deref(), Some(text), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn an_interval_shows_its_open_ends_and_no_digit_that_it_does_not_carry() {
+        let mut judgement = fixture::judgement("a");
+        (judgement.ratio, judgement.low, judgement.high) = (Some(1.123), Some(1.091), Some(1.157));
+        assert_eq!(effect(&judgement), "+12.3 %  [+9.1, +15.7]");
+        (judgement.low, judgement.high) = (None, None);
+        assert_eq!(effect(&judgement), "+12.3 %  no interval");
+        judgement.low = Some(0.9);
+        assert_eq!(effect(&judgement), "+12 %  [-10, +∞]");
+        (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));
+        assert_eq!(effect(&judgement), "+60 %  [-20, ×3.10]");
+        judgement.ratio = None;
+        assert_eq!(effect(&judgement), "no evidence");
+    }
+
+    #[test]
+    fn spans_and_dates_are_words() {
+        assert_eq!(
+            [850, 42_000, 192_000, 7_500_000].map(span_ms),
+            ["850 ms", "42.0 s", "3 min 12 s", "2 h 05 min"].map(String::from)
+        );
+        assert_eq!(utc(1_795_291_080_000), "2026-11-21 19:58 UTC");
+        assert_eq!(utc(951_782_400_000), "2000-02-29 00:00 UTC");
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!([percent(0.95), percent(0.9833)], ["95 %", "98.3 %"].map(String::from));
+        assert_eq!(latency_ns(1_234_000.0), "1.23 ms");
+    }
+}

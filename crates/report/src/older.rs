@@ -1,0 +1,129 @@
+//! The three-sigma rule of older studies beside the verdicts: what it would have claimed of the same values, and how often it errs.
+//!
+//! Shown so that a reader who knows the rule sees where it agrees. Nothing follows from it: the advice is the verdicts'.
+
+use experiment::study::{Judgement, OlderClaim, Study, Verdict};
+
+use super::Evidence;
+use super::view::{self, MetricView};
+
+/// The column's head.
+pub(crate) const HEAD: &str = "three-sigma rule";
+
+/// What the rule is, and what its error is: docs/src/explanation/verdicts.md has the figures.
+pub(crate) const ERRORS: &str = "The three-sigma rule (an arm differs when its mean lies outside the baseline's mean ± 3 standard \
+    deviations of single values) is there for comparison: of two identical arms it calls one different in 20 % of the cases with two \
+    values each, in 7 % with three and in 1 % with five, and most effects below three deviations it misses, however many values there \
+    are.";
+
+/// Whether the study has the rule's claims: it has none where the rule is the method itself.
+pub(crate) fn is_there(study: &Study) -> bool {
+    study.judgements.iter().any(|judgement| judgement.three_sigma.is_some())
+}
+
+/// Whether a terminal shows them: of processors and of other people's tables always, since that is where the rule was used; of
+/// devices only when everything is asked for.
+pub(crate) fn is_shown(study: &Study, evidence: Option<&Evidence<'_>>, verbose: bool) -> bool {
+    let of_processors = evidence.is_some_and(|evidence| evidence.header.plan.arena.is_cpu());
+    is_there(study) && (verbose || of_processors || study.arena == "foreign")
+}
+
+/// A judgement's claim in words; empty where there is none.
+pub(crate) fn claim(judgement: &Judgement) -> &'static str {
+    judgement.three_sigma.map(words).unwrap_or_default()
+}
+
+fn words(claim: OlderClaim) -> &'static str {
+    match claim {
+        OlderClaim::Better => "better",
+        OlderClaim::Worse => "worse",
+        OlderClaim::NoDifference => "no difference",
+        OlderClaim::NotEnough => "not enough",
+    }
+}
+
+/// All claims about a metric in one line, for where a column has no room; none where there are no claims.
+pub(crate) fn line(metric: &MetricView<'_>) -> Option<String> {
+    let kinds = [OlderClaim::Better, OlderClaim::Worse, OlderClaim::NoDifference, OlderClaim::NotEnough];
+    let of = |kind: OlderClaim| -> Vec<String> {
+        let judged = metric.rows.iter().filter_map(|row| row.judgement);
+        judged.filter(|j| j.three_sigma == Some(kind)).map(|j| view::clean(&j.arm)).collect()
+    };
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .map(|kind| (words(kind), of(kind)))
+        .filter(|(_, arms)| !arms.is_empty())
+        .map(|(words, arms)| format!("{words}: {}", arms.join(", ")))
+        .collect();
+    (!parts.is_empty()).then(|| format!("{HEAD}: {}", parts.join("; ")))
+}
+
+/// In words, that the rule and the verdict disagree. That the rule sees nothing where nothing was shown is no disagreement.
+pub(crate) fn dissent(judgement: &Judgement) -> Option<String> {
+    let (claim, verdict) = (judgement.three_sigma?, judgement.verdict);
+    let evidence = match (claim, verdict) {
+        (OlderClaim::NotEnough, _)
+        | (OlderClaim::Better, Verdict::Better)
+        | (OlderClaim::Worse, Verdict::Worse)
+        | (OlderClaim::NoDifference, Verdict::Equivalent | Verdict::Inconclusive | Verdict::Void) => return None,
+        (_, Verdict::Better) => "says better",
+        (_, Verdict::Worse) => "says worse",
+        (_, Verdict::Void) => "is void",
+        (_, Verdict::Equivalent | Verdict::Inconclusive) => "does not",
+    };
+    let seen = if claim == OlderClaim::NoDifference { "seen" } else { "said" };
+    Some(format!("the {HEAD} would have {seen} {}; the evidence {evidence}", words(claim)))
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::stats::three_sigma::false_alarms;
+
+    use super::*;
+    use crate::fixture::{self, Lab};
+
+    #[test]
+    fn the_rule_disagrees_where_it_claims_what_the_evidence_does_not_or_misses_what_it_shows() {
+        let said = |claim, verdict| {
+            dissent(&Judgement { three_sigma: Some(claim), verdict, ..fixture::judgement("nice=-20") })
+        };
+        use OlderClaim::{Better, NoDifference, NotEnough, Worse};
+        let text = |claim, verdict| said(claim, verdict).expect("they disagree");
+        assert_eq!(
+            text(Better, Verdict::Inconclusive),
+            "the three-sigma rule would have said better; the evidence does not"
+        );
+        assert!(text(Worse, Verdict::Equivalent).ends_with("said worse; the evidence does not"));
+        assert!(text(Better, Verdict::Worse).ends_with("said better; the evidence says worse"));
+        assert!(text(Better, Verdict::Void).ends_with("the evidence is void"));
+        assert!(text(NoDifference, Verdict::Better).ends_with("seen no difference; the evidence says better"));
+        for verdict in [Verdict::Equivalent, Verdict::Inconclusive, Verdict::Void] {
+            assert_eq!(said(NoDifference, verdict), None);
+        }
+        assert_eq!((said(Better, Verdict::Better), said(Worse, Verdict::Worse)), (None, None));
+        assert_eq!(said(NotEnough, Verdict::Better), None);
+        assert_eq!(dissent(&fixture::judgement("kyber")), None, "an older study.json has no claims");
+    }
+
+    #[test]
+    fn the_errors_that_are_told_are_those_that_the_rule_has() {
+        for (n, told) in [(2, "in 20 % of the cases with two"), (3, "in 7 % with three"), (5, "in 1 % with five")] {
+            assert!(ERRORS.contains(told), "{told}");
+            let percent: f64 = told.split(' ').nth(1).unwrap().parse().unwrap();
+            assert!((false_alarms(n) * 100.0 - percent).abs() < 0.6, "{n}: {}", false_alarms(n));
+        }
+    }
+
+    #[test]
+    fn a_terminal_shows_it_of_processors_and_tables_always_and_of_devices_on_demand() {
+        let mut lab = Lab::typical();
+        let shown = |lab: &Lab, verbose| is_shown(&lab.study, Some(&lab.evidence()), verbose);
+        assert_eq!((shown(&lab, false), shown(&lab, true)), (false, true));
+        lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
+        assert!(shown(&lab, false));
+        lab.study.arena = "foreign".into();
+        assert!(is_shown(&lab.study, None, false));
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.three_sigma = None);
+        assert!(!shown(&lab, true), "the rule itself was the method: nothing twice");
+    }
+}

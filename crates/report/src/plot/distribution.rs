@@ -1,0 +1,179 @@
+//! Every trial of one metric: a column for each arm, and in it the blocks from first to last.
+//!
+//! No box, no violin: with a dozen trials the points themselves say more, and a reader sees at once what a summary hides: two
+//! clusters, one wild trial, a drift. Void trials are crossed out and stay visible.
+
+use experiment::record::Trial;
+use plotters::prelude::*;
+
+use super::axis::Axis;
+use super::{CHARACTER, FINE, colour, mark, median, room_for, svg, void_mark};
+use crate::number::Scale;
+use crate::{reasons, view};
+
+const SIZE: (i32, i32) = (1000, 320);
+
+/// What the plots of trials are about.
+pub(crate) struct Subject<'a> {
+    /// Text for those who do not see the plot.
+    pub(crate) label: &'a str,
+    /// The trials of one workload, in order.
+    pub(crate) trials: &'a [&'a Trial],
+    /// All arms, the baseline first: their place decides colour and mark.
+    pub(crate) arms: &'a [&'a str],
+    /// The metric's name in the record.
+    pub(crate) metric: &'a str,
+    /// The metric in words.
+    pub(crate) words: &'a str,
+    /// Its unit.
+    pub(crate) scale: &'a Scale,
+}
+
+impl Subject<'_> {
+    /// Each trial's place of its arm, its value in the scale's unit, and whether it is void.
+    pub(crate) fn points(&self) -> Vec<(usize, f64, bool, &Trial)> {
+        let point = |trial: &&'_ Trial| {
+            let arm = self.arms.iter().position(|arm| *arm == trial.arm)?;
+            let value = self.scale.scaled(*trial.observation.metrics.get(self.metric)?);
+            value.is_finite().then_some((arm, value, reasons::is_void(trial, self.metric)))
+        };
+        self.trials
+            .iter()
+            .filter_map(|trial| point(trial).map(|(arm, value, void)| (arm, value, void, *trial)))
+            .collect()
+    }
+
+    /// Half the width of a mark in shown pixels: many marks are small, so that they stay apart.
+    pub(crate) fn mark_size(&self, room: i32) -> i32 {
+        let each = self.trials.len() / self.arms.len().max(1);
+        if each > 200 {
+            1
+        } else if each > 60 {
+            2
+        } else {
+            room
+        }
+    }
+
+    /// The title of the axis of values.
+    pub(crate) fn title(&self, axis: &Axis) -> String {
+        let log = if axis.log { ", log scale" } else { "" };
+        match self.scale.unit.as_str() {
+            "" => format!("{}{log}", self.words),
+            unit => format!("{} ({unit}{log})", self.words),
+        }
+    }
+}
+
+/// The distribution plot; none when no trial has a value.
+pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
+    let points = subject.points();
+    let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
+    let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
+    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), ((room * 0.8) as usize).max(4)));
+    let x = Axis::of_names(names.collect(), false);
+    let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
+    let place = |arm: usize, block: u32| match blocks {
+        0 => arm as f64,
+        last => arm as f64 + (f64::from(block) / f64::from(last) - 0.5) * 0.66,
+    };
+    let drawn = svg(subject.label, SIZE, |canvas| {
+        let frame = super::Frame {
+            x: &x,
+            y: &y,
+            x_title: "arm; inside each column the blocks from first to last".into(),
+            y_title: subject.title(&y),
+            left: room_for(&y),
+            grid: (false, true),
+        };
+        let mut chart = super::chart(canvas, &frame)?;
+        for arm in 0..subject.arms.len() {
+            let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
+            let valid: Vec<f64> = of_arm.iter().filter(|p| !p.2).map(|p| p.1).collect();
+            if let Some(middle) = median(&valid) {
+                let at = y.position(middle);
+                let ends = vec![(arm as f64 - 0.4, at), (arm as f64 + 0.4, at)];
+                chart.draw_series([PathElement::new(ends, colour(arm).mix(0.55).stroke_width(3 * FINE as u32))])?;
+            }
+            let path = of_arm.iter().filter(|p| !p.2).map(|p| (place(arm, p.3.block), y.position(p.1)));
+            chart.draw_series([PathElement::new(
+                path.collect::<Vec<_>>(),
+                colour(arm).mix(0.35).stroke_width(FINE as u32),
+            )])?;
+            for (_, value, void, trial) in of_arm {
+                let at = (place(arm, trial.block), y.position(*value));
+                let draw = if *void { void_mark } else { mark };
+                draw(chart.plotting_area(), arm, at, subject.mark_size(4))?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Some(drawn))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+    use proptest::prelude::*;
+
+    /// Draws with `plot` what a test made of the typical experiment's first workload.
+    pub(crate) fn draw(
+        trials: &[Trial],
+        arms: &[&str],
+        plot: fn(&Subject<'_>) -> anyhow::Result<Option<String>>,
+    ) -> Option<String> {
+        let scale = Scale::of("iops", []);
+        let trials: Vec<&Trial> = trials.iter().filter(|trial| trial.workload == "oltp").collect();
+        let subject = Subject { label: "all", trials: &trials, arms, metric: "iops", words: "IOPS", scale: &scale };
+        plot(&subject).expect("the plot is drawn")
+    }
+
+    /// Any values, voids and numbers of arms, drawn with `plot`.
+    pub(crate) fn survives(
+        values: &[f64],
+        void: bool,
+        arms: usize,
+        plot: fn(&Subject<'_>) -> anyhow::Result<Option<String>>,
+    ) {
+        let names: Vec<String> =
+            (0..arms).map(|i| format!("arm {i} with a name that never seems to end at all")).collect();
+        let mut trials = Lab::typical().trials;
+        trials.retain(|trial| trial.workload == "oltp");
+        trials.truncate(values.len());
+        for (i, (trial, value)) in trials.iter_mut().zip(values).enumerate() {
+            trial.arm = names[i % arms].clone();
+            trial.block = (i / arms) as u32;
+            trial.observation.metrics.insert("iops".into(), *value);
+            if void {
+                trial.observation.voids.push(experiment::record::VoidReason::Throttled { events: 1 });
+            }
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let svg = draw(&trials, &names, plot);
+        assert_eq!(svg.is_some(), values.iter().any(|v| v.is_finite()));
+        assert!(!svg.unwrap_or_default().contains("NaN"));
+    }
+
+    #[test]
+    fn every_trial_is_a_mark_and_a_void_one_is_crossed_out() {
+        let lab = Lab::typical();
+        let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot).expect("there are trials");
+        // The first arm's marks are its 14 circles; the void trial is hollow.
+        assert_eq!(svg.matches("<circle").count(), 14 + 1);
+        assert_eq!(svg.matches("fill=\"none\" stroke=\"#E69F00\"").count(), 1, "one hollow circle");
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_plot() {
+        assert!(draw(&[], &["none"], plot).is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn any_trials_can_be_drawn(values in prop::collection::vec(prop::num::f64::ANY, 0..20), void: bool, arms in 1usize..9) {
+            survives(&values, void, arms, plot);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The effect of each arm with its interval: the plot that a verdict can be read from.
+//!
+//! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is equivalence, and anything
+//! else is not known yet: that is the whole rule, visible. The small dots are the blocks. The axis is logarithmic in the
+//! ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot ends in an arrow.
+
+use std::ops::Range;
+
+use experiment::metric::Direction;
+use experiment::study::Judgement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::axis::Axis;
+use super::{CHARACTER, FINE, INK, TEXT, anchored, svg, verdict_colour};
+use crate::{number, reasons, view};
+
+/// Shown width of the plot and of the column of numbers at its right.
+const WIDTH: i32 = 1000;
+const NUMBERS: i32 = 230;
+const ROW: i32 = 46;
+
+/// The forest of one metric: `judgements` from the top down. None without judgements.
+pub(crate) fn plot(
+    label: &str,
+    judgements: &[&Judgement],
+    direction: Direction,
+    margin: f64,
+) -> anyhow::Result<Option<String>> {
+    if judgements.is_empty() {
+        return Ok(None);
+    }
+    let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
+    let names: Vec<String> = judgements.iter().map(|j| view::shortened(&view::clean(&j.arm), 24)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let x = Axis::of_changes(span(judgements, margin));
+    let y = Axis::of_names(names, true);
+    let size = (WIDTH, 26 + ROW * judgements.len() as i32 + 54);
+    let drawn = svg(label, size, |canvas| {
+        let (head, below) = canvas.split_vertically(26 * FINE);
+        let (plot, numbers) = below.split_horizontally((WIDTH - NUMBERS) * FINE);
+        let baseline = view::shortened(&view::clean(&judgements[0].baseline), 24);
+        let frame = super::Frame {
+            x: &x,
+            y: &y,
+            x_title: format!("change against {baseline} (shaded: the margin of ±{})", number::percent(margin)),
+            y_title: String::new(),
+            left: (longest as f64 * CHARACTER) as i32 + 18,
+            grid: (true, false),
+        };
+        let mut chart = super::chart(&plot, &frame)?;
+        let rows = y.range.clone();
+        let band = [(band(margin).start.max(x.range.start), rows.start), (band(margin).end.min(x.range.end), rows.end)];
+        chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
+        let zero = vec![(0.0, rows.start), (0.0, rows.end)];
+        chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
+        for (i, judgement) in judgements.iter().enumerate() {
+            let at = (judgements.len() - 1 - i) as f64;
+            interval(&mut chart, judgement, at, &x.range)?;
+            let row = chart.backend_coord(&(0.0, at)).1 - 26 * FINE;
+            numbers_of(&numbers, judgement, row)?;
+        }
+        let (left, right) = (chart.backend_coord(&(x.range.start, 0.0)).0, chart.backend_coord(&(x.range.end, 0.0)).0);
+        let (low, high) = match direction {
+            Direction::HigherIsBetter => ("← worse", "better →"),
+            Direction::LowerIsBetter => ("← better", "worse →"),
+            Direction::Descriptive => ("← less", "more →"),
+        };
+        head.draw_text(low, &anchored(TEXT, INK, HPos::Left, VPos::Center), (left, 16 * FINE))?;
+        head.draw_text(high, &anchored(TEXT, INK, HPos::Right, VPos::Center), (right, 16 * FINE))?;
+        Ok(())
+    })?;
+    Ok(Some(drawn))
+}
+
+/// A judgement's interval alone, small, for a table: all with the same `range` can be compared.
+pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> anyhow::Result<String> {
+    const SIZE: (i32, i32) = (200, 20);
+    let label = format!("{}: {}", view::clean(&judgement.arm), number::effect(judgement));
+    svg(&label, SIZE, |canvas| {
+        let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false };
+        let mut chart = ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
+        let shade = [(band(margin).start.max(range.start), -0.5), (band(margin).end.min(range.end), 0.5)];
+        chart.draw_series([Rectangle::new(shade, RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled())])?;
+        chart.draw_series([PathElement::new(vec![(0.0, -0.5), (0.0, 0.5)], INK.stroke_width(FINE as u32))])?;
+        line(&mut chart, judgement, 0.0, range)
+    })
+}
+
+/// The logarithms of ratios that a plot of these judgements shows: the band, every estimate and block, and of the intervals
+/// as much as leaves the rest readable.
+pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
+    let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
+    let sane = |x: &f64| x.is_finite() && x.abs() < 60.0;
+    let centre = judgements.iter().filter_map(|j| j.ratio).map(log);
+    let blocks = judgements.iter().flat_map(|j| j.log_ratios.iter().copied());
+    let band = band(margin);
+    let (mut low, mut high) = ((band.start * 2.0).min(-0.005), (band.end * 2.0).max(0.005));
+    for x in centre.chain(blocks).filter(sane) {
+        (low, high) = (low.min(x), high.max(x));
+    }
+    let room = (high - low).max(0.02);
+    let (least, most) = (low - 1.5 * room, high + 1.5 * room);
+    let ends = judgements.iter().flat_map(|j| [j.low, j.high]).flatten().map(log).filter(sane);
+    for x in ends {
+        (low, high) = (low.min(x.max(least)), high.max(x.min(most)));
+    }
+    let pad = (high - low) * 0.06;
+    low - pad..high + pad
+}
+
+/// The margin as logarithms of ratios: equally far either way, as the verdicts have it.
+pub(super) fn band(margin: f64) -> Range<f64> {
+    let margin = if margin.is_finite() { margin.clamp(0.0, 0.95) } else { 0.0 };
+    -margin.ln_1p()..margin.ln_1p()
+}
+
+fn interval(
+    chart: &mut super::Chart<'_, '_>,
+    judgement: &Judgement,
+    at: f64,
+    range: &Range<f64>,
+) -> anyhow::Result<()> {
+    let blocks = judgement.log_ratios.iter().copied().filter(|x| range.contains(x));
+    let dot = INK.mix(0.45).filled();
+    chart.draw_series(blocks.map(|x| Circle::new((x, at - 0.27), 2 * FINE + 1, dot)))?;
+    line(chart, judgement, at, range)
+}
+
+/// The interval with caps or arrows, and the estimate on it.
+fn line(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, at: f64, range: &Range<f64>) -> anyhow::Result<()> {
+    let Some(ratio) = judgement.ratio.filter(|r| r.is_finite()) else { return Ok(()) };
+    let colour = verdict_colour(judgement.verdict);
+    let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
+    let ends = [
+        judgement.low.map_or(f64::NEG_INFINITY, log).max(range.start),
+        judgement.high.map_or(f64::INFINITY, log).min(range.end),
+    ];
+    // Open on both sides it is no interval: a line across the whole plot would look like one.
+    let ends = if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
+    let stroke = colour.stroke_width(3 * FINE as u32);
+    chart.draw_series([PathElement::new(ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(), stroke)])?;
+    for &(end, outward) in ends {
+        let open = if outward < 0 { end <= range.start } else { end >= range.end };
+        let here = EmptyElement::at((end, at));
+        let (s, back) = (5 * FINE, -8 * FINE * outward);
+        if open {
+            let head = Polygon::new(vec![(0, 0), (back, -s), (back, s)], colour.filled());
+            chart.draw_series([here + head])?;
+        } else {
+            let cap = PathElement::new(vec![(0, -s), (0, s)], colour.stroke_width(2 * FINE as u32));
+            chart.draw_series([here + cap])?;
+        }
+    }
+    let (s, x) = (6 * FINE, log(ratio).clamp(range.start, range.end));
+    let diamond = Polygon::new(vec![(0, -s), (s, 0), (0, s), (-s, 0)], colour.filled());
+    chart.draw_series([EmptyElement::at((x, at)) + diamond])?;
+    Ok(())
+}
+
+fn numbers_of(canvas: &super::Canvas<'_>, judgement: &Judgement, row: i32) -> anyhow::Result<()> {
+    let colour = verdict_colour(judgement.verdict);
+    let effect = number::effect(judgement).replace('-', "−");
+    let verdict = format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict));
+    canvas.draw_text(&effect, &anchored(TEXT, INK, HPos::Left, VPos::Center), (4 * FINE, row - 9 * FINE))?;
+    canvas.draw_text(&verdict, &anchored(TEXT, colour, HPos::Left, VPos::Center), (4 * FINE, row + 9 * FINE))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use experiment::study::Verdict;
+    use proptest::prelude::*;
+
+    fn drawn(judgements: &[Judgement]) -> String {
+        let all: Vec<&Judgement> = judgements.iter().collect();
+        plot("effects", &all, Direction::HigherIsBetter, 0.01)
+            .expect("the plot is drawn")
+            .expect("there are judgements")
+    }
+
+    #[test]
+    fn an_open_end_is_an_arrow_and_without_any_end_there_is_no_interval() {
+        let mut judgement = fixture::judgement("kyber");
+        let arrows = |svg: &str| svg.matches("<polygon").count() - 1;
+        assert_eq!(arrows(&drawn(&[judgement.clone()])), 0, "only the diamond of the estimate");
+        judgement.high = None;
+        assert_eq!(arrows(&drawn(&[judgement.clone()])), 1);
+        (judgement.low, judgement.high) = (None, None);
+        let svg = drawn(&[judgement]);
+        assert_eq!(arrows(&svg), 0, "open on both sides it is no interval");
+        assert!(svg.contains("no interval"));
+    }
+
+    #[test]
+    fn a_verdict_without_evidence_still_has_its_row() {
+        let mut judgement = fixture::judgement("kyber");
+        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
+        judgement.log_ratios.clear();
+        let svg = drawn(&[judgement]);
+        assert!(svg.contains("no evidence") && svg.contains("✕ void"));
+    }
+
+    #[test]
+    fn a_name_cannot_become_markup() {
+        let svg = drawn(&[fixture::judgement("<script>alert(1)")]);
+        assert!(!svg.contains("<script>") && svg.contains("&lt;script&gt;"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_judgements_can_be_drawn(
+            rows in prop::collection::vec(
+                (prop::option::of(prop::num::f64::ANY), prop::option::of(prop::num::f64::ANY), prop::option::of(0.0f64..1e9),
+                 prop::collection::vec(prop::num::f64::ANY, 0..4), ".{0,60}"),
+                1..8,
+            ),
+            margin in prop::num::f64::ANY,
+        ) {
+            let judgements: Vec<Judgement> = rows.into_iter().map(|(low, high, ratio, log_ratios, arm)| {
+                Judgement { low, high, ratio, log_ratios, ..fixture::judgement(&arm) }
+            }).collect();
+            let all: Vec<&Judgement> = judgements.iter().collect();
+            let range = span(&all, margin);
+            prop_assert!(range.start < range.end && range.contains(&0.0), "{range:?}");
+            let svg = plot("any", &all, Direction::LowerIsBetter, margin).expect("drawn").expect("judgements");
+            prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
+            for judgement in all {
+                bar(judgement, &range, margin).expect("drawn");
+            }
+        }
+    }
+}

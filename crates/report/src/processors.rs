@@ -1,0 +1,271 @@
+//! Experiments on the processors: what the scheduler did meanwhile, by the counters of the trials, and what of it is out of the ordinary.
+//!
+//! A verdict says that one setting is better; these figures say whether it can be the setting's doing. What was not counted is not
+//! spoken of.
+
+use experiment::record::Trial;
+
+use super::remarks::{self, Remark};
+use super::side::SideTable;
+use super::view::WorkloadView;
+use super::{Evidence, number, view};
+
+/// Moves between processors per second beyond which they are an effect of their own: a move costs some ten to a hundred microseconds
+/// until the caches are warm again, so that a hundred a second take about as much as the usual margin of 1 %.
+const MANY_MOVES_PER_S: f64 = 100.0;
+/// Ratio of frequencies beyond which arms did not run on the same machine, so to speak.
+const FREQUENCY_RATIO: f64 = 1.02;
+
+/// A column: its head, and its figure of one trial.
+type Column = (&'static str, fn(&Trial) -> Option<f64>);
+
+const COLUMNS: [Column; 6] = [
+    ("migrations\na second", |trial| per_second(trial, &["task_migrations"])),
+    ("waiting for a\nprocessor, %", |trial| waiting(trial).map(percent)),
+    ("switches a second\nby itself", |trial| per_second(trial, &["task_voluntary_switches"])),
+    ("forced", |trial| per_second(trial, &["task_involuntary_switches"])),
+    ("steal, %", |trial| counter(trial, "steal_share").map(percent)),
+    ("MHz", |trial| counter(trial, "cpu_mhz")),
+];
+
+fn percent(share: f64) -> f64 {
+    share * 100.0
+}
+
+fn counter(trial: &Trial, name: &str) -> Option<f64> {
+    trial.observation.counters.get(name).copied().filter(|value| value.is_finite())
+}
+
+/// The sum of counters over the time in which they were counted: the program's whole time, or the measured window.
+fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
+    let window = trial.observation.duration_ns as f64 / 1e9;
+    let seconds = counter(trial, "task_wall_ms").map_or(window, |ms| ms / 1e3);
+    let sum: f64 = names.iter().map(|name| counter(trial, name)).sum::<Option<f64>>()?;
+    (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// The share of the time in which the program could run that it spent in a run queue.
+fn waiting(trial: &Trial) -> Option<f64> {
+    let (wait, run) = (counter(trial, "task_wait_ms")?, counter(trial, "task_run_ms")?);
+    (wait + run > 0.0).then(|| wait / (wait + run))
+}
+
+/// The trials of an arm on a workload that were measured and are not void as a whole.
+fn trials<'a>(evidence: &Evidence<'a>, workload: &str, arm: &str) -> Vec<&'a Trial> {
+    let of = |trial: &&Trial| trial.workload == workload && trial.arm == arm && !trial.observation.metrics.is_empty();
+    evidence.trials.iter().filter(of).collect()
+}
+
+fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = trials.iter().filter_map(|trial| figure(trial)).collect();
+    values.sort_by(f64::total_cmp);
+    let (n, middle) = (values.len(), values.len() / 2);
+    let upper = *values.get(middle)?;
+    Some(if n % 2 == 0 { (values[middle - 1] + upper) / 2.0 } else { upper })
+}
+
+/// What the scheduler did, arm by arm; None where the experiment is not one on processors, or nothing was counted.
+pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<SideTable> {
+    if !evidence.header.plan.arena.is_cpu() {
+        return None;
+    }
+    let all: Vec<Vec<&Trial>> = arms.iter().map(|arm| trials(evidence, workload, arm)).collect();
+    let counted = |(_, figure): &&Column| all.iter().any(|trials| median(trials, figure).is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().filter(counted).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let cell = |trials: &Vec<&Trial>, figure: fn(&Trial) -> Option<f64>| {
+        median(trials, figure).map_or_else(|| "-".to_owned(), number::significant)
+    };
+    let rows = arms
+        .iter()
+        .zip(&all)
+        .map(|(arm, trials)| (view::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect()));
+    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    Some(SideTable {
+        title: format!(
+            "{place}what the scheduler did with the measured program (its first thread; of schedlab's own works all), medians of a trial"
+        ),
+        head: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
+        rows: rows.collect(),
+        detail: true,
+    })
+}
+
+/// What is out of the ordinary about an experiment on processors: many moves, stolen time, tasks that stayed, frequencies that differ.
+pub(crate) fn remarks<'a>(
+    evidence: Option<&Evidence<'_>>,
+    workloads: &[WorkloadView<'a>],
+    arms: &[&'a str],
+) -> Vec<Remark> {
+    let Some(evidence) = evidence.filter(|evidence| evidence.header.plan.arena.is_cpu()) else { return Vec::new() };
+    let limit = evidence.header.plan.limits.steal_share;
+    remarks::merged(workloads, |workload| {
+        let mut found = Vec::new();
+        for arm in arms {
+            let trials = trials(evidence, workload.name, arm);
+            let texts = [moves(&trials), stolen(&trials, limit), stayed(&trials)];
+            found.extend(texts.into_iter().flatten().map(|text| (*arm, text, false)));
+        }
+        let frequencies = frequencies(evidence, workload.name, arms);
+        found.extend(frequencies.map(|text| ("all arms", text, false)));
+        found
+    })
+}
+
+fn moves(trials: &[&Trial]) -> Option<String> {
+    let of_one = |trial: &Trial| {
+        let threads = counter(trial, "task_threads").unwrap_or(1.0).max(1.0);
+        Some(per_second(trial, &["task_migrations"])? / threads)
+    };
+    let rate = median(trials, of_one).filter(|rate| *rate > MANY_MOVES_PER_S)?;
+    Some(format!(
+        "moved between processors {} times a second (median): each move leaves warm caches behind, and more than {MANY_MOVES_PER_S} a \
+         second can be an effect of their own",
+        number::significant(rate)
+    ))
+}
+
+fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
+    let shares: Vec<f64> = trials.iter().filter_map(|trial| counter(trial, "steal_share")).collect();
+    let above = shares.iter().filter(|share| **share > limit / 2.0).count();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    (above > 0).then(|| {
+        format!(
+            "in {above} of {} the hypervisor took more than {} of the processors' time (at most {}; void beyond {})",
+            plural(shares.len() as u64, "trial"),
+            number::percent(limit / 2.0),
+            number::percent(most),
+            number::percent(limit)
+        )
+    })
+}
+
+fn stayed(trials: &[&Trial]) -> Option<String> {
+    let most = |name: &str| trials.iter().filter_map(|trial| counter(trial, name)).reduce(f64::max);
+    let stayed = most("isolate_unmovable").filter(|count| *count >= 1.0)? as u64;
+    let moved =
+        most("isolate_moved").map(|count| format!(", {} could", number::count(count as u64))).unwrap_or_default();
+    Some(format!("{} could not be moved off the isolated processors{moved} (most in a trial)", plural(stayed, "task")))
+}
+
+fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<String> {
+    let of = |arm: &str| median(&trials(evidence, workload, arm), |trial| counter(trial, "cpu_mhz"));
+    let mut found: Vec<(&str, f64)> = arms.iter().filter_map(|arm| Some((*arm, of(arm)?))).collect();
+    found.retain(|(_, mhz)| *mhz > 0.0);
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (least, most) = (found.first()?, found.last()?);
+    (most.1 / least.1 > FREQUENCY_RATIO).then(|| {
+        format!(
+            "the processors' frequency differed by {} between arms (medians: {} {} MHz, {} {} MHz): part of an effect may be the \
+             frequency's",
+            number::percent(most.1 / least.1 - 1.0),
+            view::clean(least.0),
+            number::significant(least.1),
+            view::clean(most.0),
+            number::significant(most.1)
+        )
+    })
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{} {what}{}", number::count(count), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    /// The typical experiment as if it had been one on processors, with these counters in every trial of an arm.
+    pub(crate) fn on_processors(counters: &[(&str, &str, f64)]) -> Lab {
+        let mut lab = Lab::typical();
+        lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
+        for trial in &mut lab.trials {
+            let of_arm = counters.iter().filter(|(arm, ..)| *arm == trial.arm);
+            trial.observation.counters.extend(of_arm.map(|(_, name, value)| ((*name).to_owned(), *value)));
+        }
+        lab
+    }
+
+    fn said(lab: &Lab) -> Vec<(String, String)> {
+        let evidence = lab.evidence();
+        let views = view::workloads(&lab.study, Some(&evidence));
+        let arms = view::arms(&lab.study, Some(&evidence));
+        remarks(Some(&evidence), &views[..1], &arms).into_iter().map(|remark| (remark.about, remark.text)).collect()
+    }
+
+    fn shown(lab: &Lab) -> Option<SideTable> {
+        let evidence = lab.evidence();
+        table(&evidence, "oltp", &view::arms(&lab.study, Some(&evidence)))
+    }
+
+    #[test]
+    fn what_was_not_counted_is_not_spoken_of_and_devices_have_no_such_table() {
+        let lab = on_processors(&[]);
+        assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
+        let mut lab = on_processors(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
+        lab.header.plan.device = "/dev/sdb".into();
+        assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
+    }
+
+    #[test]
+    fn the_table_has_rates_of_the_measured_time_and_the_share_of_waiting() {
+        // A trial of the fixture takes half a second.
+        let lab = on_processors(&[
+            ("none", "task_migrations", 30.0),
+            ("none", "task_wait_ms", 100.0),
+            ("none", "task_run_ms", 300.0),
+            ("none", "task_voluntary_switches", 5.0),
+            ("none", "task_involuntary_switches", 10.0),
+            ("none", "steal_share", 0.01),
+            ("bfq", "task_migrations", 1.0),
+        ]);
+        let table = shown(&lab).expect("something was counted");
+        assert!(table.detail && table.head.len() == 5, "no frequency, no column: {table:?}");
+        assert_eq!(
+            table.rows[0],
+            ("none".to_owned(), ["60.0", "25.0", "10.0", "20.0", "1.00"].map(String::from).to_vec())
+        );
+        assert_eq!(table.rows[3].1, ["2.00", "-", "-", "-", "-"].map(String::from).to_vec());
+    }
+
+    #[test]
+    fn many_moves_and_much_stolen_time_are_flagged_and_little_of_them_is_not() {
+        assert_eq!(said(&on_processors(&[("bfq", "task_migrations", 50.0), ("bfq", "steal_share", 0.125)])), []);
+        let found = said(&on_processors(&[("bfq", "task_migrations", 51.0), ("kyber", "steal_share", 0.2)]));
+        let [(kyber, steal), (bfq, moves)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((kyber.as_str(), bfq.as_str()), ("kyber", "bfq"));
+        assert!(moves.starts_with("moved between processors 102 times a second"), "{moves}");
+        let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the processors' time (at most 20 %; void beyond 25 %)";
+        assert_eq!(steal, wanted);
+    }
+
+    #[test]
+    fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some() {
+        let stayed = |arms: &[&'static str]| {
+            let counters: Vec<_> = arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
+            said(&on_processors(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
+        };
+        assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every arm"]);
+        assert_eq!(stayed(&["none", "kyber", "bfq"]), ["none, kyber and bfq"]);
+    }
+
+    #[test]
+    fn tasks_that_stayed_are_counted_and_frequencies_that_differ_are_named() {
+        let found = said(&on_processors(&[
+            ("bfq", "isolate_unmovable", 12.0),
+            ("bfq", "isolate_moved", 85.0),
+            ("none", "cpu_mhz", 3000.0),
+            ("bfq", "cpu_mhz", 2900.0),
+            ("kyber", "cpu_mhz", 2950.0),
+        ]));
+        let [(bfq, stayed), (all, frequency)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((bfq.as_str(), all.as_str()), ("bfq", "all arms"));
+        assert_eq!(stayed, "12 tasks could not be moved off the isolated processors, 85 could (most in a trial)");
+        assert!(frequency.contains("3.4") && frequency.contains("bfq 2,900 MHz, none 3,000 MHz"), "{frequency}");
+        assert_eq!(said(&on_processors(&[("none", "cpu_mhz", 3000.0), ("bfq", "cpu_mhz", 2950.0)])), []);
+        assert_eq!(said(&on_processors(&[("bfq", "isolate_unmovable", 0.0)])), []);
+    }
+}

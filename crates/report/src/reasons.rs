@@ -1,0 +1,124 @@
+//! Void trials told together, and verdicts in words.
+//!
+//! A hundred trials with the same trouble are one fact to a reader. What a reason means stands with the reason itself
+//! (`VoidReason`'s `Display`), so that every renderer says the same.
+
+use std::collections::BTreeSet;
+
+use experiment::record::{Trial, VoidReason};
+use experiment::study::Verdict;
+
+/// Whether the trial is no evidence for this metric.
+pub(crate) fn is_void(trial: &Trial, metric: &str) -> bool {
+    trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
+}
+
+/// The same kind of reason in trials of the same arm and workload, told once.
+pub(crate) struct VoidGroup<'a> {
+    /// The workload.
+    pub(crate) workload: &'a str,
+    /// The arm.
+    pub(crate) arm: &'a str,
+    /// Numbers of the blocks, counted from 1, as `3, 7–9`.
+    pub(crate) blocks: String,
+    /// How many trials.
+    pub(crate) count: usize,
+    /// The first one's reason.
+    pub(crate) reason: &'a VoidReason,
+}
+
+/// All void reasons of a record, alike ones together, in order of first appearance.
+pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
+    type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<VoidReason>, Option<&'a str>);
+    let mut found: Vec<(Key<'_>, &VoidReason, BTreeSet<u32>)> = Vec::new();
+    for trial in trials {
+        for reason in &trial.observation.voids {
+            let metric = match reason {
+                VoidReason::TooFewIos { metric, .. } => Some(metric.as_str()),
+                _ => None,
+            };
+            let key = (trial.workload.as_str(), trial.arm.as_str(), std::mem::discriminant(reason), metric);
+            match found.iter_mut().find(|(other, ..)| *other == key) {
+                Some((.., blocks)) => {
+                    blocks.insert(trial.block + 1);
+                }
+                None => found.push((key, reason, BTreeSet::from([trial.block + 1]))),
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|((workload, arm, ..), reason, blocks)| VoidGroup {
+            workload,
+            arm,
+            count: blocks.len(),
+            blocks: ranges(&blocks),
+            reason,
+        })
+        .collect()
+}
+
+/// Numbers with neighbours joined: `1–3, 7`.
+fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => spans.push((number, number)),
+        }
+    }
+    let words: Vec<String> =
+        spans.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}–{b}") }).collect();
+    words.join(", ")
+}
+
+/// The word of a verdict.
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Void => "void",
+    }
+}
+
+/// A sign that goes with the word, for those who do not see the colour.
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "▲",
+        Verdict::Worse => "▼",
+        Verdict::Equivalent => "=",
+        Verdict::Inconclusive => "?",
+        Verdict::Void => "✕",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn neighbouring_blocks_are_joined() {
+        assert_eq!(ranges(&BTreeSet::from([1, 2, 3, 7, 9, 10])), "1–3, 7, 9–10");
+        assert_eq!(ranges(&BTreeSet::new()), "");
+    }
+
+    #[test]
+    fn alike_reasons_are_told_once_and_a_metric_of_its_own_is_told_apart() {
+        let mut lab = Lab::typical();
+        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        for trial in &mut lab.trials {
+            trial.observation.voids.clear();
+            if trial.workload == "oltp" && trial.arm == "bfq" {
+                trial.observation.voids = vec![few("latency_p99_us"), few("latency_p999_us")];
+            }
+        }
+        let groups = groups(&lab.trials);
+        assert_eq!(groups.len(), 2);
+        assert_eq!((groups[0].count, groups[0].blocks.as_str()), (14, "1–14"));
+        let trial = lab.trials.iter().find(|t| t.arm == "bfq" && t.workload == "oltp").expect("it was measured");
+        assert!(is_void(trial, "latency_p99_us") && !is_void(trial, "iops"));
+    }
+}

@@ -1,0 +1,262 @@
+//! What else must be known, told once and as loudly as it matters.
+//!
+//! A reason that touches a metric which decides is told in full. A percentile that decides nothing and rests on too few requests
+//! is void too, but a short trial has a dozen of them: they are counted in one line, so that they do not hide what is serious.
+//! The same sentence about several arms or workloads is one remark.
+
+use experiment::record::{Trial, VoidReason};
+use experiment::study::{Judgement, Verdict};
+
+use super::answer::listed;
+use super::older;
+use super::reasons::{self, VoidGroup};
+use super::view::{self, MetricView, WorkloadView};
+
+/// One sentence about judgements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remark {
+    /// Arms, and workloads where there are several: `oltp, kyber and bfq`.
+    pub(crate) about: String,
+    /// What must be known.
+    pub(crate) text: String,
+    /// Whether it makes the judgement void.
+    pub(crate) void: bool,
+}
+
+/// What must be known about the judgements on the metrics that decide, or on all; void ones first. What `told` already says
+/// about left-out trials is left to it.
+pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, told: &[VoidGroup<'_>]) -> Vec<Remark> {
+    merged(workloads, |workload| sentences(workload, all_metrics, told))
+}
+
+/// Where the three-sigma rule and a verdict that decides disagree.
+pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
+    merged(workloads, |workload| {
+        let deciding = workload.metrics.iter().filter(|metric| metric.primary);
+        let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
+        judged.filter_map(|judgement| Some((judgement.arm.as_str(), older::dissent(judgement)?, false))).collect()
+    })
+}
+
+/// One remark for each sentence, about all arms and workloads that it is true of; void ones first.
+pub(crate) fn merged<'a>(
+    workloads: &[WorkloadView<'a>],
+    sentences: impl Fn(&WorkloadView<'a>) -> Vec<(&'a str, String, bool)>,
+) -> Vec<Remark> {
+    let mut found: Vec<Found> = Vec::new();
+    for workload in workloads {
+        for (arm, text, void) in sentences(workload) {
+            let known =
+                found.iter_mut().find(|f| f.workloads == [workload.name] && same(&f.text, &text) && f.void == void);
+            match known {
+                Some(known) if known.arms.contains(&arm) => {}
+                Some(known) => known.arms.push(arm),
+                None => found.push(Found { workloads: vec![workload.name], arms: vec![arm], text, void }),
+            }
+        }
+    }
+    let mut merged: Vec<Found> = Vec::new();
+    for one in found {
+        match merged.iter_mut().find(|m| m.text == one.text && m.void == one.void && m.arms == one.arms) {
+            Some(known) => known.workloads.extend(one.workloads),
+            None => merged.push(one),
+        }
+    }
+    merged.sort_by_key(|remark| !remark.void);
+    merged.into_iter().map(|remark| remark.told(workloads)).collect()
+}
+
+/// Whether two sentences say the same, each perhaps with an example of its own, of which the first is shown: twenty arms that never
+/// reached the device are one remark.
+fn same(one: &str, other: &str) -> bool {
+    let without_example = |text: &str| match text.split_once(" (first in block") {
+        Some((before, _)) if text.ends_with(')') => before.to_owned(),
+        _ => text.to_owned(),
+    };
+    without_example(one) == without_example(other)
+}
+
+struct Found<'a> {
+    workloads: Vec<&'a str>,
+    arms: Vec<&'a str>,
+    text: String,
+    void: bool,
+}
+
+impl Found<'_> {
+    fn told(self, all: &[WorkloadView<'_>]) -> Remark {
+        let judged = |workload: &&str| {
+            let of = all.iter().find(|view| view.name == *workload);
+            let rows =
+                of.and_then(|view| view.metrics.first()).map(|metric| metric.rows.as_slice()).unwrap_or_default();
+            rows.iter().filter(|row| row.judgement.is_some()).map(|row| row.arm).collect::<Vec<_>>()
+        };
+        let all_of =
+            |judged: Vec<&str>| judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm));
+        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
+        let clean = |names: &[&str]| listed(&names.iter().map(|name| view::clean(name)).collect::<Vec<_>>());
+        let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
+        let about = if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
+        Remark { about, text: self.text, void: self.void }
+    }
+}
+
+/// Arm, sentence and whether it makes void, the deciding metric first.
+fn sentences<'a>(
+    workload: &WorkloadView<'a>,
+    all_metrics: bool,
+    told: &[VoidGroup<'_>],
+) -> Vec<(&'a str, String, bool)> {
+    let mut found = Vec::new();
+    for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
+        for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
+            let void = judgement.verdict == Verdict::Void;
+            let repeated = |reason: &str| {
+                !void
+                    && told.iter().any(|group| group.workload == workload.name && reason.contains(group.reason.class()))
+            };
+            if void && judgement.reasons.is_empty() {
+                found.push((judgement.arm.as_str(), "there is no valid evidence".to_string(), void));
+            }
+            for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
+                let prefix = if metric.primary { String::new() } else { format!("{}: ", metric.label) };
+                found.push((judgement.arm.as_str(), prefix + &view::clean(reason), void));
+            }
+        }
+    }
+    found
+}
+
+/// What made trials void: first what concerns whole trials or a metric that decides, then what spoils only a percentile that
+/// decides nothing.
+pub(crate) fn voids<'a>(
+    trials: &'a [Trial],
+    workloads: &[WorkloadView<'_>],
+) -> (Vec<VoidGroup<'a>>, Vec<VoidGroup<'a>>) {
+    reasons::groups(trials).into_iter().partition(|group| {
+        let VoidReason::TooFewIos { metric, .. } = group.reason else { return true };
+        let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
+        of_group.flat_map(|workload| &workload.metrics).any(|m| m.primary && m.name == metric)
+    })
+}
+
+/// Whether a void judgement on a deciding metric already says why these trials are void.
+pub(crate) fn is_told_by_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
+    let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
+    let mut judgements = of_group
+        .flat_map(|workload| workload.metrics.iter().filter(|metric| metric.primary))
+        .flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
+    judgements.any(|judgement| {
+        let tells = |reason: &String| reason.contains(group.reason.class());
+        judgement.arm == group.arm && judgement.verdict == Verdict::Void && judgement.reasons.iter().any(tells)
+    })
+}
+
+/// The one line about percentiles that decide nothing and are void for want of requests.
+pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
+    let few = VoidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
+    let thin = |judgement: &Judgement| {
+        judgement.verdict == Verdict::Void && judgement.reasons.iter().any(|reason| reason.contains(few.class()))
+    };
+    let is_thin =
+        |metric: &&MetricView<'_>| !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin);
+    match workloads.iter().flat_map(|workload| &workload.metrics).filter(is_thin).count() {
+        0 => None,
+        1 => {
+            Some("1 percentile that decides nothing rests on too few requests and is void (longer --trial-time)".into())
+        }
+        n => Some(format!(
+            "{n} percentiles that decide nothing rest on too few requests and are void (longer --trial-time)"
+        )),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    /// The typical experiment with too few requests for every percentile of oltp, which decide nothing there.
+    pub(crate) fn with_thin_percentiles() -> Lab {
+        let mut lab = Lab::typical();
+        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        for trial in lab.trials.iter_mut().filter(|trial| trial.workload == "oltp") {
+            trial.observation.voids.extend([few("latency_p99_us"), few("latency_p999_us")]);
+        }
+        let percentile = |metric: &str| metric.starts_with("latency_p99");
+        for judgement in lab.study.judgements.iter_mut().filter(|j| j.workload == "oltp" && percentile(&j.metric)) {
+            judgement.verdict = Verdict::Void;
+            judgement.reasons = vec![format!("14 of 14 blocks void: {} (first in …)", few("").class())];
+        }
+        lab
+    }
+
+    #[test]
+    fn percentiles_that_decide_nothing_are_counted_and_not_told() {
+        let lab = with_thin_percentiles();
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let (loud, quiet) = voids(&lab.trials, &views);
+        assert_eq!((loud.len(), quiet.len()), (1, 8), "a setting that was changed; four arms, two percentiles");
+        let said = thin_percentiles(&views).expect("two percentiles are void");
+        assert!(said.starts_with("2 percentiles that decide nothing"), "{said}");
+        assert!(remarks(&views, false, &loud).iter().all(|remark| !remark.void));
+        assert_eq!(remarks(&views, true, &loud).iter().filter(|remark| remark.void).count(), 2);
+    }
+
+    #[test]
+    fn a_percentile_that_decides_stays_loud() {
+        let mut lab = with_thin_percentiles();
+        for judgement in lab.study.judgements.iter_mut().filter(|j| j.workload == "oltp") {
+            judgement.primary = judgement.metric == "latency_p99_us";
+        }
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let (loud, quiet) = voids(&lab.trials, &views);
+        assert_eq!((loud.len(), quiet.len()), (5, 4));
+        let remarks = remarks(&views, false, &loud);
+        let first = remarks.first().expect("there is a remark");
+        assert!(first.void && first.about == "oltp, every arm", "{first:?}");
+        assert!(loud.iter().any(|group| is_told_by_a_judgement(group, &views)));
+    }
+
+    #[test]
+    fn the_same_sentence_about_several_arms_and_workloads_is_one_remark() {
+        let mut lab = Lab::typical();
+        for judgement in lab.study.judgements.iter_mut().filter(|j| j.primary) {
+            judgement.reasons = vec!["three is too few".into()];
+        }
+        let views = view::workloads(&lab.study, None);
+        let all =
+            Remark { about: "oltp, seqread and mixed, every arm".into(), text: "three is too few".into(), void: false };
+        assert_eq!(remarks(&views, false, &[]), [all]);
+        let alone = remarks(&views[..1], false, &[]);
+        assert_eq!(alone[0].about, "every arm");
+    }
+
+    #[test]
+    fn reasons_that_differ_in_their_example_only_are_one_remark_with_the_first_example() {
+        let mut lab = Lab::typical();
+        for (judgement, moved) in lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
+        {
+            judgement.verdict = Verdict::Void;
+            judgement.reasons =
+                vec![format!("3 of 3 blocks void: no I/O (first in block 1, {}: {moved} MB)", judgement.arm)];
+        }
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let found = remarks(&views[..1], false, &[]);
+        assert_eq!((found.len(), found[0].about.as_str()), (1, "every arm"), "{found:?}");
+        assert!(found[0].text.ends_with("(first in block 1, mq-deadline: 1 MB)"), "{}", found[0].text);
+        assert!(!same("2 of 3 blocks void (first in block 1: x)", "3 of 3 blocks void (first in block 1: x)"));
+    }
+
+    #[test]
+    fn what_a_group_of_void_trials_tells_is_not_told_again() {
+        let mut lab = Lab::typical();
+        let judgement =
+            lab.study.judgements.iter_mut().find(|j| j.primary && j.void_blocks > 0).expect("one block is void");
+        judgement.reasons = vec!["1 of 14 blocks void: setting changed by another program (in block 8 …)".into()];
+        let views = view::workloads(&lab.study, Some(&lab.evidence()));
+        let (loud, _) = voids(&lab.trials, &views);
+        assert_eq!(remarks(&views, false, &[]).len(), 1);
+        assert!(remarks(&views, false, &loud).is_empty());
+    }
+}

@@ -1,0 +1,82 @@
+//! tune.html: the answer, the search as a plot, and every setting that was tried.
+
+use anyhow::Context;
+use minijinja::{Environment, Value, context};
+
+use super::plot::search;
+
+/// Rows of the table of settings.
+const ROWS: usize = 40;
+
+/// What the page of a search shows.
+#[derive(Debug, Clone)]
+pub struct Search<'a> {
+    /// Workloads and device.
+    pub title: &'a str,
+    /// The answer, in a sentence.
+    pub answer: &'a str,
+    /// The same as in a terminal.
+    pub words: &'a str,
+    /// Trials of the search.
+    pub trials: u32,
+    /// After so many trials, the effect of the best setting so far as a log ratio to the default.
+    pub curve: Vec<(u32, f64)>,
+    /// Every setting that was tried, the default first.
+    pub candidates: Vec<Candidate<'a>>,
+    /// Whether a comparison confirmed the answer.
+    pub confirmed: bool,
+}
+
+/// A setting that was tried.
+#[derive(Debug, Clone)]
+pub struct Candidate<'a> {
+    /// The setting.
+    pub arm: &'a str,
+    /// Trials before its first one.
+    pub after_trials: u32,
+    /// Valid blocks.
+    pub blocks: usize,
+    /// Mean log ratio to the default, positive when better; `None` without a valid block.
+    pub effect: Option<f64>,
+    /// Whether the constraints held; `None` without constraints.
+    pub holds: Option<bool>,
+    /// Its state in the search.
+    pub state: &'a str,
+}
+
+/// The whole page: no script, nothing from another address.
+///
+/// # Errors
+/// When the plot or the template fails, which no input should cause.
+pub fn page(of: &Search<'_>) -> anyhow::Result<String> {
+    let dots: Vec<(f64, f64, bool)> = of
+        .candidates
+        .iter()
+        .filter_map(|c| Some((f64::from(c.after_trials), c.effect?, c.holds != Some(false))))
+        .collect();
+    let line: Vec<(f64, f64)> = of.curve.iter().map(|(trials, effect)| (f64::from(*trials), *effect)).collect();
+    let plot = search::plot("best so far over the trials of the search", &dots, &line, f64::from(of.trials))?;
+    let mut best: Vec<_> = of.candidates.iter().filter(|c| c.effect.is_some()).collect();
+    best.sort_by(|a, b| b.effect.unwrap_or_default().total_cmp(&a.effect.unwrap_or_default()));
+    let rows: Vec<Value> = best
+        .into_iter()
+        .take(ROWS)
+        .map(|c| {
+            let change = format!("{:+.1} %", (c.effect.unwrap_or_default().exp() - 1.0) * 100.0);
+            context! { arm => c.arm, change, blocks => c.blocks, holds => c.holds, state => c.state }
+        })
+        .collect();
+    let page = context! {
+        style => Value::from_safe_string(include_str!("templates/style.css").into()),
+        title => of.title,
+        answer => of.answer,
+        words => of.words,
+        plot => plot.map(Value::from_safe_string),
+        rows,
+        all => of.candidates.len(),
+        confirmed => of.confirmed,
+    };
+    let mut environment = Environment::new();
+    environment.add_template("tune.html", include_str!("templates/tune.html")).context("the page of a search")?;
+    environment.get_template("tune.html").and_then(|t| t.render(page)).context("cannot write the page of a search")
+}

@@ -1,0 +1,167 @@
+//! Tables beside the verdicts: what anticipation cost and brought, what the CPU scheduler did, and what somebody else published
+//! about the same.
+//!
+//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure is printed
+//! beside the measured one, and the reader sees both.
+
+use experiment::plan::Published;
+use experiment::study::{Study, Summary};
+
+use super::number::{self, Scale};
+use super::{Evidence, processors, view};
+
+/// A small table: arms or figures down, columns of numbers across.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SideTable {
+    /// What it shows.
+    pub(crate) title: String,
+    /// Heads of the columns after the first.
+    pub(crate) head: Vec<String>,
+    /// A name, and a text for each column.
+    pub(crate) rows: Vec<(String, Vec<String>)>,
+    /// Whether a terminal shows it only when everything is asked for.
+    pub(crate) detail: bool,
+}
+
+/// The metrics of the anticipation study, in the order of its table.
+const ANTICIPATION: [(&str, &str); 7] = [
+    ("anticipations", "waits"),
+    ("anticipation_successes", "successes"),
+    ("anticipation_failures", "failures"),
+    ("success_wait_mean_ms", "ms a\nsuccess"),
+    ("failure_wait_total_ms", "ms all\nfailures"),
+    ("false_idle_ms", "ms failed\nper wait"),
+    ("deceptive_idle_ms", "ms idle,\nwork held"),
+];
+
+/// Every table that this study has something for.
+pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<SideTable> {
+    let workloads = view::workloads(study, evidence);
+    let arms = view::arms(study, evidence);
+    let mut found: Vec<SideTable> =
+        workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
+    let scheduled =
+        |evidence| workloads.iter().filter_map(|w| processors::table(evidence, w.name, &arms)).collect::<Vec<_>>();
+    found.extend(evidence.map(scheduled).unwrap_or_default());
+    let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
+    found.extend(workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)));
+    found
+}
+
+fn summary<'a>(study: &'a Study, workload: &str, metric: &str, arm: &str) -> Option<&'a Summary> {
+    study.summaries.iter().find(|s| s.workload == workload && s.metric == metric && s.arm == arm)
+}
+
+/// Means per trial of what idling on purpose cost and brought.
+fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<SideTable> {
+    let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload).map(|j| j.metric.as_str());
+    let waits = |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
+    if !arms.iter().any(|arm| waits(arm)) {
+        return None;
+    }
+    let mut columns: Vec<(&str, String)> =
+        ANTICIPATION.iter().map(|(metric, head)| (*metric, (*head).to_owned())).collect();
+    columns.extend(primary.map(|metric| {
+        let unit = Scale::of(metric, []).unit;
+        (metric, format!("{}{}{unit}", view::label(metric), if unit.is_empty() { "" } else { ",\n" }))
+    }));
+    let rows = arms.iter().map(|arm| {
+        let cell = |metric: &str| {
+            summary(study, workload, metric, arm).map_or_else(|| "-".into(), |s| number::significant(s.mean))
+        };
+        (view::clean(arm), columns.iter().map(|(metric, _)| cell(metric)).collect())
+    });
+    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    Some(SideTable {
+        title: format!("{place}what waiting for a process's next request cost and brought, means of a trial"),
+        rows: rows.collect(),
+        head: columns.into_iter().map(|(_, head)| head).collect(),
+        detail: false,
+    })
+}
+
+/// Published figures beside the measured ones, each also as a ratio to the baseline: two machines differ in speed, but may agree
+/// in what a scheduler changes.
+fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<SideTable> {
+    let of_workload: Vec<&Published> = published.iter().filter(|one| one.workload == workload).collect();
+    let source = of_workload.first()?.source.clone();
+    let baseline = arms.first()?;
+    let rows = of_workload.iter().map(|one| {
+        let base = of_workload.iter().find(|other| other.metric == one.metric && other.arm == *baseline);
+        let mean = |arm: &str| summary(study, workload, &one.metric, arm).map(|s| s.mean);
+        let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) if b != 0.0 => format!("× {}", number::significant(a / b)),
+            _ => "-".to_owned(),
+        };
+        let measured = mean(&one.arm);
+        let cells = vec![
+            number::significant(one.value),
+            measured.map_or_else(|| "-".into(), number::significant),
+            ratio(Some(one.value), base.map(|base| base.value)),
+            ratio(measured, mean(baseline)),
+        ];
+        let unit = Scale::of(&one.metric, []).unit;
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        (view::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.arm)), cells)
+    });
+    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    let head = [
+        "published".into(),
+        "measured".into(),
+        format!("published\nto {baseline}"),
+        format!("measured\nto {baseline}"),
+    ];
+    Some(SideTable {
+        title: format!("{place}beside what was published ({})", view::clean(&source)),
+        rows: rows.collect(),
+        head: head.map(|text: String| view::clean_lines(&text)).to_vec(),
+        detail: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    fn with_anticipation() -> Lab {
+        let mut lab = Lab::typical();
+        for (arm, mean) in [("none", 0.0), ("bfq", 400.0)] {
+            for metric in ["anticipations", "anticipation_successes"] {
+                let like = lab.study.summaries.iter().find(|s| s.workload == "oltp" && s.arm == arm).unwrap().clone();
+                lab.study.summaries.push(Summary { metric: metric.into(), mean, ..like });
+            }
+        }
+        lab
+    }
+
+    #[test]
+    fn a_table_of_waits_is_there_only_where_somebody_waited() {
+        assert_eq!(tables(&Lab::typical().study, None), []);
+        let lab = with_anticipation();
+        let found = tables(&lab.study, Some(&lab.evidence()));
+        assert_eq!(found.len(), 1);
+        let bfq = found[0].rows.iter().find(|(arm, _)| arm == "bfq").unwrap();
+        assert_eq!(bfq.1[..3], ["400", "400", "-"], "what was not reported is a dash");
+        assert_eq!(found[0].head.len(), bfq.1.len());
+    }
+
+    #[test]
+    fn published_figures_stand_beside_the_measured_ones_with_both_ratios() {
+        let mut lab = Lab::typical();
+        let one = |arm: &str, value| Published {
+            workload: "oltp".into(),
+            metric: "iops".into(),
+            arm: arm.into(),
+            value,
+            source: "somebody, table 1".into(),
+        };
+        lab.header.plan.published = vec![one("none", 100.0), one("bfq", 150.0)];
+        let found = tables(&lab.study, Some(&lab.evidence()));
+        assert!(found[0].title.contains("somebody, table 1"));
+        let bfq = &found[0].rows[1];
+        assert!(bfq.0.contains("bfq") && bfq.1[0] == "150" && bfq.1[2] == "× 1.50", "{bfq:?}");
+        let mean = |arm| summary(&lab.study, "oltp", "iops", arm).unwrap().mean;
+        assert_eq!(bfq.1[3], format!("× {}", number::significant(mean("bfq") / mean("none"))));
+    }
+}

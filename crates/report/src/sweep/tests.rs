@@ -1,0 +1,157 @@
+//! Sweeps in reports: the table before and after, the line of each tunable, and what is left out.
+
+use experiment::plan::parse_arms;
+use experiment::record::{Header, Observation, Record, Trial};
+use experiment::study::study;
+
+use super::*;
+use crate::fixture::Lab;
+
+/// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does nothing, one that is not known.
+pub(crate) fn swept() -> Record {
+    let words = [
+        "default=mq-deadline",
+        "fifo1=mq-deadline:fifo_batch=1",
+        "fifo64=mq-deadline:fifo_batch=64",
+        "fifo256=mq-deadline:fifo_batch=256",
+        "starved0=mq-deadline:writes_starved=0",
+        "starved32=mq-deadline:writes_starved=32",
+        "front0=mq-deadline:front_merges=0",
+        "old31=mq-deadline:read_expire=31",
+        "old8000=mq-deadline:read_expire=8000",
+    ];
+    let mut header = Header { command: "schedlab sweep".into(), ..Lab::typical().header };
+    header.plan.arms = parse_arms(&words).expect("they are arms");
+    header.plan.workloads.truncate(1);
+    header.plan.baseline = Some("default".into());
+    let noted = [("fifo_batch", "16"), ("writes_starved", "2"), ("front_merges", "1"), ("read_expire", "500")];
+    let noted = noted.map(|(name, value)| (name.to_string(), value.to_string()));
+    header.environment.insert(experiment::sweep::DEFAULTS.into(), noted.into_iter().collect());
+    let factors = [
+        (1.0, 0.2),
+        (0.93, 0.2),
+        (1.08, 0.2),
+        (1.04, 0.3),
+        (0.81, 0.2),
+        (0.9, 0.2),
+        (1.0, 0.1),
+        (1.0, 4.0),
+        (1.01, 4.0),
+    ];
+    let mut record = Record::new(header);
+    let names: Vec<String> = record.header.plan.arms.iter().map(|arm| arm.name.clone()).collect();
+    let mut state = 7_u64;
+    for block in 0..12_u32 {
+        for (position, (name, (factor, percent))) in names.iter().zip(factors).enumerate() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let noise = 1.0 + percent / 100.0 * ((state >> 33) as f64 / (1_u64 << 31) as f64 * 2.0 - 1.0);
+            let iops = 5000.0 * (1.0 - 0.01 * f64::from(block)) * factor * noise;
+            let observation = Observation {
+                duration_ns: 1_000_000_000,
+                metrics: [("iops".to_string(), iops)].into(),
+                ..Observation::default()
+            };
+            record.trials.push(Trial {
+                sequence: record.trials.len() as u64,
+                workload: "oltp".into(),
+                block,
+                position: position as u32,
+                arm: name.clone(),
+                started_ms: record.trials.len() as u64 * 1230,
+                observation,
+            });
+        }
+    }
+    record
+}
+
+/// The lines of a study of the record after `change`.
+fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
+    let mut study = study(&swept(), None);
+    study.responses.iter_mut().for_each(change);
+    let views = view::workloads(&study, None);
+    of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").lines
+}
+
+#[test]
+fn each_tunable_is_told_in_one_line() {
+    let found = lines(|_| {});
+    let of = |name: &str| found.iter().find(|(tunable, _)| tunable == name).expect("it is swept").1.clone();
+    assert!(
+        of("fifo_batch").starts_with("fifo_batch=64: +8.") && of("fifo_batch").contains("; better too: 256; worse: 1")
+    );
+    assert!(of("writes_starved").starts_with("no value is better; writes_starved=0: -1"), "{}", of("writes_starved"));
+    assert!(of("writes_starved").ends_with("; worse too: 32"));
+    assert_eq!(of("front_merges"), "makes no difference that matters (equivalent within 1 %)");
+    assert!(of("read_expire").starts_with("not known yet: about "), "{}", of("read_expire"));
+}
+
+#[test]
+fn what_cannot_be_known_is_said_so() {
+    let open = |response: &mut Response| response.effect = Effect::Open { more_blocks: None };
+    assert!(lines(open)[3].1.starts_with("not known yet"));
+    let void = |response: &mut Response| {
+        response.effect = Effect::Void;
+        response.points.iter_mut().for_each(|point| point.verdict = Verdict::Void);
+    };
+    assert!(lines(void).iter().all(|(_, text)| text == "no valid evidence"), "{:?}", lines(void));
+    let partly = |response: &mut Response| {
+        response.effect = Effect::Nothing;
+        response.points.iter_mut().for_each(|point| point.verdict = Verdict::Equivalent);
+        response.points[0].verdict = Verdict::Void;
+    };
+    let text = &lines(partly)[0].1;
+    assert_eq!(text, "no difference that matters was found: equivalent within 1 %; equivalent: 64, 256; void: 1");
+}
+
+#[test]
+fn a_sweep_of_all_arms_takes_the_place_of_the_table_and_one_among_others_stands_beside_it() {
+    let mut record = swept();
+    let complete = |record: &Record| {
+        let study = study(record, None);
+        let views = view::workloads(&study, None);
+        of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
+    };
+    assert!(complete(&record));
+    let other = record.header.plan.arms.iter_mut().find(|arm| arm.name == "front0").expect("it is there");
+    other.scheduler = "none".into();
+    assert!(!complete(&record));
+    assert!(of_typical().is_none(), "a comparison of schedulers is no sweep");
+}
+
+fn of_typical() -> Option<()> {
+    let lab = Lab::typical();
+    let views = view::workloads(&lab.study, None);
+    of(&lab.study, "oltp", &views[0].metrics[0]).map(drop)
+}
+
+#[test]
+fn the_table_of_a_sweep_reads_well_in_a_terminal() {
+    let record = swept();
+    let options = crate::terminal::Options { width: 80, colour: false, verbose: false };
+    insta::assert_snapshot!(crate::terminal::render(&study(&record, None), None, &[], &options));
+}
+
+#[test]
+fn the_table_of_a_sweep_reads_well_in_markdown() {
+    let text = crate::markdown::render(&study(&swept(), None), None);
+    insta::assert_snapshot!(text.split("<details>").next().expect("there is text before the details"));
+}
+
+#[test]
+fn the_table_of_a_sweep_is_csv() {
+    insta::assert_snapshot!(crate::csv::sweep(&study(&swept(), None)).expect("it is written"));
+}
+
+#[test]
+fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
+    let mut record = swept();
+    for arm in &mut record.header.plan.arms {
+        if let Some(value) = arm.tunables.remove("fifo_batch") {
+            arm.tunables.insert("<script>alert(1)</script>".into(), value);
+        }
+    }
+    let page = crate::html::render(&study(&record, None), None).expect("the page is made");
+    assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
+}

@@ -1,0 +1,355 @@
+//! The report in a terminal: the answer in the first lines, then the evidence for it.
+//!
+//! Written for somebody at three in the morning: what to do, one table per workload for the metric that decides, what is
+//! wrong with the evidence, what would settle the rest, where the files are. Everything else waits for `verbose`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use comfy_table::{Attribute, Cell, Color};
+use experiment::study::{Judgement, Study, Verdict};
+
+use super::grid::{Entry, Grid, Style, plain, wrapped};
+use super::side::SideTable;
+use super::sweep::{self, SweepView};
+use super::view::{self, MetricView, WorkloadView};
+use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+
+/// How to print.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Columns of the terminal, 64 at least.
+    pub width: u16,
+    /// Whether verdicts are coloured.
+    pub colour: bool,
+    /// All metrics and all remarks, not only those that decide.
+    pub verbose: bool,
+}
+
+/// The whole report; `files` are named at its end.
+pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
+    let workloads = view::workloads(study, evidence);
+    let mut page = Page { text: String::new(), options, older: older::is_shown(study, evidence, options.verbose) };
+    page.answer(study, &workloads);
+    for workload in &workloads {
+        for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
+            page.metric(study, workload, metric);
+        }
+    }
+    page.beside(study, evidence);
+    page.what_else(study, evidence, &workloads);
+    page.foot(study, evidence, files);
+    page.text
+}
+
+struct Page<'a> {
+    text: String,
+    options: &'a Options,
+    /// Whether the three-sigma rule's claims stand beside the verdicts.
+    older: bool,
+}
+
+impl Page<'_> {
+    fn answer(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
+        self.paragraph("", &answer::headline(study, workloads), Some("1"));
+        let lines = answer::lines(study, workloads);
+        let widest = lines.iter().map(|(name, _)| view::shortened(name, 20).chars().count()).max().unwrap_or(0);
+        for (name, text) in lines {
+            self.paragraph(&format!("  {:widest$}  ", view::shortened(&name, 20)), &text, None);
+        }
+    }
+
+    fn metric(&mut self, study: &Study, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
+        let decides = if metric.primary { "" } else { " (does not decide)" };
+        let place = view::place(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        self.text.push('\n');
+        self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
+        let sweep = sweep::of(study, workload.name, metric);
+        if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
+            self.comparison(metric);
+        }
+        if let Some(sweep) = &sweep {
+            self.sweep_table(sweep, metric);
+            self.older_line(metric);
+        }
+        if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
+        {
+            self.paragraph("", "+ ~N: about so many more blocks would probably settle it", Some("2"));
+        }
+        if let Some(sweep) = &sweep {
+            self.text.push('\n');
+            self.paragraph("", "What each tunable does", Some("1"));
+            let widest = sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
+            for (name, text) in &sweep.lines {
+                self.paragraph(&format!("  {:widest$}  ", view::shortened(name, 24)), text, None);
+            }
+        }
+        if self.options.verbose {
+            let table = self.spread(metric);
+            self.text.push('\n');
+            self.text.push_str(&table);
+            self.text.push('\n');
+        }
+    }
+
+    /// Before and after, value by value. Where it is too wide, estimate and interval stand below each other, then the blocks go.
+    fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+        let width = self.options.width.into();
+        let layouts = [(false, true), (true, true), (true, false)];
+        let grids = layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
+        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
+        self.text.push_str(&fitting.draw(width, self.options.colour));
+        self.text.push('\n');
+    }
+
+    /// What anticipation cost and brought, and what was published about the same.
+    fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
+        for table in side::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
+            self.text.push('\n');
+            self.paragraph("", &table.title, Some("1"));
+            // Too wide for one table: the columns go on in another, under the same names.
+            let width = self.options.width.into();
+            let mut first = 0;
+            while first < table.head.len() {
+                let mut last = table.head.len();
+                let mut grid = columns(&table, first, last);
+                while !grid.fits(width) && last > first + 1 {
+                    last -= 1;
+                    grid = columns(&table, first, last);
+                }
+                let text = grid.draw(width, self.options.colour);
+                self.text.push_str(&text);
+                self.text.push('\n');
+                first = last;
+            }
+        }
+    }
+
+    /// Each arm against the baseline. Where it is too wide, the three-sigma rule's claims go below the table, then estimate and
+    /// interval stand below each other, then the blocks go.
+    fn comparison(&mut self, metric: &MetricView<'_>) {
+        let width = self.options.width.into();
+        let layouts = [(false, true), (true, true), (true, false)];
+        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.older && grid.fits(width));
+        let has_room = beside.is_some();
+        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks, false));
+        let fitting = beside.as_ref().or_else(|| grids.iter().find(|grid| grid.fits(width))).unwrap_or(&grids[2]);
+        let table = fitting.draw(width, self.options.colour);
+        self.text.push_str(&table);
+        self.text.push('\n');
+        if !has_room {
+            self.older_line(metric);
+        }
+    }
+
+    /// The three-sigma rule's claims in a line below a table.
+    fn older_line(&mut self, metric: &MetricView<'_>) {
+        if let Some(line) = older::line(metric).filter(|_| self.older) {
+            self.paragraph("", &line, None);
+        }
+    }
+
+    /// What the trials of each arm look like; least and most only where there is room.
+    fn spread(&self, metric: &MetricView<'_>) -> String {
+        let width = self.options.width.into();
+        let grids = [true, false].map(|range| spread(metric, range));
+        grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[1]).draw(width, self.options.colour)
+    }
+
+    /// What a reader must know before believing the table: loud where it touches what decides.
+    fn what_else(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>]) {
+        let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, workloads)).unwrap_or_default();
+        let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
+        for remark in remarks::remarks(workloads, self.options.verbose, &loud) {
+            let text = format!("{}: {}", remark.about, remark.text);
+            lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
+        }
+        let arms = view::arms(study, evidence);
+        let mut notes = processors::remarks(evidence, workloads, &arms);
+        notes.extend(remarks::dissent(workloads).into_iter().filter(|_| self.older));
+        lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
+        let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
+        for group in shown.chain(quiet.iter().filter(|_| self.options.verbose)) {
+            lines.push(("void  ", void_trials(group), Some("31")));
+        }
+        for caution in &study.cautions {
+            lines.push(("caution  ", view::clean(caution), Some("33")));
+        }
+        if let Some(thin) = remarks::thin_percentiles(workloads).filter(|_| !self.options.verbose) {
+            lines.push(("", format!("{thin}: see --verbose"), Some("2")));
+        }
+        if !lines.is_empty() {
+            self.text.push('\n');
+        }
+        for (mark, text, style) in lines {
+            self.paragraph(mark, &text, style);
+        }
+    }
+
+    fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
+        self.text.push('\n');
+        if self.older {
+            self.paragraph("", older::ERRORS, Some("2"));
+        }
+        let rules = method::rules(study);
+        let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
+        if let Some(evidence) = evidence {
+            let _ = write!(rules, " {} trials", number::count(evidence.trials.len() as u64));
+            match evidence.end {
+                Some(end) => {
+                    let _ = write!(rules, " in {}.", number::span_ms(end.at_ms));
+                }
+                None => rules.push_str("; the record was cut off."),
+            }
+            let kernel = evidence.header.environment.get("kernel");
+            let release = kernel.filter(|_| study.arena == "kernel").and_then(|facts| facts.get("release"));
+            if let (Some(release), Some(build)) = (release, kernel.and_then(|facts| facts.get("build"))) {
+                let _ = write!(rules, " Linux {release} ({build}).");
+            }
+            if let Some(cost) = method::cost(evidence.trials) {
+                let _ = write!(rules, " {cost}");
+            }
+        }
+        self.paragraph("", &rules, Some("2"));
+        for file in files {
+            // A path is never wrapped: it is there to be copied.
+            let _ = writeln!(self.text, "  {}", view::clean(&file.display().to_string()));
+        }
+    }
+
+    /// Words wrapped to the width, continued lines under the first; `style` is an ANSI code.
+    fn paragraph(&mut self, indent: &str, text: &str, style: Option<&str>) {
+        let hanging = indent.chars().count();
+        let room = (self.options.width as usize).saturating_sub(hanging).max(20);
+        for (i, line) in wrapped(text, room).into_iter().enumerate() {
+            let lead = if i == 0 { indent.to_string() } else { " ".repeat(hanging) };
+            let _ = match style.filter(|_| self.options.colour) {
+                Some(code) => writeln!(self.text, "\x1b[{code}m{lead}{line}\x1b[0m"),
+                None => writeln!(self.text, "{lead}{line}"),
+            };
+        }
+    }
+}
+
+/// The columns `first` up to `last` of a side table.
+fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
+    let rows = table.rows.iter().map(|(name, cells)| {
+        (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
+    });
+    Grid {
+        names: "arm",
+        head: table.head[first..last].iter().map(|head| (head.clone(), true)).collect(),
+        rows: rows.collect(),
+    }
+}
+
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool) -> Grid {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
+    if older {
+        head.push((older::HEAD.replace(' ', "\n"), false));
+    }
+    if blocks {
+        head.push(("blocks".into(), true));
+    }
+    let rows = metric.rows.iter().map(|row| {
+        let more = row.judgement.filter(|_| metric.primary).and_then(view::more_blocks);
+        let more = more.map(|more| format!("+ ~{}", number::count(more.into())));
+        let (change, mut verdict) = match row.judgement {
+            Some(judgement) => (number::effect(judgement), verdict(judgement)),
+            None => (String::new(), ("baseline".into(), dim as Style)),
+        };
+        let mut count = row.blocks();
+        if let Some(more) = more {
+            let place = if blocks { &mut count } else { &mut verdict.0 };
+            place.push(if stacked { '\n' } else { ' ' });
+            place.push_str(&more);
+        }
+        let change = if stacked { change.replace("  ", "\n") } else { change };
+        let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
+        if older {
+            cells.push((row.judgement.map(older::claim).unwrap_or_default().to_owned(), plain));
+        }
+        if blocks {
+            cells.push((count, plain));
+        }
+        (view::clean(row.arm), cells)
+    });
+    Grid { names: "arm", head, rows: rows.collect() }
+}
+
+fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let right = |text: &str| (text.to_string(), true);
+    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let mut head =
+        vec![right("default"), right("tried"), right(&format!("before{unit}")), right(&format!("after{unit}"))];
+    head.extend([right(change), ("verdict".into(), false)]);
+    if blocks {
+        head.push(right("blocks"));
+    }
+    let rows = sweep.rows.iter().map(|row| {
+        let effect = number::effect(row.judgement);
+        let effect = if stacked { effect.replace("  ", "\n") } else { effect };
+        let (mut count, mut verdict) = (row.judgement.blocks.to_string(), verdict(row.judgement));
+        if let Some(more) = view::more_blocks(row.judgement) {
+            let place = if blocks { &mut count } else { &mut verdict.0 };
+            *place += &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
+        }
+        let texts = [&row.default, &row.tried, &row.before, &row.after, &effect];
+        let mut cells: Vec<Entry> = texts.map(|text| (text.clone(), plain as Style)).to_vec();
+        cells.push(verdict);
+        if blocks {
+            cells.push((count, plain));
+        }
+        (row.tunable.clone(), cells)
+    });
+    Grid { names: "tunable", rows: rows.collect(), head }
+}
+
+fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
+    let mut head = vec!["n", "mean", "sd", "sd/mean"];
+    head.extend(if range { &["least", "most", "outliers"][..] } else { &["outliers"] });
+    let rows = metric.rows.iter().filter_map(|row| {
+        let of = row.summary?;
+        let mut cells = vec![
+            of.n.to_string(),
+            metric.scale.bare(of.mean),
+            of.sd.map_or_else(|| "-".into(), |sd| format!("± {}", metric.scale.bare(sd))),
+            of.cv_percent.map_or_else(|| "-".into(), |cv| format!("{} %", number::significant(cv))),
+        ];
+        if range {
+            cells.extend([metric.scale.bare(of.min), metric.scale.bare(of.max)]);
+        }
+        cells.push(of.outliers.to_string());
+        Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
+    });
+    let head = head.into_iter().map(|text| (text.to_string(), true));
+    Grid { names: "arm", head: head.collect(), rows: rows.collect() }
+}
+
+fn verdict(judgement: &Judgement) -> Entry {
+    let style: Style = match judgement.verdict {
+        Verdict::Better => |cell| cell.fg(Color::Green).add_attribute(Attribute::Bold),
+        Verdict::Worse => |cell| cell.fg(Color::Red),
+        Verdict::Equivalent => |cell| cell.fg(Color::Cyan),
+        Verdict::Inconclusive => |cell| cell.fg(Color::Yellow),
+        Verdict::Void => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
+    };
+    (format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict)), style)
+}
+
+fn dim(cell: Cell) -> Cell {
+    cell.add_attribute(Attribute::Dim)
+}
+
+fn void_trials(group: &reasons::VoidGroup<'_>) -> String {
+    let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
+    let (workload, arm) = (view::clean(group.workload), view::clean(group.arm));
+    let reason = view::clean(&group.reason.to_string());
+    format!("{} {trials} of {workload}, {arm} ({blocks} {}): {reason}", group.count, group.blocks)
+}
+
+#[cfg(test)]
+mod tests;

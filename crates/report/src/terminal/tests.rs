@@ -1,0 +1,134 @@
+//! What a terminal shows: the answer first, nothing wider than the screen, nothing that steers it.
+
+use super::*;
+use crate::fixture::Lab;
+
+const PLAIN: Options = Options { width: 80, colour: false, verbose: false };
+
+fn files() -> Vec<PathBuf> {
+    ["report.html", "report.md", "study.json"].iter().map(|name| PathBuf::from("out").join(name)).collect()
+}
+
+#[test]
+fn the_answer_stands_in_the_first_line() {
+    let lab = Lab::typical();
+    let text = render(&lab.study, Some(&lab.evidence()), &files(), &PLAIN);
+    assert!(text.starts_with("Use mq-deadline"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn verbose_shows_every_judgement() {
+    let lab = Lab::typical();
+    let text = render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
+    for judgement in &lab.study.judgements {
+        assert!(text.contains(&number::effect(judgement)), "{judgement:?}");
+    }
+}
+
+#[test]
+fn verbose_shows_the_deviations_of_every_arm() {
+    let lab = Lab::typical();
+    let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
+    let scale = number::Scale::of("iops", []);
+    for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
+        let sd = summary.sd.map(|sd| format!("± {}", scale.bare(sd))).expect("there are fourteen trials");
+        let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
+        assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
+    }
+}
+
+#[test]
+fn percentiles_that_decide_nothing_are_one_line_unless_verbose() {
+    let lab = remarks::tests::with_thin_percentiles();
+    let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    assert!(text.contains("2 percentiles that decide nothing rest on too few requests"), "{text}");
+    assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
+    let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
+    assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let lab = Lab::typical().renamed("kyber", &"kyber with a very long name ".repeat(4));
+    for width in [64, 72, 80, 120] {
+        let options = Options { width, verbose: true, ..PLAIN };
+        let text = render(&lab.study, Some(&lab.evidence()), &[], &options);
+        for line in text.lines() {
+            assert!(line.chars().count() <= width as usize, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
+    let mut lab = Lab::typical().renamed("bfq", "bfq\x1b[2J");
+    lab.study.recommendation.sentence = "use\x1b]0;pwned\x07 it".into();
+    let plain = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    assert!(!plain.contains('\x1b') && !plain.contains('\x07'));
+    let colour = render(&lab.study, Some(&lab.evidence()), &[], &Options { colour: true, ..PLAIN });
+    assert!(colour.contains("\x1b[1m") && !colour.contains("\x1b[2J"));
+}
+
+#[test]
+fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
+    let mut lab = Lab::typical();
+    for judgement in &mut lab.study.judgements {
+        (judgement.verdict, judgement.ratio, judgement.low, judgement.high) = (Verdict::Void, None, None, None);
+        judgement.reasons = vec!["the setting was never in effect".into()];
+    }
+    let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
+    assert!(text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"), "{text}");
+    assert!(text.contains("no evidence") && text.contains("✕ void"));
+    lab.study.judgements.clear();
+    lab.study.summaries.clear();
+    assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
+}
+
+/// An experiment on processors: two settings that are what they are, and one of which the older rule claims too much.
+fn on_processors() -> Lab {
+    let counters = [
+        ("none", "task_migrations", 4.0),
+        ("none", "task_wait_ms", 120.0),
+        ("none", "task_run_ms", 380.0),
+        ("none", "steal_share", 0.002),
+        ("kyber", "task_migrations", 90.0),
+        ("kyber", "task_wait_ms", 20.0),
+        ("kyber", "task_run_ms", 480.0),
+        ("kyber", "steal_share", 0.15),
+        ("bfq", "isolate_moved", 85.0),
+        ("bfq", "isolate_unmovable", 3.0),
+    ];
+    let mut lab = processors::tests::on_processors(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
+    let oltp = lab.study.judgements.iter_mut().find(|j| j.primary && j.workload == "oltp" && j.arm == "nice=-20");
+    oltp.expect("it is judged").three_sigma = Some(experiment::study::OlderClaim::Better);
+    lab
+}
+
+#[test]
+fn of_processors_the_older_rule_is_told_below_the_table_and_what_is_out_of_the_ordinary_in_words() {
+    let lab = on_processors();
+    insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &PLAIN));
+}
+
+#[test]
+fn where_there_is_room_the_older_rule_has_a_column_and_verbose_shows_what_the_scheduler_did() {
+    let mut lab = on_processors();
+    lab.study.judgements.retain(|j| j.primary && j.workload == "oltp");
+    lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
+    lab.header.plan.workloads.truncate(1);
+    let options = Options { width: 110, verbose: true, ..PLAIN };
+    insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &options));
+}
+
+#[test]
+fn of_devices_the_older_rule_waits_for_verbose_and_as_the_method_itself_it_is_not_told_again() {
+    let mut lab = Lab::typical();
+    let text = |lab: &Lab, verbose| render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose, ..PLAIN });
+    assert!(!text(&lab, false).contains("three-sigma"));
+    let verbose = text(&lab, true);
+    assert_eq!(verbose.matches("The three-sigma rule (an arm differs").count(), 1);
+    assert!(verbose.contains("three-sigma rule: better: mq-deadline; worse: bfq; no difference: kyber"), "{verbose}");
+    lab.study.judgements.iter_mut().for_each(|judgement| judgement.three_sigma = None);
+    assert!(!text(&lab, true).contains("three-sigma"));
+}

@@ -1,0 +1,312 @@
+//! What all renderers show, arranged once: workloads, metrics and arms in the order in which a reader needs them.
+//!
+//! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number on its way.
+
+use experiment::metric::{self, Direction};
+use experiment::record::VoidReason;
+use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
+
+use super::Evidence;
+use super::number::{self, Scale};
+
+/// One workload with its metrics, the deciding one first.
+pub(crate) struct WorkloadView<'a> {
+    /// The workload's label.
+    pub(crate) name: &'a str,
+    /// What to do.
+    pub(crate) advice: Option<&'a WorkloadAdvice>,
+    /// Its metrics: the primary one first.
+    pub(crate) metrics: Vec<MetricView<'a>>,
+}
+
+/// One metric of one workload.
+pub(crate) struct MetricView<'a> {
+    /// The metric's name in the record.
+    pub(crate) name: &'a str,
+    /// The name in words.
+    pub(crate) label: String,
+    /// Whether it decides.
+    pub(crate) primary: bool,
+    /// Which way is better.
+    pub(crate) direction: Direction,
+    /// The arm that the others are compared with, where there is a comparison.
+    pub(crate) baseline: Option<&'a str>,
+    /// Unit of all values.
+    pub(crate) scale: Scale,
+    /// One per arm, the baseline first.
+    pub(crate) rows: Vec<RowView<'a>>,
+}
+
+/// One arm on one metric.
+pub(crate) struct RowView<'a> {
+    /// The arm.
+    pub(crate) arm: &'a str,
+    /// Its trials; none when no trial was valid.
+    pub(crate) summary: Option<&'a Summary>,
+    /// The comparison; none for the baseline.
+    pub(crate) judgement: Option<&'a Judgement>,
+}
+
+impl RowView<'_> {
+    /// `none (baseline)` or the name alone.
+    pub(crate) fn name(&self, metric: &MetricView<'_>) -> String {
+        let name = clean(self.arm);
+        if metric.baseline == Some(self.arm) { format!("{name} (baseline)") } else { name }
+    }
+
+    /// `14`, or `13 of 14` when some are void; valid trials for the baseline.
+    pub(crate) fn blocks(&self) -> String {
+        match (self.judgement, self.summary) {
+            (Some(judgement), _) if judgement.void_blocks > 0 => {
+                format!("{} of {}", judgement.blocks, judgement.blocks + judgement.void_blocks)
+            }
+            (Some(judgement), _) => judgement.blocks.to_string(),
+            (None, Some(summary)) => summary.n.to_string(),
+            (None, None) => "0".into(),
+        }
+    }
+
+    /// The median without its unit, `-` without a valid trial.
+    pub(crate) fn bare_median(&self, metric: &MetricView<'_>) -> String {
+        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.bare(summary.median))
+    }
+
+    /// The median with its unit, `-` without a valid trial.
+    pub(crate) fn median(&self, metric: &MetricView<'_>) -> String {
+        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.with_unit(summary.median))
+    }
+}
+
+impl MetricView<'_> {
+    /// `higher is better` or `lower is better`.
+    pub(crate) fn good(&self) -> &'static str {
+        match self.direction {
+            Direction::HigherIsBetter => "higher is better",
+            Direction::LowerIsBetter => "lower is better",
+            Direction::Descriptive => "described, not judged",
+        }
+    }
+}
+
+/// The workloads of a study: in the plan's order where there is a plan.
+pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<WorkloadView<'a>> {
+    let planned = evidence.into_iter().flat_map(|e| e.header.plan.workloads.iter().map(|w| w.name.as_str()));
+    let judged = study.judgements.iter().map(|j| j.workload.as_str());
+    let seen = study.summaries.iter().map(|s| s.workload.as_str());
+    let arms = arms(study, evidence);
+    unique(planned.chain(judged).chain(seen))
+        .into_iter()
+        .map(|name| WorkloadView {
+            name,
+            advice: study.recommendation.workloads.iter().find(|advice| advice.workload == name),
+            metrics: metrics(study, name, &arms),
+        })
+        .filter(|workload| !workload.metrics.is_empty())
+        .collect()
+}
+
+fn metrics<'a>(study: &'a Study, workload: &str, arms: &[&'a str]) -> Vec<MetricView<'a>> {
+    let of_workload = |j: &&Judgement| j.workload == workload;
+    let primary = study.judgements.iter().filter(of_workload).filter(|j| j.primary).map(|j| j.metric.as_str());
+    let judged = study.judgements.iter().filter(of_workload).map(|j| j.metric.as_str());
+    let seen = study.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
+    unique(primary.chain(judged).chain(seen)).into_iter().map(|name| metric_view(study, workload, name, arms)).collect()
+}
+
+fn metric_view<'a>(study: &'a Study, workload: &str, name: &'a str, arms: &[&'a str]) -> MetricView<'a> {
+    let judgements: Vec<&Judgement> =
+        study.judgements.iter().filter(|j| j.workload == workload && j.metric == name).collect();
+    let summaries: Vec<&Summary> =
+        study.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
+    let rows: Vec<RowView<'a>> = arms
+        .iter()
+        .map(|&arm| RowView {
+            arm,
+            summary: summaries.iter().copied().find(|s| s.arm == arm),
+            judgement: judgements.iter().copied().find(|j| j.arm == arm),
+        })
+        .filter(|row| row.summary.is_some() || row.judgement.is_some())
+        .collect();
+    MetricView {
+        name,
+        label: label(name),
+        primary: judgements.iter().any(|j| j.primary),
+        direction: summaries.first().map_or_else(|| metric::direction_of(name).0, |s| s.direction),
+        baseline: judgements.first().map(|j| j.baseline.as_str()),
+        scale: Scale::of(name, summaries.iter().map(|s| s.median)),
+        rows,
+    }
+}
+
+/// Every arm, the baseline first, then in the plan's order.
+pub(crate) fn arms<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
+    let baseline = study.judgements.iter().map(|j| j.baseline.as_str());
+    let planned = evidence.into_iter().flat_map(|e| e.header.plan.arms.iter().map(|arm| arm.name.as_str()));
+    let judged = study.judgements.iter().map(|j| j.arm.as_str());
+    let seen = study.summaries.iter().map(|s| s.arm.as_str());
+    unique(baseline.chain(planned).chain(judged).chain(seen))
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+/// A metric's name in words; a foreign one as it is.
+pub(crate) fn label(name: &str) -> String {
+    if metric::find(name).is_none() {
+        return clean(name);
+    }
+    let words = name.replace("cpu_us_per_io", "processor time per I/O");
+    let words = words.strip_suffix("_mb_per_s").map(|rest| format!("{rest}_throughput")).unwrap_or(words);
+    let words = words.replace("throughput_throughput", "throughput").replace("p999", "p99.9").replace("iops", "IOPS");
+    let words = ["_us", "_ms"].iter().find_map(|unit| words.strip_suffix(unit)).unwrap_or(&words);
+    words
+        .replace("latency_mean", "mean_latency")
+        .replace("read_mean", "mean_read")
+        .replace("write_mean", "mean_write")
+        .replace('_', " ")
+}
+
+/// About how many more blocks would settle an inconclusive judgement.
+pub(crate) fn more_blocks(judgement: &Judgement) -> Option<u32> {
+    judgement.more_blocks.filter(|_| judgement.verdict == Verdict::Inconclusive)
+}
+
+/// The same as a clause.
+pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
+    more_blocks(judgement).map(|more| {
+        let blocks = if more == 1 { "block" } else { "blocks" };
+        format!("about {} more {blocks} would probably settle it", number::count(more.into()))
+    })
+}
+
+/// A workload's name; none for the one that a table without such a column has.
+pub(crate) fn place(workload: &str) -> Option<String> {
+    (workload != "all").then(|| clean(workload))
+}
+
+/// The title of a report.
+pub(crate) fn title(study: &Study) -> String {
+    let name = clean(&study.name);
+    if name.trim().is_empty() { "Which scheduler for this disk and this work?".into() } else { name }
+}
+
+/// Name and value of what describes the experiment as a whole: device, time, trials, arena.
+pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
+    let Some(evidence) = evidence else {
+        return vec![("Arena", arena(study, "")), ("Record", "none: the study of a table".into())];
+    };
+    let header = evidence.header;
+    let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
+    let void = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(|r| !few(r))).count();
+    let thin = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(few)).count();
+    let mut trials = number::count(evidence.trials.len() as u64);
+    if void > 0 {
+        trials += &format!(", {void} of them void");
+    }
+    if thin > 0 {
+        trials += &format!("; {thin} with too few requests for some percentile");
+    }
+    let last_ms = evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
+    let ended = match evidence.end {
+        Some(end) => {
+            format!("{} after {}: {}", end.why.replace('-', " "), number::span_ms(end.at_ms), clean(&end.text))
+        }
+        None => format!("not ended: cut off after {}, can be resumed", number::span_ms(last_ms)),
+    };
+    vec![
+        ("Device", clean(&header.plan.device)),
+        ("Arena", arena(study, &header.plan.device)),
+        (
+            "Started",
+            if header.started_unix_ms == 0 { "in virtual time".into() } else { number::utc(header.started_unix_ms) },
+        ),
+        ("Ended", ended),
+        ("Trials", trials),
+        ("Seed", header.plan.seed.to_string()),
+        ("schedlab", clean(&header.schedlab)),
+    ]
+}
+
+fn arena(study: &Study, device: &str) -> String {
+    match study.arena.as_str() {
+        "disk" if device.starts_with("loop:") => {
+            "disk: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
+        }
+        "disk" => "disk: this machine's own kernel and a real device".into(),
+        "cpu" => "cpu: this machine's own kernel and its CPUs".into(),
+        "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
+            .into(),
+        "sim" => "sim: the laboratory's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
+            .into(),
+        "foreign" => "foreign: a table that somebody else measured".into(),
+        other => clean(other),
+    }
+}
+
+/// A fact's value; nothing is told as such.
+pub(crate) fn told(value: &str) -> String {
+    if value.trim().is_empty() { "none".into() } else { clean(value) }
+}
+
+/// Text of others without control characters: a name must not be able to steer the terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The same, line breaks kept: for heads of columns.
+pub(crate) fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// At most `most` characters, the middle left out.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.into();
+    }
+    let head = most.saturating_sub(1).div_ceil(2);
+    let tail = most.saturating_sub(1) - head;
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn metrics_of_the_table_get_words_and_foreign_ones_stay() {
+        let labels =
+            ["throughput_mb_per_s", "read_mb_per_s", "iops", "read_latency_p99_us", "latency_p999_us"].map(label);
+        assert_eq!(labels, ["throughput", "read throughput", "IOPS", "read latency p99", "latency p99.9"]);
+        assert_eq!(label("read_latency_mean_us"), "mean read latency");
+        assert_eq!(label("cpu_us_per_io"), "processor time per I/O");
+        assert_eq!(label("their_own_ms"), "their_own_ms");
+    }
+
+    #[test]
+    fn the_baseline_comes_first_and_the_primary_metric_too() {
+        let lab = Lab::typical();
+        let views = workloads(&lab.study, Some(&lab.evidence()));
+        assert_eq!(views.iter().map(|w| w.name).collect::<Vec<_>>(), ["oltp", "seqread", "mixed"]);
+        for view in &views {
+            assert!(view.metrics[0].primary && !view.metrics[1].primary);
+            assert_eq!(view.metrics[0].rows[0].arm, "none");
+            assert!(view.metrics[0].rows[0].judgement.is_none());
+        }
+    }
+
+    #[test]
+    fn long_names_lose_their_middle_and_control_characters_their_power() {
+        assert_eq!(shortened("mq-deadline-with-everything", 11), "mq-de…thing");
+        assert_eq!(shortened("bfq", 11), "bfq");
+        assert_eq!(clean("a\x1b[31mb\n"), "a [31mb ");
+    }
+}

@@ -1,0 +1,33 @@
+//! tune.html of a search: what the report needs of it.
+
+use anyhow::Result;
+use report::search::{Candidate, Search};
+
+use crate::tune::result::{CandidateOut, Tuned};
+
+/// The whole page.
+///
+/// # Errors
+/// When the plot or the template fails, which no input should cause.
+pub(super) fn render(tuned: &Tuned) -> Result<String> {
+    report::search::page(&Search {
+        title: &format!("{} on {}", tuned.workloads.join(", "), tuned.device),
+        answer: &tuned.answer,
+        words: &tuned.to_string(),
+        trials: tuned.search.trials,
+        curve: tuned.search.curve.iter().map(|step| (step.trials, step.effect)).collect(),
+        candidates: tuned.search.candidates.iter().map(candidate).collect(),
+        confirmed: tuned.confirmation.is_some(),
+    })
+}
+
+fn candidate(of: &CandidateOut) -> Candidate<'_> {
+    Candidate {
+        arm: &of.arm,
+        after_trials: of.after_trials,
+        blocks: of.blocks,
+        effect: of.effect,
+        holds: of.holds,
+        state: &of.state,
+    }
+}

@@ -1,0 +1,109 @@
+//! The files of a report. The report crate makes the texts; they are written here, each as a whole.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use experiment::record::Record;
+use experiment::study::Study;
+use report::Evidence;
+
+use crate::whole_file;
+
+/// What a record shows, with the units of our own schedulers' tunables.
+pub(crate) fn evidence(record: &Record) -> Evidence<'_> {
+    Evidence { unit_of, ..Evidence::of(record) }
+}
+
+/// The unit of a tunable; empty where it has none.
+fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
+    let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable));
+    row.map(|row| row.unit).filter(|unit| *unit != "switch").unwrap_or_default()
+}
+
+/// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv into
+/// `dir`, which is created if necessary.
+///
+/// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and a full disk leaves the
+/// former report in place.
+///
+/// # Errors
+/// When a file cannot be written (the message names it) or a template or plot fails.
+pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<PathBuf>> {
+    let files = report::files(study, evidence)?;
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot create {}: name another directory with --out", dir.display()))?;
+    let write = |(name, text): (&str, String)| {
+        let path = dir.join(name);
+        whole_file::replace(&path, &text).map(|()| path)
+    };
+    files.into_iter().map(write).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::record::{Observation, Trial};
+
+    use super::*;
+
+    /// Two arms in three blocks, with intervals and verdicts of their own.
+    fn record() -> Record {
+        let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
+                    arm = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
+        let plan = experiment::plan::Plan::from_toml(plan).expect("a plan");
+        let header = experiment::record::Header {
+            schema: 1,
+            schedlab: "0.1.0".into(),
+            plan,
+            environment: Default::default(),
+            started_unix_ms: 0,
+            command: "schedlab".into(),
+        };
+        let mut record = Record::new(header);
+        for (at, (arm, iops)) in [("none", 100.0), ("bfq", 90.0)].into_iter().cycle().take(6).enumerate() {
+            record.trials.push(Trial {
+                sequence: at as u64,
+                workload: "oltp".into(),
+                block: at as u32 / 2,
+                position: at as u32 % 2,
+                arm: arm.into(),
+                started_ms: at as u64 * 1000,
+                observation: Observation { metrics: [("iops".into(), iops)].into(), ..Observation::default() },
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn every_file_is_written_whole_and_nothing_else_is_left_behind() {
+        let record = record();
+        let study = experiment::study(&record, None);
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let written = write_all(dir.path(), &study, Some(&evidence(&record))).expect("the report is written");
+        let mut names: Vec<String> = std::fs::read_dir(dir.path())
+            .expect("the directory is readable")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a UTF-8 name"))
+            .collect();
+        names.sort();
+        assert_eq!(names, ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]);
+        assert_eq!(written.len(), names.len());
+    }
+
+    #[test]
+    fn a_study_without_a_record_is_reported_too() {
+        let study = experiment::study(&record(), None);
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let written = write_all(&dir.path().join("not/yet/there"), &study, None).expect("the report is written");
+        assert_eq!(written.len(), 4);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let study = experiment::study(&record(), None);
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(dir.path().join("report.html")).expect("a directory is in the way");
+        let error = write_all(dir.path(), &study, None).expect_err("a directory cannot be replaced");
+        assert!(error.to_string().contains("report.html"), "{error}");
+        let error = write_all(Path::new("/proc/nowhere"), &study, None).expect_err("there is no such directory");
+        assert!(error.to_string().contains("/proc/nowhere"), "{error}");
+    }
+}
