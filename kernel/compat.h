@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * All differences between the versions of Linux that the modules are built for: 6.1, 6.12, and
- * newer ones as far as they are known. No other file asks for a version. What a version wants is
- * given one shape here, so that the rest is written once.
+ * newer ones as far as they are known. No other file tests LINUX_VERSION_CODE.
  *
- * The second part is for who defines COMPAT_ELEVATOR before including this. It needs the private
- * headers of the block layer (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of
- * exactly the kernel that is built for; Kbuild puts their directory on the path.
+ * Define COMPAT_ELEVATOR before including this for the second part. It needs the private headers of
+ * the block layer (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of exactly the
+ * kernel that is built for; Kbuild adds their directory to the include path.
  */
 #ifndef SCHEDLAB_COMPAT_H
 #define SCHEDLAB_COMPAT_H
@@ -14,7 +13,7 @@
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
-/* 6.13 sets a timer's function when it is set up, 6.15 knows no other way. */
+/* 6.13 added hrtimer_setup(), 6.15 removed hrtimer_init(). */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void compat_hrtimer_setup(struct hrtimer *timer,
 					enum hrtimer_restart (*function)(struct hrtimer *),
@@ -46,15 +45,15 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Since 6.18 the core allocates the elevator_queue, asks about depth by queue, and counts a shallow
- * depth over the whole map.
+ * Since 6.18 the block layer allocates the elevator_queue, calls ->depth_updated per queue, and
+ * applies a shallow depth to the whole tag map.
  */
 #define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /*
- * Whether the block layer calls finish_request and completed_request for this request. Others come
- * through insert_requests too (6.1: passthrough from a plug; 6.12: none that is known), and what
- * they have in rq->elv may be somebody else's. The flag was split in two and renamed in 6.5.
+ * Whether the block layer calls ->finish_request and ->completed_request for this request. Requests
+ * for which it does not also reach ->insert_requests (6.1: passthrough from a plug; 6.12: none
+ * known), and rq->elv of those may be in other use. The flag was split and renamed in 6.5.
  */
 static inline bool compat_prepared(const struct request *rq)
 {
@@ -65,7 +64,7 @@ static inline bool compat_prepared(const struct request *rq)
 #endif
 }
 
-/* What insert_requests is told besides the list: a bool before 6.4. */
+/* The third argument of ->insert_requests: a bool before 6.4. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 typedef blk_insert_t compat_insert_t;
 #define compat_at_head(flags) (((flags) & BLK_MQ_INSERT_AT_HEAD) != 0)
@@ -74,16 +73,10 @@ typedef bool compat_insert_t;
 #define compat_at_head(flags) (flags)
 #endif
 
-/*
- * Tables of sysfs and debugfs entries; the former are constant from 6.3 or so, which a plain array
- * fits everywhere.
- */
+/* Entries of sysfs tables. These are const since about 6.3; a non-const array fits all versions. */
 typedef struct elv_fs_entry compat_entry_t;
 
-/*
- * Whether the device says that it has moving parts. Flag, sense and macro have changed; whether the
- * macro is there tells which.
- */
+/* Flag, sense and macro have changed; the existence of the macro distinguishes the versions. */
 static inline bool compat_rotational(struct request_queue *q)
 {
 #ifdef blk_queue_nonrot
@@ -94,8 +87,8 @@ static inline bool compat_rotational(struct request_queue *q)
 }
 
 /*
- * The record of the calling process for this queue, with a reference to its io_context; NULL: none
- * could be had.
+ * The io_cq of the current process at this queue, created if needed, with a reference to its
+ * io_context; NULL without memory.
  */
 static inline struct io_cq *compat_get_icq(struct request_queue *q)
 {
@@ -107,8 +100,8 @@ static inline struct io_cq *compat_get_icq(struct request_queue *q)
 }
 
 /*
- * The record of the calling process for this queue if there is one; it stays as long as the caller
- * is in the queue.
+ * The io_cq of the current process at this queue, or NULL if there is none. Valid while the caller
+ * holds a reference to the queue.
  */
 static inline struct io_cq *compat_find_icq(struct request_queue *q)
 {
@@ -127,17 +120,14 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 #endif
 }
 
-/*
- * Lets a request that is being allocated have one of the first `limit` of the queue's `total` tags
- * only.
- */
+/* Restricts the allocation of a request to @limit of the queue's @total tags. */
 static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
 				unsigned int total)
 {
 #if COMPAT_CORE_ALLOCATES
 	data->shallow_depth = limit;
 #else
-	/* The map is made of words, and the depth is counted in each of them. */
+	/* The depth applies to each word of the map. */
 	unsigned int word = 1u << data->hctx->sched_tags->bitmap_tags.sb.shift;
 
 	data->shallow_depth = max(1u, word * limit / total);
@@ -145,21 +135,21 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 }
 
 /*
- * COMPAT_SCHED(made, resized): defines compat_init_sched, compat_init_hctx and compat_depth_updated
- * around int made(struct request_queue *, struct elevator_queue *), which sets elevator_data, and
- * void resized(struct request_queue *), which is called once the number of tags has changed: at
- * least once, perhaps for each hardware queue.
+ * COMPAT_SCHED(init, resize): defines compat_init_sched, compat_init_hctx and compat_depth_updated.
+ * int init(struct request_queue *, struct elevator_queue *) sets elevator_data;
+ * void resize(struct request_queue *) is called after the number of tags has changed, once or for
+ * each hardware queue.
  */
 #if COMPAT_CORE_ALLOCATES
-#define COMPAT_SCHED(made, resized)								\
+#define COMPAT_SCHED(init, resize)								\
 	static void compat_depth_updated(struct request_queue *q)				\
 	{											\
 		blk_mq_set_min_shallow_depth(q, 1);						\
-		resized(q);									\
+		resize(q);									\
 	}											\
 	static int compat_init_sched(struct request_queue *q, struct elevator_queue *eq)	\
 	{											\
-		int error = made(q, eq);							\
+		int error = init(q, eq);							\
 												\
 		if (!error) {									\
 			q->elevator = eq;							\
@@ -169,11 +159,11 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 	}
 #define COMPAT_INIT_HCTX
 #else
-#define COMPAT_SCHED(made, resized)								\
+#define COMPAT_SCHED(init, resize)								\
 	static void compat_depth_updated(struct blk_mq_hw_ctx *hctx)				\
 	{											\
 		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);		\
-		resized(hctx->queue);								\
+		resize(hctx->queue);								\
 	}											\
 	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)		\
 	{											\
@@ -187,7 +177,7 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 												\
 		if (!eq)									\
 			return -ENOMEM;								\
-		error = made(q, eq);								\
+		error = init(q, eq);								\
 		if (error)									\
 			kobject_put(&eq->kobj);							\
 		else										\

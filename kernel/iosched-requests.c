@@ -33,7 +33,7 @@ static void insert_bypass(struct iosched *io, struct request *rq, bool at_head)
 		rq_set_state(rq, IOSCHED_RQ_BYPASS);
 }
 
-/* The driver has returned a request: it goes first, and is not merged. */
+/* The driver has returned a request: it is dispatched first and not merged. */
 static void requeue_request(struct iosched *io, u64 now, struct request *rq)
 {
 	struct core_request core_rq;

@@ -85,7 +85,7 @@ struct iosched_icq {
 	struct list_head link;	/* in iosched.icqs */
 	u32 nr_requests;	/* requests inserted and not completed */
 	bool exited;		/* ->exit_icq was called */
-	bool exit_reported;	/* and the core was told */
+	bool exit_reported;	/* ops->exited was called */
 	u64 process[];
 };
 
@@ -164,8 +164,7 @@ static inline struct iosched_icq *rq_icq(const struct request *rq)
 }
 
 /*
- * The tag by which the core knows a request: its scheduler tag, made unique over the hardware
- * queues.
+ * The core's tag of a request: the scheduler tag, made unique over the hardware queues.
  */
 static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What goes to the device next: batches of synchronous and asynchronous requests in turn.
+ * The choice of the next request: alternating batches of synchronous and asynchronous requests.
  *
  * Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning
  * waits for the device to drain starts with the deadline of the batch before (`drain`), and the
@@ -9,8 +9,8 @@
 #include "antic-parts.h"
 
 /*
- * The oldest request of a class is too old. Looks once in an expiry interval at most: seeks to old
- * requests cost too much.
+ * Whether the oldest request of a class has expired. Checked at most once per expiry interval,
+ * because serving old requests costs seeks.
  */
 static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 {
@@ -30,10 +30,7 @@ static bool batch_expired(const struct antic *antic, struct antic_moment now)
 		|| (antic->dir == ANTIC_ASYNC && !antic->writes_left);
 }
 
-/*
- * Begins a new batch with the request; nothing goes out while the device still works on the one
- * before.
- */
+/* Begins a new batch with the request, once the device has completed the previous batch. */
 static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 {
 	if (tag == CORE_NONE || !antic->changed)
@@ -48,7 +45,7 @@ static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 	return tag;
 }
 
-/* An old request goes before the chosen one. */
+/* An expired request takes precedence over the chosen one. */
 static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chosen)
 {
 	if (chosen == CORE_NONE)
@@ -58,7 +55,7 @@ static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chos
 	return begin(antic, now, chosen);
 }
 
-/* Switches classes, or goes on with the same one. The first request of the batch. */
+/* Begins a batch of the other class, or of the same. Returns its first request. */
 static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads, bool writes)
 {
 	const struct antic_class *class = &antic->classes[ANTIC_ASYNC];
@@ -80,18 +77,14 @@ static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads,
 	return antic->first_write ? class->fifo.head : class->next;
 }
 
-/* Whether to wait rather than to serve `next`. */
+/* Whether to wait instead of serving @next. */
 static bool can_anticipate(struct antic *antic, struct antic_moment now, u32 next)
 {
-	if (!antic->who || antic->state == ANTIC_FINISHED)
+	if (!antic->awaited || antic->state == ANTIC_FINISHED)
 		return false;
-	return antic_judge(antic, now, next, ANTIC_TO_BEGIN) == ANTIC_WORTH_WAITING;
+	return antic_decide(antic, now, next, ANTIC_BEGIN) == ANTIC_WAIT;
 }
 
-/*
- * The request to move to the dispatch list; CORE_NONE: nothing there, waiting for a process, or for
- * the device to drain.
- */
 u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 {
 	bool reads = antic->classes[ANTIC_SYNC].nr, writes = antic->classes[ANTIC_ASYNC].nr;
@@ -112,7 +105,7 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 			}
 		}
 		if (next != CORE_NONE) {
-			/* Where nobody contends, the batch does not age. */
+			/* Without contention the batch does not age. */
 			if (reads && !writes)
 				antic->batch_expires = now.ticks + antic->batch_expire[ANTIC_SYNC];
 			return unless_expired(antic, now, next);
@@ -122,8 +115,8 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 }
 
 /*
- * Fits the number of writes in a batch to what the last one took: measured when the first
- * synchronous request after it has completed.
+ * Adapts the number of writes per batch to the duration of the last write batch, measured at the
+ * first synchronous completion after it.
  */
 static void update_write_count(struct antic *antic, struct antic_moment now)
 {
@@ -145,7 +138,6 @@ static void update_write_count(struct antic *antic, struct antic_moment now)
 	antic->write_count = core_max(antic->write_count, 1);
 }
 
-/* A drained device begins the new batch, whose first completion sets its deadline. */
 void antic_batch_completed(struct antic *antic, struct antic_moment now, u32 class)
 {
 	if (antic->changed && antic->nr_dispatched == 1) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the anticipatory family knows of each process, and of processes that it has just met.
+ * The history of each process, and the averages used for processes without history.
  *
  * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
  */
 #include "antic-parts.h"
 
-/* More than any disk has: keeps the sums below 2^64 whatever comes. */
+/* More sectors than a disk has; keeps the sums below 2^64. */
 #define MAX_DISTANCE (1ull << 48)
 
 /* ---- Processes ---- */
 
-void antic_meet(struct antic *antic, struct core_process *process)
+void antic_track_process(struct antic *antic, struct core_process *process)
 {
 	if (process->known)
 		return;
@@ -23,7 +23,7 @@ void antic_meet(struct antic *antic, struct core_process *process)
 	antic->processes = process;
 }
 
-static void part(struct antic *antic, struct core_process *process)
+static void untrack_process(struct antic *antic, struct core_process *process)
 {
 	if (process->next)
 		process->next->prev = process->prev;
@@ -36,27 +36,26 @@ static void part(struct antic *antic, struct core_process *process)
 
 static bool is_needed(const struct antic *antic, const struct core_process *process)
 {
-	return process->queued || process->listed || process->in_device || antic->who == process;
+	return process->queued || process->listed || process->in_device || antic->awaited == process;
 }
 
-/* Lets go of the copy of a process that has ended, once nothing needs it. */
 void antic_release(struct antic *antic, struct core_process *process)
 {
 	if (process && process->exited && !is_needed(antic, process))
-		part(antic, process);
+		untrack_process(antic, process);
 }
 
 /*
- * Room for a copy. Each one that is in use has a request or is waited for, and there are as many as
- * tags and one.
+ * There is always a free record: one in use has a request or is waited for, and there is one more
+ * than tags.
  */
-static struct core_process *departed(struct antic *antic)
+static struct core_process *alloc_exited_record(struct antic *antic)
 {
 	u32 at = 0;
 	struct core_process *process;
 
 	do {
-		process = (void *)(antic->departed + antic->process_size * at++);
+		process = (void *)(antic->exited_records + antic->process_size * at++);
 	} while (process->known);
 	return process;
 }
@@ -69,20 +68,20 @@ void antic_exited(void *core, u64 now, struct core_process *process)
 	if (!process->known)
 		return;
 	if (is_needed(antic, process)) {
-		struct core_process *copy = departed(antic);
+		struct core_process *copy = alloc_exited_record(antic);
 		u32 tag;
 
 		memcpy(copy, process, antic->process_size);
 		copy->exited = true;
 		copy->known = false;
-		antic_meet(antic, copy);
+		antic_track_process(antic, copy);
 		for (tag = 0; tag < antic->tags; tag++)
 			if (antic->slots[tag].process == process)
 				antic->slots[tag].process = copy;
-		if (antic->who == process)
-			antic->who = copy;
+		if (antic->awaited == process)
+			antic->awaited = copy;
 	}
-	part(antic, process);
+	untrack_process(antic, process);
 	memset(process, 0, antic->process_size);
 }
 
@@ -119,15 +118,11 @@ static void add_seek(struct antic *antic, struct core_process *process, u64 sect
 		newcomers->seek_total = (7 * newcomers->seek_total + ONE * sectors) / 8;
 		newcomers->seek_mean = newcomers->seek_total / ONE;
 	}
-	/* One stray request (a page fault, a fragment) must not spoil the mean. */
+	/* Clamped, so that one stray request does not dominate the mean. */
 	slack = process->seek.samples <= 60 ? 2 * 1024 * 1024 : 2 * 1024 * 64;
 	mean_add(&process->seek, core_min(sectors, 4 * process->seek.mean + slack), true);
 }
 
-/*
- * A synchronous request joins what is known of a process: its own, or the one that it works
- * together with.
- */
 void antic_learn(struct antic *antic, struct antic_moment now, struct core_process *process,
 		 u64 sector, u64 end)
 {
@@ -159,7 +154,6 @@ void antic_learn(struct antic *antic, struct antic_moment now, struct core_proce
 		antic->rule->learn(antic, &arrival);
 }
 
-/* A synchronous request of it is over: completed, or merged away. */
 void antic_request_ended(struct core_process *process, struct antic_moment now)
 {
 	process->io_running = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the parts of the machine in antic*.c need of each other; members need antic.h only.
+ * Internal to antic*.c. Schedulers include antic.h only.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_PARTS_H
 #define SCHEDLAB_CORE_ANTIC_PARTS_H
@@ -9,12 +9,12 @@
 
 #define ONE 256		/* 1.0 of the probabilities and of the weight of a sample */
 
-/* What becomes of a wait, begun or not. */
-enum antic_verdict {
-	ANTIC_WORTH_WAITING,
-	ANTIC_WANTED,	/* this is what one waits for */
-	ANTIC_LATE,	/* its time is over, only the timer has not fired yet */
-	ANTIC_HOPELESS,	/* the process is not worth it */
+/* Whether to wait, and if not, why. */
+enum antic_decision {
+	ANTIC_WAIT,
+	ANTIC_ARRIVED,	/* the request is of the awaited process, or as good */
+	ANTIC_EXPIRED,	/* the period is over, although the timer has not expired */
+	ANTIC_ABANDON,	/* waiting for the process does not pay */
 };
 
 /* antic-time.c */
@@ -29,56 +29,58 @@ void antic_chain_add(struct antic *antic, struct antic_chain *chain, u32 tag, u3
 		     u32 after);
 void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag);
 
-/* The one that starts exactly at `sector`. */
+/* The request that starts at @sector, or CORE_NONE. */
 u32 antic_starts_at(const struct antic *antic, const struct antic_class *class, u64 sector);
 void antic_starts_remove(struct antic *antic, struct antic_class *class, u32 tag);
 
-/* Which of two requests the arm at `last` should serve first; either may be CORE_NONE. */
+/* The request to serve first with the head at @last. Either may be CORE_NONE. */
 u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last);
 
-/* Out of the starts and the FIFO. */
-void antic_take_out(struct antic *antic, u32 tag);
-/* From the trees to the dispatch list: whoever was waited for, this is over. */
+/* Removes a queued request from the sorted list and the FIFO. */
+void antic_del_request(struct antic *antic, u32 tag);
+/* Moves a queued request to the dispatch list, which ends any wait. */
 void antic_move_to_dispatch(struct antic *antic, u32 tag);
-/* Among the starts. A request that starts at the same sector is pushed out to the dispatch list. */
-void antic_plant(struct antic *antic, u32 tag);
+/* Sorts a request in. A request that starts at the same sector moves to the dispatch list. */
+void antic_add_sorted(struct antic *antic, u32 tag);
 
 /* antic-history.c */
-void antic_meet(struct antic *antic, struct core_process *process);
-/* Lets go of the copy of a process that has ended, once nothing needs it. */
+void antic_track_process(struct antic *antic, struct core_process *process);
+/* Frees the copy of an exited process if nothing refers to it. */
 void antic_release(struct antic *antic, struct core_process *process);
 
 /*
- * A synchronous request joins what is known of a process: its own, or the one that it works
- * together with.
+ * Accounts a synchronous request to a process: its own, or the awaited one that it cooperates with.
  */
 void antic_learn(struct antic *antic, struct antic_moment now, struct core_process *process,
 		 u64 sector, u64 end);
-/* A synchronous request of it is over: completed, or merged away. */
+/* A synchronous request of @process has completed or was merged into another. */
 void antic_request_ended(struct core_process *process, struct antic_moment now);
 
 /* antic-wait.c */
 void antic_finish(struct antic *antic, u64 now_ns, enum antic_ending ending);
-/* Begins to wait; the clock runs from the completion of the process's last request. */
+/* Begins a wait; its period counts from the completion of the process's last request. */
 void antic_start_waiting(struct antic *antic);
 /*
- * Whether to wait instead of serving `candidate`, which may be CORE_NONE: the kernel's
- * can_break_anticipation.
+ * Whether to wait instead of serving @candidate, which may be CORE_NONE: can_break_anticipation()
+ * of 2.6.20.
  */
-enum antic_verdict antic_judge(struct antic *antic, struct antic_moment now, u32 candidate,
-			       enum antic_asked asked);
-/* The request of the awaited process has completed: from here on its think time counts. */
+enum antic_decision antic_decide(struct antic *antic, struct antic_moment now, u32 candidate,
+			       enum antic_phase phase);
+/* A request of the awaited process has completed: its think time begins. */
 void antic_awaited_completed(struct antic *antic, struct antic_moment now);
-/* A request has been queued: is it what was waited for? */
-void antic_arrived(struct antic *antic, struct antic_moment now, u32 tag);
+/* Ends the current wait if the request that was queued is a reason to. */
+void antic_request_arrived(struct antic *antic, struct antic_moment now, u32 tag);
 
 /* antic-batch.c */
 /*
- * The request to move to the dispatch list; CORE_NONE: nothing there, waiting for a process, or for
- * the device to drain.
+ * The request to move to the dispatch list. CORE_NONE if none is queued, while a process is waited
+ * for, or until the device has drained.
  */
 u32 antic_choose_next(struct antic *antic, struct antic_moment now);
-/* A drained device begins the new batch, whose first completion sets its deadline. */
+/*
+ * A request has completed. When the device has drained the new batch begins, and its first
+ * completion sets its deadline.
+ */
 void antic_batch_completed(struct antic *antic, struct antic_moment now, u32 class);
 
 static inline u64 antic_end_of(const struct antic_slot *rq)

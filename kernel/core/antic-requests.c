@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Where the requests of an anticipatory scheduler are: sorted starts and FIFOs, and the way from
- * there to the dispatch list.
+ * The lists of requests: a sorted list and a FIFO per class, and the dispatch list.
  *
  * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
  */
 #include "antic-parts.h"
 
-#define BACK_SECTORS (1024 * 1024)	/* backwards at most 512 MiB, */
-#define BACK_PENALTY 2			/* and at twice the price */
+#define BACK_SECTORS (1024 * 1024)	/* longest backward seek: 512 MiB */
+#define BACK_PENALTY 2			/* a backward seek counts twice */
 
-/* ---- Chains of tags ---- */
+/* ---- Lists of tags ---- */
 
 void antic_chain_add(struct antic *antic, struct antic_chain *chain, u32 tag, u32 before, u32 after)
 {
@@ -40,9 +39,9 @@ void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag)
 		antic->slots[after].before = before;
 }
 
-/* ---- The starts of a class ---- */
+/* ---- The sorted list of a class ---- */
 
-/* How many start below `sector`. */
+/* The number of requests that start below @sector. */
 static u32 starts_below(const struct antic *antic, const struct antic_class *class, u64 sector)
 {
 	u32 low = 0, high = class->nr;
@@ -58,7 +57,6 @@ static u32 starts_below(const struct antic *antic, const struct antic_class *cla
 	return low;
 }
 
-/* The one that starts exactly at `sector`. */
 u32 antic_starts_at(const struct antic *antic, const struct antic_class *class, u64 sector)
 {
 	u32 at = starts_below(antic, class, sector);
@@ -104,7 +102,7 @@ u64 antic_nearest(const struct antic *antic, u64 sector)
 
 /* ---- The one-way elevator with limited backward seek ---- */
 
-/* The distance from the head; false where the elevator has to wrap. */
+/* The distance from the head; false if the elevator has to wrap. */
 static bool distance(u64 sector, u64 last, u64 *out)
 {
 	if (sector >= last)
@@ -116,7 +114,6 @@ static bool distance(u64 sector, u64 last, u64 *out)
 	return true;
 }
 
-/* Which of two requests the arm at `last` should serve first; either may be CORE_NONE. */
 u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 {
 	u64 one, two, near = 0, far = 0;
@@ -132,13 +129,13 @@ u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 		return ahead ? a : b;
 	if (!ahead)
 		return one <= two ? a : b;
-	/* On equal distance the higher sector, which is the one in front of the head. */
+	/* At equal distance the higher sector, which is ahead of the head. */
 	return near < far || (near == far && one >= two) ? a : b;
 }
 
 /*
- * The one to serve after `tag`, which is among the starts: its successor, or the lowest, against
- * its predecessor.
+ * The request to serve after @tag, which is in the sorted list: the better of its predecessor and
+ * its successor, where the lowest request succeeds the highest.
  */
 static u32 next_after(const struct antic *antic, u32 tag)
 {
@@ -156,10 +153,9 @@ static u32 next_after(const struct antic *antic, u32 tag)
 	return antic_choose(antic, up, down, antic_end_of(rq));
 }
 
-/* ---- The way to the device ---- */
+/* ---- Dispatch ---- */
 
-/* Out of the starts and the FIFO. */
-void antic_take_out(struct antic *antic, u32 tag)
+void antic_del_request(struct antic *antic, u32 tag)
 {
 	struct antic_slot *rq = &antic->slots[tag];
 	struct antic_class *class = &antic->classes[rq->sync];
@@ -173,9 +169,7 @@ void antic_take_out(struct antic *antic, u32 tag)
 		antic->last_merge = CORE_NONE;
 }
 
-/*
- * Into the dispatch list, in circular ascending order from where the last one that left it ended.
- */
+/* Inserts in circular ascending order from the end of the request that left the list last. */
 static void list_add_sorted(struct antic *antic, u32 tag)
 {
 	u64 boundary = antic->list_end, sector = antic->slots[tag].sector;
@@ -193,27 +187,26 @@ static void list_add_sorted(struct antic *antic, u32 tag)
 	antic->nr_listed++;
 }
 
-/* From the trees to the dispatch list: whoever was waited for, this is over. */
 void antic_move_to_dispatch(struct antic *antic, u32 tag)
 {
 	struct antic_slot *rq = &antic->slots[tag];
 	struct antic_class *class = &antic->classes[rq->sync];
-	struct core_process *before = antic->who;
+	struct core_process *before = antic->awaited;
 
 	if (antic_is_waiting(antic))
-		antic_finish(antic, antic->antic_start.ns, ANTIC_CALLED_OFF);
+		antic_finish(antic, antic->antic_start.ns, ANTIC_CANCELLED);
 	antic->state = ANTIC_OFF;
 	class->last_sector = antic_end_of(rq);
 	if (rq->sync) {
-		antic->who = rq->process;
+		antic->awaited = rq->process;
 	} else {
-		antic->who = NULL;
+		antic->awaited = NULL;
 		if (antic->writes_left)
 			antic->writes_left--;
 	}
-	antic->who_done = false;
+	antic->awaited_done = false;
 	class->next = next_after(antic, tag);
-	antic_take_out(antic, tag);
+	antic_del_request(antic, tag);
 	list_add_sorted(antic, tag);
 	rq->place = ANTIC_LISTED;
 	rq->process->listed++;
@@ -221,8 +214,7 @@ void antic_move_to_dispatch(struct antic *antic, u32 tag)
 	antic_release(antic, before);
 }
 
-/* Among the starts. A request that starts at the same sector is pushed out to the dispatch list. */
-void antic_plant(struct antic *antic, u32 tag)
+void antic_add_sorted(struct antic *antic, u32 tag)
 {
 	struct antic_class *class = &antic->classes[antic->slots[tag].sync];
 	u32 alias = antic_starts_at(antic, class, antic->slots[tag].sector);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Time as the anticipatory family measures it: ticks, and waits in ticks or finer.
+ * Time in the anticipatory schedulers: ticks, and waits in ticks or nanoseconds.
  *
- * A tick is 1/HZ second, several defaults are integer fractions of HZ, and timers fire on ticks; so
- * the same scheduler behaves differently on two kernels that differ in HZ only. All of it is exact
- * for all 64 bits.
+ * A tick is 1/HZ second. Several defaults are integer fractions of HZ and timers expire on ticks,
+ * so the same scheduler behaves differently on two kernels that differ only in HZ. All conversions
+ * are exact for all 64 bits.
  */
 #include "antic-parts.h"
 

@@ -1,46 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The machine that the anticipatory family shares: batches, the dispatch list, the accounts of
- * processes, and when to wait for the process that was served last. The same decisions as
- * crates/elevator/src/algorithm/anticipatory/, one by one; a differential test in
- * crates/kernel-core holds the two against each other.
+ * The common part of the anticipatory schedulers: batches, the dispatch list, per-process
+ * accounting, and the decision to wait for the process served last. It makes the same decisions as
+ * crates/elevator/src/algorithm/anticipatory/; a differential test in crates/kernel-core compares
+ * the two.
  *
  * Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed, with its oddities: a
  * batch whose beginning waits for the device to drain starts with the deadline of the batch before
  * (tunable `drain`), the first write of a batch is not the oldest (`first_write`), front merges
- * look in the tree of the direction (`front_merge`), and what is close is found by comparing
- * milliseconds with ticks.
+ * look in the tree of the direction (`front_merge`), and closeness compares milliseconds with
+ * ticks.
  *
- * Departures from 2.6.20 are those of the Rust machine: no plugging; a request that is dispatched
- * goes to the device at once, so that the dispatch list holds something only after an alias was
- * pushed out or a request was given back; a process always has a record. Counting waits is ours.
+ * Departures from 2.6.20, as in the Rust elevator: no plugging; a dispatched request is issued at
+ * once, so that the dispatch list is empty except after an alias or a requeue; a process always has
+ * a record. The counters of waits are an addition.
  *
- * Departures from the Rust machine:
- * - A process is its record, not a number. When it has ended, what its requests still need is
- *   copied into the core and nothing points at the record any more. The Rust machine knows numbers,
- *   so that a new process of an old number takes over requests that the old one left behind and
- *   ends a wait for it; in a kernel there is no such relation, and here there is none. (Linux
- *   2.6.20 shared a record between all disks; one of blk-mq is for one queue.)
- * - front_merge() finds what can be found at a front; Rust leaves that to the queue's hash.
+ * Departures from the Rust elevator:
+ * - A process is identified by its record, not by a number. When it exits, the part of the record
+ *   that its requests need is copied into the core, and the record is not referenced any more. In
+ *   the Rust elevator a new process with a reused number takes over the requests of the old one and
+ *   ends a wait for it; in a kernel the two are unrelated. (In 2.6.20 the disks share a process's
+ *   record; in blk-mq each queue has its own.)
+ * - front_merge() looks up front merges; in Rust the queue's hash does.
  *
- * A tag's place among the starts is found by halving, and entering it moves what lies above: right
- * for some hundreds of tags.
+ * The sorted list of a class is an array with binary search. Insertion moves the tags above, which
+ * suits some hundreds of tags.
  */
 #include "antic-parts.h"
 
-/*
- * A request that does not pass through the trees: one that the device gave back, or one that must
- * go first.
- */
+/* A request that is not sorted: a requeued one, or one inserted at the head. */
 static void insert_at_head(struct antic *antic, const struct core_request *rq)
 {
 	struct antic_slot *slot = &antic->slots[rq->tag];
 
 	if (slot->place == ANTIC_DEVICE) {
-		/* Whose it is is known, and the record may be gone. */
+		/* The slot has the process; the caller's record may have been freed. */
 		slot->process->in_device--;
 	} else {
-		antic_meet(antic, rq->process);
+		antic_track_process(antic, rq->process);
 		slot->process = rq->process;
 		antic->nr_dispatched++;
 	}
@@ -66,7 +63,7 @@ void antic_insert(void *core, u64 now_ns, const struct core_request *rq, bool at
 		insert_at_head(antic, rq);
 		return;
 	}
-	antic_meet(antic, rq->process);
+	antic_track_process(antic, rq->process);
 	if (rq->sync)
 		antic_learn(antic, now, rq->process, rq->sector, rq->sector + rq->nr_sectors);
 	rq->process->queued++;
@@ -78,12 +75,12 @@ void antic_insert(void *core, u64 now_ns, const struct core_request *rq, bool at
 	slot->sync = rq->sync;
 	slot->place = ANTIC_QUEUED;
 	slot->expires = now.ticks + antic->fifo_expire[rq->sync];
-	antic_plant(antic, rq->tag);
+	antic_add_sorted(antic, rq->tag);
 	antic_chain_add(antic, &class->fifo, rq->tag, class->fifo.tail, CORE_NONE);
 	class->next = antic_choose(antic, rq->tag, class->next, class->last_sector);
 	if (antic->last_merge == CORE_NONE)
 		antic->last_merge = rq->tag;
-	antic_arrived(antic, now, rq->tag);
+	antic_request_arrived(antic, now, rq->tag);
 }
 
 u32 antic_dispatch(void *core, u64 now)
@@ -116,11 +113,11 @@ void antic_complete(void *core, u64 now_ns, u32 tag)
 	struct antic_slot *rq = &antic->slots[tag];
 	struct core_process *process = rq->process;
 
-	rq->place = ANTIC_NOWHERE;
+	rq->place = ANTIC_NONE;
 	rq->process = NULL;
 	antic_batch_completed(antic, now, rq->sync);
 	process->in_device--;
-	if (antic->who == process)
+	if (antic->awaited == process)
 		antic_awaited_completed(antic, now);
 	if (rq->sync)
 		antic_request_ended(process, now);
@@ -145,7 +142,7 @@ bool antic_may_exceed(const void *core, const struct core_process *process)
 {
 	const struct antic *antic = core;
 
-	return antic_is_waiting(antic) && antic->who == process;
+	return antic_is_waiting(antic) && antic->awaited == process;
 }
 
 bool antic_allow_merge(const void *core, u32 tag, const struct core_request *piece,
@@ -158,14 +155,11 @@ bool antic_allow_merge(const void *core, u32 tag, const struct core_request *pie
 		return false;
 	if (how == CORE_BACK_MERGE || antic->front_merge || antic->last_merge == tag)
 		return true;
-	/*
-	 * Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
-	 * direction, write = 1.
-	 */
+	/* 2.6.20 looks up the tree, which is per class (sync = 1), by direction (write = 1). */
 	return rq->sync == piece->write;
 }
 
-/* Of two classes, each can hold one that starts there: the younger. */
+/* Both classes can have a request that starts there; the younger is merged to. */
 u32 antic_find_front_merge(void *core, const struct core_request *piece, u32 max_sectors)
 {
 	const struct antic *antic = core;
@@ -197,10 +191,10 @@ void antic_merged(void *core, u64 now, const struct core_request *after)
 	(void)now;
 	antic->last_merge = after->tag;
 	antic_starts_remove(antic, &antic->classes[rq->sync], after->tag);
-	/* A request stays in its class and with its process, whatever joined it. */
+	/* A merge does not change the class or the process of a request. */
 	rq->sector = after->sector;
 	rq->nr_sectors = after->nr_sectors;
-	antic_plant(antic, after->tag);
+	antic_add_sorted(antic, after->tag);
 }
 
 void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone)
@@ -216,17 +210,17 @@ void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone)
 		antic_chain_add(antic, fifo, survivor, two->before, gone);
 		one->expires = two->expires;
 	}
-	antic_take_out(antic, gone);
-	two->place = ANTIC_NOWHERE;
+	antic_del_request(antic, gone);
+	two->place = ANTIC_NONE;
 	two->process = NULL;
 	antic->last_merge = survivor;
-	/* Its process is let go of as if it had completed. */
+	/* To its process the request has completed. */
 	if (two->sync)
 		antic_request_ended(process, antic_moment_of(antic, now));
 	antic_release(antic, process);
 }
 
-/* ---- Tunables, sizes and beginnings ---- */
+/* ---- Tunables, memory, initialisation ---- */
 
 u64 antic_get(const void *core, u32 tunable)
 {
@@ -296,10 +290,7 @@ static size_t rounded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/*
- * The member's own state, the slots, the starts of either class, and room for processes that have
- * ended.
- */
+/* The scheduler's own state, the slots, the sorted list of each class, the exited records. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size)
 {
 	return rounded(own_size) + tags * sizeof(struct antic_slot)
@@ -332,7 +323,7 @@ void antic_init(struct antic *antic, const struct core_config *config,
 		class->fifo = (struct antic_chain){ CORE_NONE, CORE_NONE };
 		class->next = CORE_NONE;
 	}
-	antic->departed = memory;
+	antic->exited_records = memory;
 	antic->list = (struct antic_chain){ CORE_NONE, CORE_NONE };
 	antic->last_merge = CORE_NONE;
 	antic->dir = ANTIC_ASYNC;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The machine that the anticipatory family shares, and the rule in which its members differ: the
- * counterpart of crates/elevator/src/algorithm/anticipatory/. antic.c says where it comes from.
+ * The state of the anticipatory schedulers and the rules in which they differ: the counterpart of
+ * crates/elevator/src/algorithm/anticipatory/. See antic.c for the source.
  *
- * A member's state begins with struct antic, its record of a process with struct core_process.
+ * A scheduler's state begins with struct antic, its per-process data with struct core_process.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_H
 #define SCHEDLAB_CORE_ANTIC_H
@@ -13,41 +13,41 @@
 
 enum { ANTIC_ASYNC, ANTIC_SYNC, ANTIC_CLASSES };
 
-/* A moment, in nanoseconds and in ticks. */
+/* A time in nanoseconds and in ticks. */
 struct antic_moment {
 	u64 ns, ticks;
 };
 
-/* The decaying mean of whole numbers: 256 is one, seven eighths are kept with each sample. */
+/* A decaying mean of integers in units of 1/256; each sample keeps seven eighths of the old sum. */
 struct antic_mean {
 	u64 samples, total, mean;
 };
 
-/* What is known of a process. All zero: nothing. */
+/* Per-process data. A zeroed record is a process without history. */
 struct core_process {
-	struct core_process *next, *prev;	/* all that the core knows of */
-	u32 queued;		/* its requests in the trees */
+	struct core_process *next, *prev;	/* in antic.processes */
+	u32 queued;		/* its requests in the sorted lists */
 	u32 listed;		/* in the dispatch list */
 	u32 in_device;
-	bool known;		/* it is in the list */
-	bool exited;		/* this is the core's copy of a process that has ended */
-	bool io_started;	/* it has sent a synchronous request */
+	bool known;		/* linked into antic.processes */
+	bool exited;		/* the core's copy of a process that has exited */
+	bool io_started;	/* it has issued a synchronous request */
 	bool io_running;	/* one of them has completed */
-	struct antic_moment last_end;	/* when one completed last */
+	struct antic_moment last_end;	/* last completion of one */
 	u64 last_pos;		/* the end of its last synchronous request */
 	struct antic_mean think;	/* think times in ticks */
 	struct antic_mean seek;	/* seek distances in sectors */
 };
 
-/* What processes do first, on average: stands in for a history that is not there yet. */
+/* Averages over the first requests of processes, used for a process without history. */
 struct antic_newcomers {
-	u64 exit_prob;		/* a process ends while it is waited for; of 256 */
-	u64 exit_no_coop;	/* nobody who co-operates follows one that has ended; of 256 */
+	u64 exit_prob;		/* that a process exits while it is waited for; of 256 */
+	u64 exit_no_coop;	/* that no cooperating process follows one that exited; of 256 */
 	u64 think_total, think_mean;	/* ticks */
 	u64 seek_total, seek_mean;	/* sectors */
 };
 
-enum antic_place { ANTIC_NOWHERE, ANTIC_QUEUED, ANTIC_LISTED, ANTIC_DEVICE };
+enum antic_place { ANTIC_NONE, ANTIC_QUEUED, ANTIC_LISTED, ANTIC_DEVICE };
 
 /* A request by its tag. */
 struct antic_slot {
@@ -60,74 +60,64 @@ struct antic_slot {
 	bool write, sync;
 };
 
-/* Tags in a row, linked through their slots. */
+/* A list of tags, linked through their slots. */
 struct antic_chain {
 	u32 head, tail;
 };
 
 /* The requests of a class. */
 struct antic_class {
-	u32 *sorted;		/* tags in order of first sectors; no two are equal */
+	u32 *sorted;		/* tags by first sector; the sectors are distinct */
 	u32 nr;
 	struct antic_chain fifo;
-	u32 next;		/* in the elevator's order; there is one whenever nr > 0 */
-	u64 last_sector;	/* the end of the one that was dispatched last */
-	u64 last_check;		/* when the FIFO was looked at, in ticks */
+	u32 next;		/* next in elevator order; valid if nr > 0 */
+	u64 last_sector;	/* end of the request dispatched last */
+	u64 last_check;		/* last check of the FIFO for expired requests, in ticks */
 };
 
-/* Whether somebody is waited for. */
 enum antic_state {
 	ANTIC_OFF,
-	ANTIC_WAIT_REQ,		/* yes, but its last request is still in the device: no timer yet */
-	ANTIC_WAIT_NEXT,	/* yes, until the timer fires */
-	ANTIC_FINISHED,		/* the wait is over; the next dispatch may not wait again */
+	ANTIC_WAIT_REQ,		/* waiting, with a request still in the device: no timer yet */
+	ANTIC_WAIT_NEXT,	/* waiting until the timer expires */
+	ANTIC_FINISHED,		/* the wait has ended; the next dispatch may not wait again */
 };
 
-/*
- * How long a process is waited for, from the completion of its last request: ticks, or exactly so
- * many nanoseconds.
- */
+/* The length of a wait, counted from the completion of the process's last request. */
 struct antic_period {
 	u64 amount;
-	bool exact;
+	bool exact;		/* in nanoseconds; otherwise in ticks */
 };
 
-/*
- * What a decision is made for: to begin a wait, or to go on after an arrival that is not what was
- * waited for.
- */
-enum antic_asked { ANTIC_TO_BEGIN, ANTIC_TO_GO_ON };
+/* Whether a decision begins a wait or continues one after an arrival. */
+enum antic_phase { ANTIC_BEGIN, ANTIC_CONTINUE };
 
-/* What an arrival says of its process. */
+/* A synchronous request that has arrived, with the history of its process before it. */
 struct antic_arrival {
-	struct core_process *process;	/* whose history it belongs to */
+	struct core_process *process;	/* the process it is accounted to */
 	struct antic_moment now;
 	u64 sector;
-	bool first;			/* its first: what follows means nothing */
-	bool ended;			/* one has completed before, at last_end */
+	bool first;			/* its first request: the members below are not valid */
+	bool ended;			/* an earlier one has completed, at last_end */
 	bool nothing_outstanding;
 	struct antic_moment last_end;
 	u64 last_pos;
 };
 
-enum antic_ending { ANTIC_SUCCESS, ANTIC_FAILURE, ANTIC_CALLED_OFF };
+enum antic_ending { ANTIC_SUCCESS, ANTIC_FAILURE, ANTIC_CANCELLED };
 
 struct antic;
 
-/* The part of an anticipatory scheduler that its authors changed. What may be NULL says so. */
+/* The decisions in which the schedulers differ. Pointers that may be NULL are marked. */
 struct antic_rule {
 	bool (*is_on)(const struct antic *antic);
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
-	/* Rule 8: whether waiting for antic->who is not worth it. */
-	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_asked asked);
-	/*
-	 * Whether a request also counts as close that is nearer than the mean seek of the process
-	 * waited for.
-	 */
+	/* Rule 8: true if antic->awaited should not be waited for. */
+	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_phase phase);
+	/* Whether a request within the mean seek of the awaited process counts as close. */
 	bool (*mean_seek_is_close)(const struct antic *antic);
 	/* A synchronous request arrives. May be NULL. */
 	void (*learn)(struct antic *antic, const struct antic_arrival *arrival);
-	/* A wait has ended so many nanoseconds after the completion before. May be NULL. */
+	/* A wait has ended @wait_ns after the completion that preceded it. May be NULL. */
 	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending,
 		      u64 wait_ns);
 };
@@ -143,38 +133,38 @@ struct antic {
 
 	struct antic_class classes[ANTIC_CLASSES];
 	struct antic_chain list;	/* the dispatch list */
-	u64 list_end;			/* where its circular order begins */
+	u64 list_end;			/* start of its circular order */
 	u32 nr_listed;
-	u32 last_merge;			/* the one-hit cache of merges */
-	u8 dir;				/* the class of the present batch */
-	bool changed;			/* and the device still works on the batch before */
-	bool new_batch;			/* no synchronous request of it has completed yet */
-	bool write_idled;		/* nobody contended for the write batch */
+	u32 last_merge;			/* one-hit merge cache */
+	u8 dir;				/* class of the current batch */
+	bool changed;			/* the device has not completed the previous batch */
+	bool new_batch;			/* no synchronous request of the batch has completed */
+	bool write_idled;		/* the write batch had no contention */
 	u64 batch_expires;		/* ticks */
-	u64 write_count, writes_left;	/* writes in a batch, which adapts, and in this one */
+	u64 write_count, writes_left;	/* writes per batch (adaptive), and left in this one */
 	u32 nr_dispatched;		/* in the dispatch list and in the device */
 
 	enum antic_state state;
-	struct antic_moment antic_start;	/* when the last request of `who` completed */
-	u64 antic_ends;			/* when the timer fires, in ANTIC_WAIT_NEXT */
-	struct core_process *who;	/* was served last, synchronously; NULL: nobody */
-	bool who_done;			/* a request of it has completed since */
+	struct antic_moment antic_start;	/* completion of the last request of awaited */
+	u64 antic_ends;			/* expiry of the timer, in ANTIC_WAIT_NEXT */
+	struct core_process *awaited;	/* of the last dispatch if that was sync, or NULL */
+	bool awaited_done;		/* a request of it has completed since */
 	struct antic_newcomers newcomers;
 	struct core_anticipation counts;
 
-	struct core_process *processes;	/* all that are known */
+	struct core_process *processes;
 	struct antic_slot *slots;
-	u8 *departed;			/* room for tags + 1 records of processes that have ended */
+	u8 *exited_records;		/* space for tags + 1 records of exited processes */
 };
 
-/* The tunables that every member has, in the order of the rows; a member's own follow. */
+/* The tunables of all schedulers, in the order of the rows; a scheduler's own follow. */
 enum {
 	ANTIC_READ_EXPIRE, ANTIC_WRITE_EXPIRE, ANTIC_READ_BATCH_EXPIRE, ANTIC_WRITE_BATCH_EXPIRE,
 	ANTIC_ANTIC_EXPIRE, ANTIC_DRAIN, ANTIC_FRONT_MERGE, ANTIC_FIRST_WRITE, ANTIC_TUNABLES
 };
 
 #define ANTIC_MAX_MS 0x7fffffff
-/* Defaults as at 1000 ticks a second; they are fractions of a second in whole ticks. */
+/* Defaults at 1000 ticks per second; they are fractions of a second in whole ticks. */
 #define ANTIC_TUNABLE_ROWS \
 	{ "read_expire", "ms", 0, ANTIC_MAX_MS, 125 }, \
 	{ "write_expire", "ms", 0, ANTIC_MAX_MS, 250 }, \
@@ -185,25 +175,25 @@ enum {
 	{ "front_merge", "switch", 0, 1, 0 }, \
 	{ "first_write", "switch", 0, 1, 0 }
 
-/* For members: sizes and beginnings. */
+/* Memory and initialisation. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size);
 void antic_init(struct antic *antic, const struct core_config *config,
 		const struct antic_rule *rule, size_t own_size, size_t process_size);
 
-/* Ticks and times; exact for all 64 bits. */
-u64 antic_ticks(const struct antic *antic, u64 ns);	/* whole ticks until ns */
+/* Conversion to ticks; exact for all 64 bits. */
+u64 antic_ticks(const struct antic *antic, u64 ns);	/* rounded down */
 u64 antic_ticks_up(const struct antic *antic, u64 ns);	/* rounded up */
 
-/* Rule 8 of Linux 2.6.20, for others until they know a process. */
+/* Rule 8 of Linux 2.6.20; other schedulers use it for processes without history. */
 bool antic_thinks_too_long(const struct antic *antic);
 
 /*
- * The start of the synchronous request that is nearest to `sector`; of two the higher. There is one
- * at least.
+ * The first sector of the synchronous request nearest to @sector; of two at the same distance, the
+ * higher. At least one must be queued.
  */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
-/* What core_ops points at, as far as members do not differ. `core` is a struct antic. */
+/* The functions of core_ops that do not differ. @core is a struct antic. */
 void antic_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 antic_dispatch(void *core, u64 now);
 void antic_complete(void *core, u64 now, u32 tag);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * anticipatory: batches of reads and of writes in one-way order, and a short wait for the process
- * that was served last. The counterpart of the row `anticipatory` of crates/elevator; the machine
- * is antic.c. This member waits as long as its tunable says, and for a process unless its mean
- * think time exceeds that.
+ * anticipatory: batches of reads and writes in one-way order, and a short wait for the next request
+ * of the process served last. The counterpart of the row `anticipatory` of crates/elevator.
+ *
+ * The wait lasts antic_expire. A process whose mean think time exceeds that is not waited for.
+ * Everything else is in antic.c.
  *
  * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
  */
@@ -20,10 +21,10 @@ static struct antic_period period(struct antic *antic, struct core_process *proc
 	return (struct antic_period){ .amount = antic->antic_expire };
 }
 
-static bool refuses(struct antic *antic, struct antic_moment now, enum antic_asked asked)
+static bool refuses(struct antic *antic, struct antic_moment now, enum antic_phase phase)
 {
 	(void)now;
-	(void)asked;
+	(void)phase;
 	return antic_thinks_too_long(antic);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic that the cores share. Divisions go through core_div(), as a 32-bit kernel has
- * no operator for them; there is no division in 128 bits anywhere, because a kernel does not link
- * the compiler's library.
+ * 64-bit arithmetic of the cores. Divisions use core_div(), because a 32-bit kernel has no 64-bit
+ * division operator. 128-bit divisions are avoided: they need the compiler's library, which a
+ * kernel does not link.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H
@@ -43,7 +43,7 @@ static inline u64 core_diff(u64 a, u64 b)
 	return a > b ? a - b : b - a;
 }
 
-/* Sums and products that stop at the largest number. */
+/* Saturating addition and multiplication. */
 static inline u64 core_add(u64 a, u64 b)
 {
 	return a > CORE_MAX - b ? CORE_MAX : a + b;
@@ -57,8 +57,8 @@ static inline u64 core_mul(u64 a, u64 b)
 }
 
 /*
- * The whole part of the root of factor * factor * times: one root over an integer keeps all digits
- * of factor * sqrt(times).
+ * factor * sqrt(times), rounded down: the root of the integer factor * factor * times, so that no
+ * digit is lost.
  */
 static inline u64 core_root(u64 factor, u64 times)
 {
@@ -66,7 +66,7 @@ static inline u64 core_root(u64 factor, u64 times)
 	u64 root = 0;
 	int bit = 63;
 
-	/* No root has more than half of the bits of its square, rounded up. */
+	/* A root has at most half the bits of its square, rounded up. */
 	while (bit > 0 && !(square >> (2 * bit)))
 		bit--;
 	for (; bit >= 0; bit--) {

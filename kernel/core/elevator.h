@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What an elevator's core is: the C counterpart of the trait Elevator of crates/elevator. It is told what happened and when, and
- * answers what to do next. No allocation, no clock, no lock, no floating point; requests are known by their tags, processes by a
- * record that the caller keeps. The caller serialises all calls.
+ * The interface of an elevator's core: the C counterpart of the trait Elevator of crates/elevator.
  *
- * Times are nanoseconds of one clock that never goes back.
+ * The caller reports events with the time of each, and asks for the next request to dispatch. A
+ * core does not allocate, read a clock, lock, or use floating point. It identifies requests by
+ * their tags and processes by a record in the caller's memory. The caller serialises all calls.
+ *
+ * Times are nanoseconds of one monotonic clock.
  */
 #ifndef SCHEDLAB_CORE_ELEVATOR_H
 #define SCHEDLAB_CORE_ELEVATOR_H
@@ -14,7 +16,10 @@
 #define CORE_NONE (~0u)		/* no tag */
 #define CORE_NEVER (~0ull)	/* no timer */
 
-/* A process that asks: core_ops.process_size bytes, zeroed by the caller before the first use, aligned to 8. */
+/*
+ * Per-process data: core_ops.process_size bytes, aligned to 8, zeroed by the caller before the
+ * first use.
+ */
 struct core_process;
 
 struct core_request {
@@ -28,23 +33,22 @@ struct core_request {
 	bool sync;
 };
 
-/* What idling on purpose has cost and brought: struct Anticipation of crates/elevator. */
+/* Counters of idling: struct Anticipation of crates/elevator. */
 struct core_anticipation {
 	u64 started, successes, failures, success_wait_ns, failure_wait_ns;
 };
 
-/* A tunable, as in the row of the table ELEVATORS: same name, unit, range and default. */
+/* A tunable, with the name, unit, range and default of the row of the table ELEVATORS. */
 struct core_tunable {
 	const char *name, *unit;
 	u64 min, max, initial;
 };
 
-/* What a core is made with. */
 struct core_config {
 	u32 tags;
-	u32 hz;				/* ticks a second by which it counts; the laboratory's default is 1000 */
+	u32 hz;				/* ticks per second; schedlab's default is 1000 */
 	u64 sectors;			/* of the disk */
-	/* For wpcas: the geometry and seek curve that it is configured with, as elevator::Geometry. */
+	/* Geometry and seek curve for wpcas, as in elevator::Geometry. */
 	u64 cylinders, sectors_per_cylinder;
 	const void *seek;		/* struct core_seek_curve of core/seek.h */
 };
@@ -57,28 +61,36 @@ struct core_ops {
 	const struct core_tunable *tunables;
 	u32 nr_tunables;
 
-	size_t (*state_size)(u32 tags);	/* bytes that the caller allocates, zeroed, aligned to 8 */
+	/* Bytes of zeroed memory, aligned to 8, that the caller passes as @core. */
+	size_t (*state_size)(u32 tags);
 	void (*init)(void *core, const struct core_config *config);
 
 	void (*insert)(void *core, u64 now, const struct core_request *rq, bool at_head);
-	/* The tag of the request that the device shall get now, or CORE_NONE; asking again at the same time changes nothing. */
+	/*
+	 * The tag of the next request to issue, or CORE_NONE. Repeating a call that returned
+	 * CORE_NONE, at the same time, has no effect.
+	 */
 	u32 (*dispatch)(void *core, u64 now);
-	/* The device has finished the request with this tag. */
+	/* The device has completed the request with this tag. */
 	void (*complete)(void *core, u64 now, u32 tag);
 	u32 (*held)(const void *core);
 	u64 (*next_timer)(const void *core);	/* or CORE_NEVER */
 	void (*on_timer)(void *core, u64 now);
 	bool (*may_exceed)(const void *core, const struct core_process *process);
 
-	/* A held request that a piece could join, other than by the hash of ends; its tag, or CORE_NONE. */
+	/* The tag of a held request that @piece can be merged to the front of, or CORE_NONE. */
 	u32 (*front_merge)(void *core, const struct core_request *piece, u32 max_sectors);
-	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *piece, enum core_merge how);
-	/* A held request has grown: `after` is it now. */
+	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *piece,
+			    enum core_merge how);
+	/* A held request has grown to @after. */
 	void (*merged)(void *core, u64 now, const struct core_request *after);
-	/* The held request `gone` was taken into the held request `survivor`, which is still as it was; merged() follows. */
+	/*
+	 * The held request @gone has become part of the held request @survivor. A call of merged()
+	 * with the new extent of @survivor follows.
+	 */
 	void (*coalesced)(void *core, u64 now, u32 survivor, u32 gone);
 
-	/* A process has ended; its record may be freed afterwards. */
+	/* The process has exited; the caller may free its record afterwards. */
 	void (*exited)(void *core, u64 now, struct core_process *process);
 
 	u64 (*get)(const void *core, u32 tunable);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * PC, the process classifier of WPCAS: where most intervals of a process lie, and so how long to
- * wait for it.
+ * PC, the process classifier of WPCAS: derives the period of a wait from the range in which most
+ * intervals of the process lie.
  *
- * Source: the WPCAS paper's equations 3 to 6, confirmed; the number of intervals, the share that
- * the densest one must hold, its width, the resolution and which of its points to take are not
- * given there, and are ours.
+ * Source: equations 3 to 6 of the WPCAS paper, confirmed. The number of intervals, the share that
+ * the densest range must hold, its width, the resolution, and the point of the range to use are not
+ * given there; the values here are proposed.
  */
 #include "wpcas-parts.h"
 
-/* What the classifier sees in a record. */
 struct density {
-	u32 short_ones;		/* intervals that are not too long */
+	u32 nr_short;		/* intervals up to the cap */
 	u64 short_ns;		/* their sum */
-	u32 bins;		/* bins that there are */
+	u32 bins;		/* number of bins */
 };
 
 static u64 bin_ns(const struct wpcas *wpcas)
@@ -26,7 +25,7 @@ static u64 cap_ns(const struct wpcas *wpcas)
 	return wpcas->own[CAP_MS] * MS;
 }
 
-static struct density count(struct wpcas *wpcas, struct record *record)
+static struct density fill_bins(struct wpcas *wpcas, struct record *record)
 {
 	u64 cap = cap_ns(wpcas), bin = bin_ns(wpcas);
 	struct density density = { .bins = (u32)core_div(cap, bin) + 1 };
@@ -38,15 +37,15 @@ static struct density count(struct wpcas *wpcas, struct record *record)
 
 		if (ns > cap)
 			continue;
-		density.short_ones++;
+		density.nr_short++;
 		density.short_ns += ns;
 		wpcas->bins[core_div(ns, bin)]++;
 	}
 	return density;
 }
 
-/* The bins in a row, as many as the width says, that hold most; of equal ones the first. */
-static u32 widest(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
+/* The window of the configured width that holds most intervals; the first of equal ones. */
+static u32 densest_window(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u64 width = core_max(core_div(wpcas->own[WIDTH_MS] * MS, bin_ns(wpcas)), 1);
 	u32 wide = (u32)core_min(width, bins);
@@ -67,13 +66,13 @@ static u32 widest(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 	return most;
 }
 
-static bool joins(u32 count, u32 most)
+static bool joins_mode(u32 count, u32 most)
 {
 	return count && 2 * count >= most;
 }
 
-/* The fullest bin, grown while a neighbour holds at least half as many. */
-static u32 grown(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
+/* The fullest bin, extended while a neighbouring bin holds at least half as many. */
+static u32 densest_mode(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u32 mode = 0, held = 0, most, at;
 
@@ -82,17 +81,17 @@ static u32 grown(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 			mode = at;
 	most = wpcas->bins[mode];
 	*from = mode;
-	while (*from > 0 && joins(wpcas->bins[*from - 1], most))
+	while (*from > 0 && joins_mode(wpcas->bins[*from - 1], most))
 		(*from)--;
 	*until = mode + 1;
-	while (*until < bins && joins(wpcas->bins[*until], most))
+	while (*until < bins && joins_mode(wpcas->bins[*until], most))
 		(*until)++;
 	for (at = *from; at < *until; at++)
 		held += wpcas->bins[at];
 	return held;
 }
 
-/* No wait is shorter than a bin or longer than the cap. */
+/* A period is at least one bin and at most the cap. */
 static u64 clamped(const struct wpcas *wpcas, u64 ns)
 {
 	u64 cap = cap_ns(wpcas);
@@ -100,19 +99,19 @@ static u64 clamped(const struct wpcas *wpcas, u64 ns)
 	return core_min(core_max(ns, core_min(bin_ns(wpcas), cap)), cap);
 }
 
-/* How long to wait by the densest interval, if it holds enough of all intervals; 0: it does not. */
+/* The period given by the densest range, or 0 if it does not hold the required share. */
 static u64 dense_ns(const struct wpcas *wpcas, const struct record *record,
 		    const struct density *density)
 {
 	u64 a, b, bin = bin_ns(wpcas);
 	u32 from, until, held;
 
-	if (!density->short_ones)
+	if (!density->nr_short)
 		return 0;
 	if (wpcas->own[REGION] == REGION_WIDTH)
-		held = widest(wpcas, density->bins, &from, &until);
+		held = densest_window(wpcas, density->bins, &from, &until);
 	else
-		held = grown(wpcas, density->bins, &from, &until);
+		held = densest_mode(wpcas, density->bins, &from, &until);
 	if ((u64)held * 100 < wpcas->own[GAMMA_PERCENT] * record->intervals.len)
 		return 0;
 	a = from * bin;
@@ -127,14 +126,14 @@ bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record)
 	return record->intervals.len >= wpcas->own[MIN_SAMPLES] && record->intervals.len;
 }
 
-/* The anticipation period; false: as long as the base would. */
+/* The anticipation period; false if anticipatory's applies. */
 static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 {
 	struct density density;
 
 	if (!wpcas_is_known(wpcas, record))
 		return false;
-	density = count(wpcas, record);
+	density = fill_bins(wpcas, record);
 	*ns = dense_ns(wpcas, record, &density);
 	if (*ns)
 		return true;
@@ -144,10 +143,10 @@ static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 		*ns = core_div(record->waits.success_ns, record->waits.successes);
 		return true;
 	}
-	if (!density.short_ones)
+	if (!density.nr_short)
 		return false;
-	/* The mean of those that are not too long, rounded up to a bin. */
-	*ns = core_div(density.short_ns, density.short_ones);
+	/* The mean of the short intervals, rounded up to a bin. */
+	*ns = core_div(density.short_ns, density.nr_short);
 	*ns = clamped(wpcas, core_div_up(*ns, bin_ns(wpcas)) * bin_ns(wpcas));
 	return true;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the parts of wpcas need of each other: its state, what it keeps of each process, and its own
- * tunables by name.
+ * Internal to wpcas*.c: state, per-process data, and the tunables by name.
  */
 #ifndef SCHEDLAB_CORE_WPCAS_PARTS_H
 #define SCHEDLAB_CORE_WPCAS_PARTS_H
@@ -13,18 +12,18 @@
 #define WINDOW 1024		/* the largest window */
 #define BINS 1001		/* 100 ms in bins of 100 us, and the last */
 
-/* The last numbers of a process. */
+/* The most recent values of a process. */
 struct ring {
 	u32 values[WINDOW];
 	u32 len, oldest;
 };
 
-/* How waits for a process have ended. */
+/* Outcomes of the waits for a process. */
 struct waits {
 	u64 successes, failures, success_ns, failure_ns;
 };
 
-/* What is known of a class of processes, which is one process. All zero: nothing. */
+/* The history of a process, or of all of them (tunable `class`). Zeroed: no history. */
 struct record {
 	struct ring intervals;	/* nanoseconds */
 	struct ring seeks;	/* cylinders */
@@ -32,9 +31,9 @@ struct record {
 	struct waits waits;
 	u64 last_arrival;
 	bool has_arrived;
-	bool has_period;	/* `period` is how long to wait for it, until it learns something */
+	bool has_period;	/* @period is valid until the history changes */
 	struct antic_period period;
-	u64 refusals;		/* decisions against waiting since the last wait on trial */
+	u64 refusals;		/* decisions against waiting since the last trial wait */
 };
 
 struct wpcas_process {
@@ -55,10 +54,10 @@ enum {
 struct wpcas {
 	struct antic antic;
 	struct core_seek_curve seek;
-	u64 own[TUNABLES];	/* values of its own tunables, without those of the curve */
-	struct record common;	/* of all processes together, where they are one class */
-	bool on_trial;		/* the present wait is on trial: it is not called off */
-	u16 bins[BINS];		/* for one look */
+	u64 own[TUNABLES];	/* values of its own tunables, except those of the curve */
+	struct record common;	/* of all processes, if they are one class */
+	bool on_trial;		/* the current wait is a trial and is not cancelled */
+	u16 bins[BINS];		/* scratch space of the classifier */
 };
 
 static inline struct wpcas *wpcas_of(struct antic *antic)
@@ -71,13 +70,13 @@ static inline struct record *record_of(struct wpcas *wpcas, struct core_process 
 	return wpcas->own[ONE_CLASS] ? &wpcas->common : &((struct wpcas_process *)process)->record;
 }
 
-/* The value at a place, counted from the oldest. */
+/* The value at an index from the oldest. */
 static inline u32 *ring_at(struct ring *ring, u32 at)
 {
 	return &ring->values[(ring->oldest + at) % WINDOW];
 }
 
-/* Takes the oldest out. */
+/* Removes the oldest value. */
 static inline u32 ring_pop(struct ring *ring)
 {
 	u32 gone = *ring_at(ring, 0);
@@ -87,7 +86,7 @@ static inline u32 ring_pop(struct ring *ring)
 	return gone;
 }
 
-/* Takes a number in, at most as large as fits; gives the one that had to go for it, or 0. */
+/* Adds a value, clamped to 32 bits. Returns the value it replaced, or 0. */
 static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 {
 	u32 gone = ring->len < window ? 0 : ring_pop(ring);
@@ -97,9 +96,9 @@ static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 }
 
 /* wpcas-classifier.c */
-/* Whether enough is known of a process to decide otherwise than the base would. */
+/* Whether the history suffices to decide by it; otherwise anticipatory's rules apply. */
 bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
-/* How long to wait for a process: a rule's period(). */
+/* The period() of the rule. */
 struct antic_period wpcas_period(struct antic *antic, struct core_process *process);
 
 #endif

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * wpcas: waits as long as the process's most frequent intervals say, and only if a shorter service
- * time is expected of it. The counterpart of the row `wpcas` of crates/elevator, where every open
- * point of the paper and what was chosen for it is listed; the machine is antic.c. The same
- * decisions, one by one.
+ * wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that
+ * shortens the expected service time. The counterpart of the row `wpcas` of crates/elevator, which
+ * makes the same decisions and lists what the paper leaves open and what was chosen for it.
  *
- * Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. Its classifier and its
- * service time evaluation are confirmed in the paper, the base in the kernel; what the paper leaves
- * open is a proposal of ours.
+ * Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. The classifier and the
+ * service time evaluation are confirmed in the paper, the rest (antic.c) in the kernel; what the
+ * paper leaves open is proposed.
  *
- * Departures from the Rust elevator, besides those in antic.c: none in what is decided. Bins are
- * counted when somebody asks and something was learnt since, not kept up to date with each arrival:
- * a record is two rings of numbers, which a kernel can keep for each process (8 KiB), and the bins
- * are the core's.
+ * Departures from the Rust elevator, besides those in antic.c: none in the decisions. The bins are
+ * counted on demand after the history has changed, not updated with each arrival, so that the
+ * per-process data is two rings of values (8 KiB) and the bins exist once.
  */
 #include "wpcas-parts.h"
 
@@ -29,7 +27,7 @@ static const struct core_tunable tunables[] = {
 	{ "cap_ms", "ms", 1, 100, 20 },
 	{ "min_samples", "intervals", 0, 1024, 8 },
 	{ "tas", "switch", 0, 1, 0 },
-	/* These seven begin as configured. */
+	/* The initial values of these seven come from struct core_config. */
 	{ "cylinders", "cylinders", 0, 10000000, 0 },
 	{ "cylinder_sectors", "sectors", 0, 1000000000, 0 },
 	{ "seek_knee", "cylinders", 0, 10000000, 0 },
@@ -45,7 +43,7 @@ static const struct core_tunable tunables[] = {
 	{ "relearn", "refusals", 0, 1000000, 64 },
 };
 
-/* ---- The arm ---- */
+/* ---- The geometry ---- */
 
 static bool has_arm(const struct wpcas *wpcas)
 {
@@ -65,7 +63,7 @@ static u64 cylinders_between(const struct wpcas *wpcas, u64 from, u64 to)
 	return core_diff(cylinder(wpcas, from), cylinder(wpcas, to));
 }
 
-/* Nanoseconds for a distance in cylinders; none is longer than the disk. */
+/* Nanoseconds for a distance in cylinders, at most that across the disk. */
 static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 {
 	u64 cylinders = wpcas->own[CYLINDERS];
@@ -73,10 +71,7 @@ static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 	return core_seek_ns(&wpcas->seek, core_min(distance, cylinders ? cylinders - 1 : 0));
 }
 
-/*
- * Nanoseconds for a mean distance of sum / count cylinders: between two whole distances in
- * proportion.
- */
+/* Nanoseconds for a mean distance of sum / count cylinders, by linear interpolation. */
 static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 {
 	u64 whole, rest, below, above;
@@ -94,7 +89,7 @@ static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 	return below - core_div(core_mul(below - above, rest), count);
 }
 
-/* ---- STE, the service time evaluation: does waiting take less time? ---- */
+/* ---- STE, the service time evaluation ---- */
 
 static u64 tick_ns(const struct antic *antic)
 {
@@ -102,16 +97,16 @@ static u64 tick_ns(const struct antic *antic)
 }
 
 /*
- * Whether the gain is positive: p_s * (seek_s - seek_a - t_as) - p_f * p, with p_s = (s + 1) / (s +
- * f + 2), as a product, and multiplied by the common denominator, so that integers are exact.
+ * Whether the expected gain p_s * (seek_s - seek_a - t_as) - p_f * p is positive, with
+ * p_s = (s + 1) / (s + f + 2). Multiplied by the common denominator, so that integers are exact.
  */
-static bool pays(struct wpcas *wpcas, u64 rival)
+static bool wait_pays(struct wpcas *wpcas, u64 candidate)
 {
 	struct antic *antic = &wpcas->antic;
-	struct antic_period wait = wpcas_period(antic, antic->who);
-	const struct record *record = record_of(wpcas, antic->who);
+	struct antic_period wait = wpcas_period(antic, antic->awaited);
+	const struct record *record = record_of(wpcas, antic->awaited);
 	u64 head = antic->classes[ANTIC_SYNC].last_sector;
-	u64 seek_s = seek_ns(wpcas, cylinders_between(wpcas, head, rival));
+	u64 seek_s = seek_ns(wpcas, cylinders_between(wpcas, head, candidate));
 	u64 seek_a = mean_seek_ns(wpcas, record->seek_sum, record->seeks.len);
 	u64 t_as = antic->antic_expire * tick_ns(antic);
 	u64 p = wait.exact ? wait.amount : wait.amount * tick_ns(antic);
@@ -123,27 +118,27 @@ static bool pays(struct wpcas *wpcas, u64 rival)
 	return gain - (__int128)(record->waits.failures + 1) * p > 0;
 }
 
-static bool refuses(struct antic *antic, struct antic_moment now, enum antic_asked asked)
+static bool refuses(struct antic *antic, struct antic_moment now, enum antic_phase phase)
 {
 	struct wpcas *wpcas = wpcas_of(antic);
-	struct record *record = record_of(wpcas, antic->who);
+	struct record *record = record_of(wpcas, antic->awaited);
 	u32 next = antic->classes[ANTIC_SYNC].next;
-	u32 rival = next == CORE_NONE ? antic->classes[ANTIC_ASYNC].next : next;
+	u32 candidate = next == CORE_NONE ? antic->classes[ANTIC_ASYNC].next : next;
 	u64 sector;
 
 	(void)now;
-	if (asked == ANTIC_TO_GO_ON && wpcas->on_trial)
+	if (phase == ANTIC_CONTINUE && wpcas->on_trial)
 		return false;
 	if (!wpcas_is_known(wpcas, record) || (wpcas->own[ASYNC_WAIT] && next == CORE_NONE))
 		return antic_thinks_too_long(antic);
-	if (rival != CORE_NONE) {
-		sector = antic->slots[rival].sector;
+	if (candidate != CORE_NONE) {
+		sector = antic->slots[candidate].sector;
 		if (wpcas->own[NEAREST] && next != CORE_NONE)
 			sector = antic_nearest(antic, antic->classes[ANTIC_SYNC].last_sector);
-		if (pays(wpcas, sector))
+		if (wait_pays(wpcas, sector))
 			return false;
 	}
-	if (asked == ANTIC_TO_BEGIN && wpcas->own[RELEARN]) {
+	if (phase == ANTIC_BEGIN && wpcas->own[RELEARN]) {
 		record->refusals++;
 		if (record->refusals > wpcas->own[RELEARN]) {
 			record->refusals = 0;
@@ -154,9 +149,9 @@ static bool refuses(struct antic *antic, struct antic_moment now, enum antic_ask
 	return true;
 }
 
-/* ---- What is learnt ---- */
+/* ---- History ---- */
 
-/* The interval that an arrival ends, by what the tunables call one; false: it ends none. */
+/* The interval that an arrival ends, as defined by the tunables; false if it ends none. */
 static bool interval_ns(const struct wpcas *wpcas, const struct record *record,
 			const struct antic_arrival *arrival, u64 *ns)
 {
@@ -207,7 +202,7 @@ static void ended(struct antic *antic, struct core_process *process, enum antic_
 
 	wpcas->on_trial = false;
 	record->has_period = false;
-	if (ending == ANTIC_CALLED_OFF)
+	if (ending == ANTIC_CANCELLED)
 		return;
 	if (ending == ANTIC_SUCCESS) {
 		waits->successes++;
@@ -216,9 +211,7 @@ static void ended(struct antic *antic, struct core_process *process, enum antic_
 		waits->failures++;
 		waits->failure_ns += wait_ns;
 	}
-	/*
-	 * What counts lately counts more: all four are halved when so many waits have been counted.
-	 */
+	/* Recent waits weigh more: all four counters are halved after this number of waits. */
 	if (halving && waits->successes + waits->failures >= halving) {
 		waits->successes /= 2;
 		waits->failures /= 2;
@@ -241,7 +234,7 @@ static bool mean_seek_is_close(const struct antic *antic)
 	return wpcas->own[MEAN_CLOSE];
 }
 
-/* ---- Tunables, sizes and beginnings ---- */
+/* ---- Tunables, memory, initialisation ---- */
 
 static u64 *curve_value(struct core_seek_curve *curve, u32 tunable)
 {
@@ -272,8 +265,8 @@ static u64 get(const void *core, u32 tunable)
 	return of_curve ? *of_curve : wpcas->own[tunable];
 }
 
-/* A record after a tunable has changed: what was concluded from it is void. */
-static void review(const struct wpcas *wpcas, struct record *record, bool other_cylinders)
+/* Discards what was derived from a history after a tunable has changed. */
+static void invalidate(const struct wpcas *wpcas, struct record *record, bool other_cylinders)
 {
 	record->has_period = false;
 	while (record->intervals.len > wpcas->own[WINDOW_SIZE])
@@ -281,7 +274,7 @@ static void review(const struct wpcas *wpcas, struct record *record, bool other_
 	while (record->seeks.len > wpcas->own[WINDOW_SIZE])
 		record->seek_sum -= ring_pop(&record->seeks);
 	if (other_cylinders) {
-		/* Distances in the old cylinders mean nothing in the new ones. */
+		/* Distances in the old cylinders are not valid in the new ones. */
 		record->seeks.len = 0;
 		record->seek_sum = 0;
 	}
@@ -297,7 +290,7 @@ static void set(void *core, u32 tunable, u64 value)
 	if (tunable < ANTIC_TUNABLES) {
 		antic_set(core, tunable, value);
 	} else if (of_curve) {
-		/* Distances that a drive's sheet listed go when the curve changes. */
+		/* The table of single distances belongs to the old curve. */
 		if (*of_curve != value)
 			wpcas->seek.nr_first = 0;
 		*of_curve = value;
@@ -306,9 +299,9 @@ static void set(void *core, u32 tunable, u64 value)
 			other_cylinders = wpcas->own[tunable] != value;
 		wpcas->own[tunable] = value;
 	}
-	review(wpcas, &wpcas->common, other_cylinders);
+	invalidate(wpcas, &wpcas->common, other_cylinders);
 	for (process = wpcas->antic.processes; process; process = process->next)
-		review(wpcas, &((struct wpcas_process *)process)->record, other_cylinders);
+		invalidate(wpcas, &((struct wpcas_process *)process)->record, other_cylinders);
 }
 
 static size_t state_size(u32 tags)

@@ -81,8 +81,8 @@ faults![
     "nothing behind the head is close" in "antic-wait.c":
         "core_add(next, window / 2)" => "next";
     "a process that has ended seems to live" in "antic-wait.c":
-        "	if (who->exited) {\n		if (!who->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n" =>
-        "	if (0) {\n		if (!who->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n";
+        "	if (process->exited) {\n		if (!process->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n" =>
+        "	if (0) {\n		if (!process->think.samples)\n			antic_raise(&newcomers->exit_prob);\n		if (n";
     "newcomers that ask again do not count" in "antic-history.c":
         "		antic_lower(&newcomers->exit_prob);\n	}\n	mean_add" => "	}\n	mean_add";
     "who works together does not count" in "antic-wait.c":
@@ -124,7 +124,7 @@ faults![
     "a trial comes a refusal early" in "wpcas.c":
         "record->refusals > wpcas->own[RELEARN]" => "record->refusals >= wpcas->own[RELEARN]";
     "a trial can be called off" in "wpcas.c":
-        "asked == ANTIC_TO_GO_ON && wpcas->on_trial" => "0 && wpcas->on_trial";
+        "phase == ANTIC_CONTINUE && wpcas->on_trial" => "0 && wpcas->on_trial";
     "no failure is expected before the first" in "wpcas.c":
         "(record->waits.failures + 1) * p" => "record->waits.failures * p";
     "times are not halved with counts" in "wpcas.c":
