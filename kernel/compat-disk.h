@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the making of a disk looks like from version to version, for modeldisk: apart from compat.h,
- * so that modules which make no disk need none of this.
+ * Differences between kernel versions in the allocation of a disk, for modeldisk. Apart from
+ * compat.h, because the other modules do not need them.
  */
 #ifndef SCHEDLAB_COMPAT_DISK_H
 #define SCHEDLAB_COMPAT_DISK_H
@@ -12,9 +12,9 @@
 #include "compat.h"
 
 /*
- * Tags are given out in turn, as libata's are. Otherwise the search for a free one begins at a
- * random place, and what depends on tags (bfq does) is different in every run. Since 6.14 that is
- * a flag, and merging needs none.
+ * Tags are allocated round-robin, as by libata. Otherwise the search for a free tag starts at a
+ * random one, and a scheduler whose decisions depend on tags (bfq) differs from run to run. 6.14
+ * changed the flag and removed that for merging.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define COMPAT_MQ_FLAGS \
@@ -24,8 +24,8 @@
 #endif
 
 /*
- * Features became part of a queue's limits in 6.11, the macro tells; limits are given when a disk
- * is made since 6.9.
+ * Since 6.9 the queue limits are an argument of disk allocation; since 6.11, when the macro exists,
+ * they include the features.
  */
 static inline struct gendisk *compat_make_disk(struct blk_mq_tag_set *set, void *queuedata,
 					       unsigned int max_sectors,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A modelled disk inside the kernel: its state, and what the parts of the driver ask of each other.
+ * Internal to modeldisk: the state of a disk and the interfaces between the parts of the driver.
  */
 #ifndef SCHEDLAB_MODELDISK_DEVICE_H
 #define SCHEDLAB_MODELDISK_DEVICE_H
@@ -18,22 +18,22 @@
 
 /* Sectors of the largest request: Limits::usual of crates/elevator. */
 #define MODELDISK_MAX_SECTORS	1024
-/* Tags of an adapter at least: AHCI's 32, as there. */
+/* The smallest number of tags of an adapter: AHCI's 32, as there. */
 #define MODELDISK_ADAPTER_TAGS	32
 #define MODELDISK_NO_SECTOR	(~0ull)
 
-/* What a request carries. */
+/* The driver's part of a request. */
 struct modeldisk_cmd {
 	struct list_head done;
 	blk_status_t status;
 };
 
-/* A tag while its request is inside. */
+/* A tag while its request is in the disk. */
 struct modeldisk_slot {
-	/* NULL: nothing is inside, or what was has been failed and the model does not know */
+	/* NULL: the tag is free, or its request was failed and is still in the model */
 	struct request *rq;
-	bool held;		/* until it times out; the model does not know it */
-	u32 record;		/* its place in the log, or ~0 */
+	bool held;		/* until it times out; not in the model */
+	u32 record;		/* index in the log, or ~0 */
 };
 
 struct modeldisk_counters {
@@ -44,7 +44,7 @@ struct modeldisk {
 	struct config_item item;
 	struct mutex mutex;		/* configuration and power */
 
-	/* Configuration; does not change while the disk is on. */
+	/* Configuration; constant while the power is on. */
 	void *tables;
 	size_t tables_len;
 	unsigned int nr_requests, queue_depth, timeout_ms, log_entries, memory_backed;
@@ -63,7 +63,7 @@ struct modeldisk {
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
-	bool starved;			/* somebody was refused a budget */
+	bool starved;			/* a request was refused for lack of budget */
 	bool gone;
 	u64 error_sector, error_count, timeout_sector;
 	struct modeldisk_counters counters;
@@ -75,22 +75,22 @@ struct modeldisk {
 /* modeldisk-queue.c */
 int modeldisk_queue_make(struct modeldisk *dev);
 void modeldisk_queue_remove(struct modeldisk *dev);
-/* Makes the model anew, with its time 0 at `epoch_ns`; -EBUSY while something is inside. */
+/* Resets the model, with its time 0 at @epoch_ns; -EBUSY while requests are in the disk. */
 int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns);
-/* From now on everything fails, what is inside included. */
+/* Fails all requests from now on, those in the disk included. */
 void modeldisk_be_gone(struct modeldisk *dev);
-/* Nanoseconds since the epoch; the lock is held. */
+/* Nanoseconds since the epoch. The lock is held. */
 u64 modeldisk_now(const struct modeldisk *dev);
 
 /* modeldisk-store.c */
-/* Copies a request's data to or from the store; -ENOMEM: nothing is wrong with the request. */
+/* Copies a request's data to or from the store. After -ENOMEM the request can be retried. */
 int modeldisk_store_transfer(struct modeldisk *dev, struct request *rq);
 void modeldisk_store_free(struct modeldisk *dev);
 
 /* modeldisk-log.c */
 int modeldisk_log_make(struct modeldisk *dev);
 void modeldisk_log_free(struct modeldisk *dev);
-/* The place of a new record, or ~0; the lock is held. */
+/* The index of a new record, or ~0. The lock is held. */
 u32 modeldisk_log_submit(struct modeldisk *dev, u64 now, struct request *rq);
 void modeldisk_debugfs_add(struct modeldisk *dev);
 void modeldisk_debugfs_init(void);

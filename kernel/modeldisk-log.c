@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a modelled disk tells of itself in debugfs: `stats`, lines of a name and a value, and `log`,
- * every command with the times of the model, so that the host can demand the same of its own. The
- * layout of the log stands in modeldisk.h.
+ * The debugfs files of a modelled disk: `stats`, lines of a name and a value, and `log`, every
+ * command with the times of the model, so that the host can check them against its own model. See
+ * modeldisk.h for the layout of the log.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -53,7 +53,7 @@ u32 modeldisk_log_submit(struct modeldisk *dev, u64 now, struct request *rq)
 	return dev->log_used++;
 }
 
-/* A log that is being read: as it was when it was opened. */
+/* A snapshot of the log, taken when the file was opened. */
 struct snapshot {
 	size_t len;
 	u8 bytes[];
@@ -75,7 +75,7 @@ static int log_open(struct inode *inode, struct file *file)
 	if (!snapshot)
 		return -ENOMEM;
 	spin_lock_irqsave(&dev->lock, flags);
-	/* It may have begun anew meanwhile. */
+	/* The log may have been reset meanwhile. */
 	records = min(records, dev->log_used * sizeof(struct modeldisk_record));
 	head.records = records / sizeof(struct modeldisk_record);
 	head.lost = dev->log_lost;

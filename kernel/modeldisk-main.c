@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modeldisk: a block device whose service times are those of the simulator's disk. Configured by
- * configfs:
+ * modeldisk: a block device with the service times of the simulator's disk, configured through
+ * configfs.
  *
  *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power
  *
- * gives /dev/NAME.
+ * creates /dev/NAME. Attributes:
  *
- * tables         the model, as `DeviceModel::tables` of crates/sim writes it; wrong ones are
- *                refused at power-on (a binary attribute takes effect when it is closed, and what
- *                close says is lost)
- * queue_depth    requests that the disk takes at once; 0: as the model says, which is also the most
- * nr_requests    tags of the adapter; 0: 32, or the queue depth if that is more
- * memory_backed  1: keeps what is written; 0: reads leave their buffers as they are
- * log            commands to log, in debugfs
- * timeout_ms     after which the block layer gives up a request
- * power          1: the disk appears; 0: it goes when all that is inside is done
- * epoch          while on and idle: the model is made anew, with its time 0 at this time of
- *                CLOCK_MONOTONIC in ns; log and counters begin again
- * error_sector, error_count   the next so many requests that cover the sector fail
- * timeout_sector requests that cover it are not served, until they time out; -1: none
- * gone           1: all that is inside fails, and all that comes, until power is off
+ * tables         the model, as written by `DeviceModel::tables` of crates/sim; invalid ones are
+ *                rejected at power-on, because a binary attribute takes effect when it is closed
+ *                and errors of close are lost
+ * queue_depth    commands that the disk accepts at once; 0: the model's, which is also the maximum
+ * nr_requests    tags of the adapter; 0: 32, or the queue depth if that is larger
+ * memory_backed  1: stores written data; 0: reads do not fill their buffers
+ * log            number of commands to log in debugfs
+ * timeout_ms     request timeout of the block layer
+ * power          1: creates the disk; 0: removes it after its requests have completed
+ * epoch          resets the idle model, with its time 0 at this CLOCK_MONOTONIC time in ns, and the
+ *                log and the counters
+ * error_sector, error_count   fail this number of requests that cover the sector
+ * timeout_sector do not serve requests that cover the sector, so that they time out; -1: none
+ * gone           1: fail all requests until power is 0
  *
- * All but power and those below it are fixed while the power is on. In the first hundredth of a second after boot
- * the kernel's timers are those of its tick, and completions are late; the model's times are right.
+ * Attributes before power are constant while the power is on. In the first 10 ms after boot the
+ * kernel's timers have the resolution of its tick, so completions are late; the times of the model
+ * are not affected.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -60,7 +61,7 @@ static ssize_t store_fixed(struct modeldisk *dev, unsigned int *field, unsigned 
 	return error ? error : len;
 }
 
-/* A number that is fixed while the power is on. */
+/* A number that is constant while the power is on. */
 #define FIXED_NUMBER(name, field, most)								\
 static ssize_t dev_##name##_show(struct config_item *item, char *page)				\
 {												\
@@ -80,7 +81,7 @@ FIXED_NUMBER(memory_backed, memory_backed, 1);
 FIXED_NUMBER(timeout_ms, timeout_ms, 3600000);
 FIXED_NUMBER(log, log_entries, MOST_LOG);
 
-/* A number of the running disk, -1 for none where there can be none. */
+/* A number of the running disk; -1 for none if that is allowed. */
 #define LIVE_NUMBER(name)									\
 static ssize_t dev_##name##_show(struct config_item *item, char *page)				\
 {												\
@@ -134,7 +135,7 @@ static ssize_t dev_gone_store(struct config_item *item, const char *text, size_t
 	if (error)
 		return error;
 	if (!gone)
-		return -EINVAL;	/* it comes back with the power */
+		return -EINVAL;	/* only power brings the disk back */
 	mutex_lock(&dev->mutex);
 	if (dev->on)
 		modeldisk_be_gone(dev);
@@ -165,7 +166,7 @@ static ssize_t dev_epoch_store(struct config_item *item, const char *text, size_
 	return error ? error : len;
 }
 
-/* What is left to the driver or exceeds the model; the tables are known to be there. */
+/* Checks the configuration and fills in defaults. The tables have been written. */
 static int settle(struct modeldisk *dev)
 {
 	size_t size = core_disk_size(dev->tables, dev->tables_len);
@@ -244,7 +245,7 @@ static ssize_t dev_tables_read(struct config_item *item, void *to, size_t len)
 
 	mutex_lock(&dev->mutex);
 	have = dev->tables_len;
-	/* Asked without a buffer first, for the length. */
+	/* configfs first calls without a buffer, for the length. */
 	if (to && len >= have)
 		memcpy(to, dev->tables, have);
 	mutex_unlock(&dev->mutex);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue of a modelled disk: requests go into the model when the block layer issues them and
- * come out at the model's own times.
+ * The queue of a modelled disk: issued requests enter the model and complete at the model's times.
  *
- * The disk is one behind an adapter with more tags than the disk takes commands, as SCSI disks are,
- * and as the simulator has it: tags bound what the block layer may prepare, a budget what it may
- * issue, so that a scheduler keeps what the disk cannot take.
+ * As with SCSI disks, and in the simulator, the adapter has more tags than the disk accepts
+ * commands. Tags bound the requests that the block layer may prepare, a budget those that it may
+ * issue, so that the scheduler holds the requests that the disk cannot accept.
  *
- * The model is advanced by a timer at each of its events, and before each command. It works by its
- * own times whatever the time when it is advanced, so the lateness of a timer does not add up while
- * the disk is busy. All completions are made by the timer.
+ * A timer advances the model at each of its events; each command advances it first. The model uses
+ * its own times whenever it is advanced, so that late timers do not accumulate while the disk is
+ * busy. The timer completes all requests.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -18,7 +17,7 @@
 #include "compat-disk.h"
 #include "modeldisk-device.h"
 
-/* What becomes of a request that the disk is given. */
+/* What to do with an issued request. */
 enum verdict { SERVE, FAIL, HOLD };
 
 u64 modeldisk_now(const struct modeldisk *dev)
@@ -28,7 +27,7 @@ u64 modeldisk_now(const struct modeldisk *dev)
 	return now > dev->epoch_ns ? now - dev->epoch_ns : 0;
 }
 
-/* A request leaves; the timer completes it. */
+/* Removes a request from the disk; the timer completes it. */
 static void finish(struct modeldisk *dev, u32 tag, blk_status_t status)
 {
 	struct modeldisk_slot *slot = &dev->slots[tag];
@@ -61,7 +60,7 @@ static void model_done(void *ctx, u32 tag, u64 at)
 		dev->log[slot->record].completed_ns = advancing->now;
 		dev->log[slot->record].done = 1;
 	}
-	/* Else it was failed when the disk went. */
+	/* NULL if it was failed when the disk was set to gone. */
 	if (slot->rq)
 		finish(dev, tag, BLK_STS_OK);
 }
@@ -73,7 +72,7 @@ static void advance(struct modeldisk *dev, u64 now)
 	core_disk_advance(dev->core, now, model_done, &advancing);
 }
 
-/* Sets the timer to what happens next: now, if there is something to complete. */
+/* Sets the timer to the next event: now, if there are requests to complete. */
 static void arm(struct modeldisk *dev, u64 now)
 {
 	u64 next = list_empty(&dev->done) ? core_disk_next_event(dev->core) : now;
@@ -138,7 +137,7 @@ static enum verdict judge(struct modeldisk *dev, struct request *rq)
 	return verdict;
 }
 
-/* Gives the model a command; false: it does not take it, which is a mistake in this driver. */
+/* Submits a command to the model. False, a bug of this driver, if the model rejects it. */
 static bool give(struct modeldisk *dev, u64 now, struct request *rq)
 {
 	bool flush = req_op(rq) == REQ_OP_FLUSH, taken;
@@ -229,7 +228,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	verdict = judge(dev, rq);
 	if (verdict == SERVE && dev->memory_backed && req_op(rq) != REQ_OP_FLUSH &&
 	    modeldisk_store_transfer(dev, rq)) {
-		/* No memory just now; the block layer comes again. */
+		/* No memory; the block layer issues the request again. */
 		put_budget(hctx->queue, 0);
 		return BLK_STS_RESOURCE;
 	}
@@ -245,7 +244,7 @@ static void complete_rq(struct request *rq)
 	blk_mq_end_request(rq, cmd->status);
 }
 
-/* Only what is held on purpose times out: the model serves everything else in the end. */
+/* Only requests held on purpose time out: the model serves all others. */
 static enum blk_eh_timer_return timed_out(struct request *rq)
 {
 	struct modeldisk *dev = rq->q->queuedata;
@@ -313,7 +312,7 @@ int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 	return error;
 }
 
-/* Memory for the model, the tags and the log. */
+/* Allocates the model, the tags and the log. */
 static int make_state(struct modeldisk *dev)
 {
 	dev->core_size = core_disk_size(dev->tables, dev->tables_len);
@@ -352,7 +351,7 @@ static int make_disk(struct modeldisk *dev)
 		return PTR_ERR(disk);
 	dev->disk = disk;
 	blk_set_queue_depth(disk->queue, dev->depth);
-	/* Nothing looks for partitions: a disk of a trial is touched by nobody but the trial. */
+	/* No partition scan: only the trial accesses its disk. */
 	disk->flags |= GENHD_FL_NO_PART;
 	disk->fops = &disk_operations;
 	disk->private_data = dev;
@@ -396,7 +395,7 @@ int modeldisk_queue_make(struct modeldisk *dev)
 	return 0;
 }
 
-/* Requests that are held would keep the disk from ending until they time out. */
+/* Completes held requests, which would delay removal until they time out. */
 static void release_held(struct modeldisk *dev)
 {
 	unsigned long flags;
@@ -415,7 +414,7 @@ void modeldisk_queue_remove(struct modeldisk *dev)
 {
 	debugfs_remove_recursive(dev->dir);
 	release_held(dev);
-	/* Waits for all that is inside, which the timer completes. */
+	/* Waits for the requests in the disk, which the timer completes. */
 	del_gendisk(dev->disk);
 	hrtimer_cancel(&dev->timer);
 	put_disk(dev->disk);

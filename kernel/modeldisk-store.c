@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is on a modelled disk: pages in an xarray, made when they are first written. Data are copied
- * when the model is given the command; what overlapping commands see is as undefined as on any
- * disk.
+ * The data of a modelled disk: pages in an xarray, allocated at the first write. Data are copied
+ * when the command is submitted; the result of overlapping commands is undefined, as on any disk.
  */
 #include <linux/highmem.h>
 
@@ -10,10 +9,7 @@
 
 #define SECTORS_PER_PAGE (PAGE_SIZE >> SECTOR_SHIFT)
 
-/*
- * The page of a sector, made if it is missing: without waiting, as the block layer may not be made
- * to wait here.
- */
+/* The page of a sector, allocated if missing. ->queue_rq may not sleep, so this does not. */
 static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 {
 	unsigned long index = sector / SECTORS_PER_PAGE;
@@ -31,7 +27,7 @@ static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 	return xa_is_err(other) ? NULL : other;
 }
 
-/* Copies within one page of the store. */
+/* Copies to or from one page of the store. */
 static int transfer_piece(struct modeldisk *dev, bool write, sector_t sector, size_t offset,
 			  void *data, size_t len)
 {

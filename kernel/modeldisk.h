@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What modeldisk and those who use it have in common: the layout of its log. Plain C; the Rust
- * reader is crates/sim, conformance.
+ * The layout of modeldisk's log. Plain C; crates/sim has the Rust reader (conformance).
  *
- * The file /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head and its records,
- * little-endian, without gaps, in the order in which the model was given the commands. It holds the
- * first commands since power-on (or since the epoch was set), because a model can only be asked to
- * repeat its history from the start; what did not fit is counted. Requests that were failed on
- * purpose did not get to the model and are not in it. All times are nanoseconds since the epoch.
+ * The file /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head followed by its
+ * records, little-endian, without gaps, in the order of submission to the model. It holds the first
+ * commands since power-on or since the epoch was set, because a model can be replayed only from its
+ * start; commands that did not fit are counted. Requests failed on purpose were not submitted to
+ * the model and are not logged. All times are nanoseconds since the epoch.
  */
 #ifndef SCHEDLAB_MODELDISK_H
 #define SCHEDLAB_MODELDISK_H
@@ -25,14 +24,14 @@ struct modeldisk_log_head {
 };
 
 struct modeldisk_record {
-	__u64 submit_ns;	/* when the model was given it */
-	__u64 done_ns;		/* when the model had done it */
-	__u64 completed_ns;	/* when the timer saw that, which is later by its own lateness */
+	__u64 submit_ns;	/* submission to the model */
+	__u64 done_ns;		/* completion by the model */
+	__u64 completed_ns;	/* completion by the timer, later by the timer's lateness */
 	__u64 sector;
 	__u32 nr_sectors;
 	__u32 tag;
 	__u32 op;		/* enum modeldisk_op; sector and nr_sectors are 0 for a flush */
-	__u32 done;		/* 1; 0: not yet, and done_ns and completed_ns mean nothing */
+	__u32 done;		/* 1 if done_ns and completed_ns are valid, 0 before completion */
 };
 
 #endif

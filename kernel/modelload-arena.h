@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The inside of modelload: one pass of a workload (struct arena), its clients and their requests.
- * modelload-client.c is what a client does, modelload-bio.c how it does I/O, modelload-log.c what
- * it tells, modelload-main.c how userland comes to it.
+ * Internal to modelload: one pass of a workload (struct arena), its clients and their requests.
+ * modelload-main.c is the character device, modelload-client.c the clients, modelload-bio.c their
+ * I/O, modelload-log.c the records that userspace reads.
  *
- * Locks, the outer one first: arena.io (a mutex: one system call at a time) > client.lock >
- * arena.log_lock. The two spinlocks are taken in the completion of bios, thus with interrupts off
- * everywhere.
+ * Lock order: arena.io (a mutex held for each system call), client.lock, arena.log_lock. The two
+ * spinlocks are taken in bio completions, so interrupts are disabled wherever they are held.
  */
 #ifndef SCHEDLAB_MODELLOAD_ARENA_H
 #define SCHEDLAB_MODELLOAD_ARENA_H
@@ -22,28 +21,28 @@
 
 #include "modelload.h"
 
-/* What one bio takes, as one of direct I/O does: 256 pages. */
+/* The largest bio, as in direct I/O: 256 pages. */
 #define BIO_BYTES	(BIO_MAX_VECS * PAGE_SIZE)
 
 /* The I/O priority of an ordinary process. */
 #define BE_4	IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM)
 
-enum mood {
-	MOOD_UNBORN,	/* the pass has not started for it */
-	MOOD_DUE,	/* takes steps when its timer has fired */
-	MOOD_DUE_FLUSH,	/* flushes when its timer has fired */
-	MOOD_RUNNING,	/* takes steps */
-	MOOD_HUNGRY,	/* goes on when userland has written steps */
-	MOOD_BLOCKED,	/* goes on when userland has read records */
-	MOOD_FULL,	/* goes on after a completion */
-	MOOD_SYNCING,	/* waits for everything in flight, then flushes */
-	MOOD_FLUSHING,	/* waits for its flush */
-	MOOD_CLOSING,	/* waits for everything in flight, then ends */
+enum client_state {
+	CLIENT_NEW,		/* not started */
+	CLIENT_DUE,		/* executes steps when its timer expires */
+	CLIENT_DUE_FLUSH,	/* flushes when its timer expires */
+	CLIENT_RUNNING,		/* executes steps */
+	CLIENT_NEED_STEPS,	/* waits for userspace to write steps */
+	CLIENT_LOG_FULL,	/* waits for userspace to read records */
+	CLIENT_DEPTH_FULL,	/* waits for a completion */
+	CLIENT_SYNCING,		/* waits for all requests in flight, then flushes */
+	CLIENT_FLUSHING,	/* waits for its flush */
+	CLIENT_CLOSING,		/* waits for all requests in flight, then ends */
 };
 
 struct client;
 
-/* A request of a client; a large one is several bios. */
+/* A request of a client, in one or more bios. */
 struct piece {
 	struct list_head node;
 	struct client *client;
@@ -56,7 +55,7 @@ struct piece {
 	struct bio bios[];
 };
 
-/* Steps or turnarounds that userland has written and nobody has taken; the numbers run on. */
+/* Steps or turnarounds written by userspace and not yet consumed. The counters wrap. */
 struct ring {
 	u32 taken;
 	u32 written;
@@ -72,18 +71,18 @@ struct client {
 	int fired;
 
 	spinlock_t lock;
-	enum mood mood;
+	enum client_state state;
 	u32 in_flight;
-	u64 now_ns;		/* its own time: the one that its timer was set to */
+	u64 now_ns;		/* the client's time: the expiry that its timer was set to */
 	u64 ended_ns;
 	bool finished;
-	bool fed;		/* its last step has been written */
-	bool wants_turn;	/* a turnaround has to be known before the timer can be set */
-	bool told_room;		/* userland knows that there is room */
+	bool last_written;	/* its last step has been written */
+	bool needs_turn;	/* the timer cannot be set before a turnaround is written */
+	bool room_reported;	/* userspace was told that there is room */
 	u64 turn_from_ns;
-	enum mood turn_mood;
-	/* Completions while it takes steps, of which it hears afterwards. */
-	bool heard;
+	enum client_state turn_state;
+	/* Completions while the client executes steps; handled afterwards. */
+	bool completed;
 	u64 first_done_ns;
 	u64 last_done_ns;
 
@@ -112,32 +111,32 @@ struct arena {
 	u64 duration_ns;
 	u64 turnaround_ns;
 	u64 close_ns;
-	u64 stop_ns;		/* when a client has stopped the others */
+	u64 stop_ns;		/* when the first client to finish stopped the others */
 	int stopping;
 	int dying;
 
 	u32 nr_clients;
 	u32 nr_created;
-	u32 ring_size;		/* of each client's tables; a power of two */
+	u32 ring_size;		/* of each client's rings; a power of two */
 	struct client *clients;
 	struct page *page;
-	struct bio_vec *vecs;	/* one page again and again */
+	struct bio_vec *vecs;	/* all of them refer to @page */
 
 	wait_queue_head_t reader;
-	int hungry;		/* somebody is short of steps */
+	int need_steps;		/* a client is short of steps */
 	spinlock_t log_lock;
 	struct modelload_record *log;
 	u32 log_size;		/* a power of two */
 	u32 log_read;
 	u32 log_written;
-	u32 log_promised;	/* records that are sure to come */
-	u32 log_blocked;	/* clients that wait for room */
+	u32 log_reserved;	/* space for requests in flight */
+	u32 log_blocked;	/* clients that wait for space */
 	u32 live;
 };
 
 /*
- * The clock. With interrupts on, reading it costs virtual time in a guest whose time is
- * simulated; with interrupts off it does not.
+ * Reads the clock with interrupts disabled. With interrupts enabled, reading it advances the time
+ * of a guest in virtual time.
  */
 static inline u64 clock_ns(void)
 {
@@ -153,8 +152,8 @@ static inline u64 clock_ns(void)
 /* modelload-client.c */
 int client_main(void *data);
 void client_kick(struct client *client);
-void client_heard(struct client *client, u64 now);
-void client_fed(struct client *client);
+void client_completed(struct client *client, u64 now);
+void client_refilled(struct client *client);
 int client_init(struct client *client, struct arena *arena, u32 number, u32 depth);
 void client_free(struct client *client);
 
@@ -164,7 +163,7 @@ void submit_flush(struct client *client);
 
 /* modelload-log.c */
 int log_init(struct arena *arena, u32 open);
-bool log_promise(struct arena *arena);
+bool log_reserve(struct arena *arena);
 void log_done(struct arena *arena, const struct modelload_record *record);
 void log_ended(struct client *client);
 bool log_worth_reading(struct arena *arena);

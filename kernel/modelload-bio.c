@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bios of modelload: those that pread, pwrite and fsync on a block device with O_DIRECT make.
- * Reads are plain, writes REQ_SYNC | REQ_IDLE, the I/O priority is best effort, 4. There is no
- * plug, since the simulator's pieces come to the scheduler one by one. What is read and written
- * is one page again and again; limits of the device are kept by the block layer, which splits.
+ * The bios of modelload, equal to those of pread, pwrite and fsync on a block device opened with
+ * O_DIRECT: reads have no flags, writes REQ_SYNC | REQ_IDLE, the I/O priority is best effort 4.
+ * They are not plugged, because the simulator submits its pieces one by one. All data are in one
+ * page. The block layer splits bios that exceed the limits of the device.
  */
 
 #include "modelload-arena.h"
@@ -33,7 +33,7 @@ static void piece_end_io(struct bio *bio)
 	spin_lock_irqsave(&client->lock, flags);
 	log_done(client->arena, &record);
 	list_add(&piece->node, &client->free);
-	client_heard(client, record.completed_ns);
+	client_completed(client, record.completed_ns);
 	spin_unlock_irqrestore(&client->lock, flags);
 }
 
@@ -52,11 +52,11 @@ static void flush_end_io(struct bio *bio)
 	bio_uninit(bio);
 	spin_lock_irqsave(&client->lock, flags);
 	log_done(client->arena, &record);
-	client_heard(client, record.completed_ns);
+	client_completed(client, record.completed_ns);
 	spin_unlock_irqrestore(&client->lock, flags);
 }
 
-/* Hands a piece to the block layer, in bios as large as those of direct I/O. */
+/* Submits a piece in bios of the size that direct I/O uses. */
 void submit_piece(struct piece *piece)
 {
 	struct arena *arena = piece->client->arena;
@@ -68,7 +68,7 @@ void submit_piece(struct piece *piece)
 	atomic_set(&piece->open, n);
 	piece->error = 0;
 	piece->submitted_ns = clock_ns();
-	/* With its last bio the piece may be used anew: no look at it after that. */
+	/* The piece may be reused as soon as its last bio is submitted. */
 	for (i = 0; i < n; i++) {
 		u32 done = i * BIO_BYTES;
 		u32 bytes = min_t(u32, piece->bytes - done, BIO_BYTES);
@@ -85,7 +85,7 @@ void submit_piece(struct piece *piece)
 	}
 }
 
-/* What fsync on a block device does, after which nothing of the client is in flight. */
+/* The flush that fsync on a block device issues, with no request of the client in flight. */
 void submit_flush(struct client *client)
 {
 	struct bio *bio = &client->flush;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a client does: the simulator's client (crates/sim/src/engine/client.rs), for direct I/O,
- * as a kernel thread.
+ * A client: the simulator's client (crates/sim/src/engine/client.rs) as a kernel thread doing
+ * direct I/O.
  *
- * A client is a thread of its own because schedulers keep accounts per process: a thread that
- * submits gets its own I/O context, its end is the end of a process, and its I/O priority is that
- * of an ordinary one.
+ * Each client is a thread because schedulers account per process: a submitting thread has its own
+ * io_context, its exit is the exit of a process, and its I/O priority is that of any process.
  *
- * The thread runs once for a request: the completion itself, in interrupt context, draws the
- * turnaround, takes the think time that follows, and sets the timer; the timer wakes the thread.
- * A client's own time is the time that its timer was set to, not the time at which it fired, so
- * that neither the clock's resolution nor the cost of reading it adds up.
+ * The thread runs once per request. The completion, in interrupt context, consumes the turnaround
+ * and the think time that follow and sets the timer, which wakes the thread. A client's time is
+ * the expiry that its timer was set to, not the time at which it expired, so that neither the
+ * resolution of the clock nor the cost of reading it accumulates.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -46,23 +45,23 @@ static u32 ring_used(const struct ring *ring)
 	return ring->written - ring->taken;
 }
 
-/* Steps run low: userland has to know. */
-static void say_hungry(struct arena *arena)
+/* Wakes userspace because a client is running out of steps. */
+static void request_steps(struct arena *arena)
 {
-	if (READ_ONCE(arena->hungry))
+	if (READ_ONCE(arena->need_steps))
 		return;
-	WRITE_ONCE(arena->hungry, 1);
+	WRITE_ONCE(arena->need_steps, 1);
 	wake_up_interruptible(&arena->reader);
 }
 
-/* The next step, which stays; NULL: there is none yet. */
+/* The next step, without consuming it; NULL if none was written. */
 static const struct modelload_step *next_step(struct client *client)
 {
 	struct arena *arena = client->arena;
 
-	if (ring_used(&client->steps) < arena->ring_size / 2 && !client->fed &&
-	    !client->told_room)
-		say_hungry(arena);
+	if (ring_used(&client->steps) < arena->ring_size / 2 && !client->last_written &&
+	    !client->room_reported)
+		request_steps(arena);
 	if (!ring_used(&client->steps))
 		return NULL;
 	return &client->step_table[client->steps.taken & (arena->ring_size - 1)];
@@ -77,23 +76,17 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * The client goes on at this time, at the close of the window at the latest: nobody thinks beyond
- * it.
- */
-static void wake_at(struct client *client, enum mood mood, u64 at)
+/* Wakes the client at a time, or at the end of the window if that is earlier. */
+static void wake_at(struct client *client, enum client_state state, u64 at)
 {
-	client->mood = mood;
+	client->state = state;
 	client->now_ns = min(at, max(client->arena->close_ns, client->now_ns));
 	WRITE_ONCE(client->fired, 0);
 	hrtimer_start(&client->timer, ns_to_ktime(client->now_ns), HRTIMER_MODE_ABS);
 }
 
-/*
- * The client's next step comes when interrupt, wake-up and system call are over, which begin at
- * this time.
- */
-static void wake_turned(struct client *client, enum mood mood, u64 from)
+/* Wakes the client one turnaround (interrupt, wake-up, system call) after @from. */
+static void wake_turned(struct client *client, enum client_state state, u64 from)
 {
 	struct arena *arena = client->arena;
 	u64 turn = arena->turnaround_ns;
@@ -102,68 +95,65 @@ static void wake_turned(struct client *client, enum mood mood, u64 from)
 	client->now_ns = from;
 	if (arena->rules & MODELLOAD_TURNS_DRAWN) {
 		if (!ring_used(&client->turns)) {
-			client->mood = mood;
-			client->wants_turn = true;
+			client->state = state;
+			client->needs_turn = true;
 			client->turn_from_ns = from;
-			client->turn_mood = mood;
-			say_hungry(arena);
+			client->turn_state = state;
+			request_steps(arena);
 			return;
 		}
 		turn = client->turn_table[client->turns.taken & (arena->ring_size - 1)];
 		client->turns.taken++;
 	}
 	from += max(turn, 1ULL);
-	/*
-	 * Think times that follow are taken here: waking up only to fall asleep again would cost
-	 * two switches.
-	 */
-	while (mood == MOOD_DUE && from < arena->close_ns) {
+	/* Think times are consumed here: waking the thread to sleep again costs two switches. */
+	while (state == CLIENT_DUE && from < arena->close_ns) {
 		step = next_step(client);
 		if (!step || step->kind != MODELLOAD_THINK)
 			break;
 		from += step->arg;
 		client->steps.taken++;
 	}
-	wake_at(client, mood, from);
+	wake_at(client, state, from);
 }
 
-/* Starts nothing any more, from this time on: waits for what is in flight, and ends. */
+/* Starts no more requests; the client ends when those in flight have completed. */
 static void close_client(struct client *client, u64 now)
 {
-	client->mood = MOOD_CLOSING;
+	client->state = CLIENT_CLOSING;
 	client->ended_ns = now;
-	client->wants_turn = false;
+	client->needs_turn = false;
 	if (!client->in_flight)
 		client_kick(client);
 }
 
-/* A request or a flush is done. */
-void client_heard(struct client *client, u64 now)
+/* A request or a flush has completed. */
+void client_completed(struct client *client, u64 now)
 {
 	bool over = is_over(client->arena, now);
 
 	client->in_flight--;
-	switch (client->mood) {
-	case MOOD_FULL:
-	case MOOD_FLUSHING:
+	switch (client->state) {
+	case CLIENT_DEPTH_FULL:
+	case CLIENT_FLUSHING:
 		if (over)
 			close_client(client, now);
 		else
-			wake_turned(client, MOOD_DUE, now);
+			wake_turned(client, CLIENT_DUE, now);
 		break;
-	case MOOD_SYNCING:
+	case CLIENT_SYNCING:
 		if (over)
 			close_client(client, now);
 		else if (!client->in_flight)
-			wake_turned(client, MOOD_DUE_FLUSH, now);
+			wake_turned(client, CLIENT_DUE_FLUSH, now);
 		break;
-	case MOOD_CLOSING:
+	case CLIENT_CLOSING:
 		close_client(client, now);
 		break;
-	case MOOD_RUNNING:
-		if (!client->heard)
+	case CLIENT_RUNNING:
+		if (!client->completed)
 			client->first_done_ns = now;
-		client->heard = true;
+		client->completed = true;
 		client->last_done_ns = now;
 		break;
 	default:
@@ -171,10 +161,10 @@ void client_heard(struct client *client, u64 now)
 	}
 }
 
-/* Starts a flush, with client->lock held, which is given up for the while. */
+/* Starts a flush. client->lock is held and dropped meanwhile. */
 static void flush(struct client *client)
 {
-	client->mood = MOOD_FLUSHING;
+	client->state = CLIENT_FLUSHING;
 	client->in_flight++;
 	spin_unlock_irq(&client->lock);
 	submit_flush(client);
@@ -182,8 +172,8 @@ static void flush(struct client *client)
 }
 
 /*
- * Somebody has finished first: whoever waits for its own time ends now, the others with what they
- * are at.
+ * The first client has finished. Clients that wait for their timer end now, others when their
+ * requests in flight have completed.
  */
 static void stop_others(struct client *client)
 {
@@ -199,7 +189,7 @@ static void stop_others(struct client *client)
 			client_kick(&arena->clients[i]);
 }
 
-/* A step of kind IO, with client->lock held, which is given up for the while. */
+/* Executes a step MODELLOAD_IO. client->lock is held and dropped meanwhile. */
 static void start_piece(struct client *client, const struct modelload_step *step)
 {
 	struct piece *piece = list_first_entry(&client->free, struct piece, node);
@@ -217,62 +207,61 @@ static void start_piece(struct client *client, const struct modelload_step *step
 }
 
 /*
- * A flush now, if nothing is in flight, or when all that is has completed. `open`: requests that
- * the client knows to be in flight.
+ * Flushes when no request is in flight. @open is the number of requests in flight as far as the
+ * client has handled completions.
  */
 static void start_sync(struct client *client, u32 open)
 {
 	if (!open)
 		flush(client);
 	else if (client->in_flight)
-		client->mood = MOOD_SYNCING;
+		client->state = CLIENT_SYNCING;
 	else
-		wake_turned(client, MOOD_DUE_FLUSH, client->last_done_ns);
+		wake_turned(client, CLIENT_DUE_FLUSH, client->last_done_ns);
 }
 
-/* All that the client may have open is open. Some of it may have completed on the way. */
-static void be_full(struct client *client)
+/* The client has reached its iodepth. Some of its requests may have completed meanwhile. */
+static void enter_depth_full(struct client *client)
 {
-	if (client->heard)
-		wake_turned(client, MOOD_DUE, client->first_done_ns);
+	if (client->completed)
+		wake_turned(client, CLIENT_DUE, client->first_done_ns);
 	else
-		client->mood = MOOD_FULL;
+		client->state = CLIENT_DEPTH_FULL;
 }
 
 /*
- * Takes steps until the client wants something else than to start I/O, or may not. Handing over
- * takes no time, so what completes meanwhile (a device may do so at once) is heard of afterwards:
- * it makes no room for more at the same instant. Where the block layer has no tag left the thread
- * sleeps in the middle of it, as any program's would; the simulator's client hands over all that
- * it may.
+ * Executes steps up to the first that is not I/O, or to the iodepth. Submission takes no time, so
+ * completions meanwhile (a device may complete at once) are handled afterwards and do not make
+ * room at the same instant. Without a free tag the thread sleeps during submission, as a program
+ * would; the simulator's client submits all its requests.
  */
 static void take_steps(struct client *client)
 {
 	struct arena *arena = client->arena;
 	u32 open = client->in_flight;
 
-	client->mood = MOOD_RUNNING;
-	client->heard = false;
+	client->state = CLIENT_RUNNING;
+	client->completed = false;
 	for (;;) {
 		const struct modelload_step *step;
 
 		if (is_over(arena, max(client->now_ns, clock_ns()))) {
 			u64 end = READ_ONCE(arena->stopping) ? arena->stop_ns : client->now_ns;
 
-			if (client->heard)
+			if (client->completed)
 				end = max(end, client->last_done_ns);
 			return close_client(client, end);
 		}
 		if (open == client->depth)
-			return be_full(client);
+			return enter_depth_full(client);
 		step = next_step(client);
 		if (!step) {
-			client->mood = MOOD_HUNGRY;
+			client->state = CLIENT_NEED_STEPS;
 			return;
 		}
 		if ((step->kind == MODELLOAD_IO || step->kind == MODELLOAD_SYNC) &&
-		    !log_promise(arena)) {
-			client->mood = MOOD_BLOCKED;
+		    !log_reserve(arena)) {
+			client->state = CLIENT_LOG_FULL;
 			return;
 		}
 		switch (step->kind) {
@@ -282,7 +271,7 @@ static void take_steps(struct client *client)
 			break;
 		case MODELLOAD_THINK:
 			client->steps.taken++;
-			return wake_at(client, MOOD_DUE, client->now_ns + step->arg);
+			return wake_at(client, CLIENT_DUE, client->now_ns + step->arg);
 		case MODELLOAD_SYNC:
 			client->steps.taken++;
 			return start_sync(client, open);
@@ -290,32 +279,29 @@ static void take_steps(struct client *client)
 			client->finished = true;
 			if (arena->rules & MODELLOAD_FIRST_STOPS_ALL)
 				stop_others(client);
-			if (client->heard)
+			if (client->completed)
 				client->now_ns = max(client->now_ns, client->last_done_ns);
 			return close_client(client, client->now_ns);
 		}
 	}
 }
 
-/*
- * The thread is awake: does it have anything to do? False: the client has ended. Called with
- * client->lock held.
- */
-static bool take_turn(struct client *client)
+/* Runs the client after a wake-up. Returns false when it has ended. client->lock is held. */
+static bool run_client(struct client *client)
 {
 	struct arena *arena = client->arena;
 
-	switch (client->mood) {
-	case MOOD_UNBORN:
-	case MOOD_HUNGRY:
-	case MOOD_BLOCKED:
+	switch (client->state) {
+	case CLIENT_NEW:
+	case CLIENT_NEED_STEPS:
+	case CLIENT_LOG_FULL:
 		take_steps(client);
 		break;
-	case MOOD_DUE:
+	case CLIENT_DUE:
 		if (READ_ONCE(client->fired) || is_over(arena, 0))
 			take_steps(client);
 		break;
-	case MOOD_DUE_FLUSH:
+	case CLIENT_DUE_FLUSH:
 		if (!READ_ONCE(client->fired) && !READ_ONCE(arena->dying))
 			break;
 		if (is_over(arena, client->now_ns))
@@ -328,7 +314,7 @@ static bool take_turn(struct client *client)
 			close_client(client, client->now_ns);
 		break;
 	}
-	return client->mood != MOOD_CLOSING || client->in_flight;
+	return client->state != CLIENT_CLOSING || client->in_flight;
 }
 
 int client_main(void *data)
@@ -337,16 +323,16 @@ int client_main(void *data)
 	bool goes_on;
 
 	/*
-	 * Threads that become runnable at the same instant run in the order in which they were
-	 * woken, which is all that the simulator knows of a processor: the fair class would order
-	 * them by what they have used of it. The I/O priority would follow; it is an ordinary one.
+	 * Threads woken at the same instant run in the order of their wake-ups, as in the
+	 * simulator; the fair class would order them by CPU time. The I/O priority derived from
+	 * this policy is overridden with the default one.
 	 */
 	sched_set_fifo(current);
 	set_task_ioprio(current, BE_4);
 	do {
 		wait_for_kick(client);
 		spin_lock_irq(&client->lock);
-		goes_on = take_turn(client);
+		goes_on = run_client(client);
 		spin_unlock_irq(&client->lock);
 	} while (goes_on);
 	hrtimer_cancel(&client->timer);
@@ -354,14 +340,14 @@ int client_main(void *data)
 	return 0;
 }
 
-/* Userland has written steps or turnarounds. Called with client->lock held. */
-void client_fed(struct client *client)
+/* Userspace has written steps or turnarounds. client->lock is held. */
+void client_refilled(struct client *client)
 {
-	client->told_room = false;
-	if (client->wants_turn && ring_used(&client->turns)) {
-		client->wants_turn = false;
-		wake_turned(client, client->turn_mood, client->turn_from_ns);
-	} else if (client->mood == MOOD_HUNGRY) {
+	client->room_reported = false;
+	if (client->needs_turn && ring_used(&client->turns)) {
+		client->needs_turn = false;
+		wake_turned(client, client->turn_state, client->turn_from_ns);
+	} else if (client->state == CLIENT_NEED_STEPS) {
 		client_kick(client);
 	}
 }

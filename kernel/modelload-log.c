@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The log of a pass: what userland reads.
+ * The log of a pass, read by userspace.
  *
- * A record is written where the thing happens, in the completion of a bio, which cannot wait for
- * room; therefore a client gets a promise of room before it submits. Userland is woken when half
- * of the log is full, or for another reason (steps run low, all have ended), never for a single
- * request.
+ * Records are written in bio completions, which cannot wait for space, so a client reserves space
+ * before it submits. Userspace is woken when the log is half full, when a client is short of
+ * steps, or when all clients have ended, not for each request.
  */
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "modelload-arena.h"
 
-/* Records for what completes between two reads. */
+/* Records between two reads. */
 #define LOG_RECORDS	65536
 
 int log_init(struct arena *arena, u32 open)
 {
 	u32 promised = arena->nr_clients + 1;
 
-	/*
-	 * Twice what can be open at once: else nobody would be woken before everybody is
-	 * blocked.
-	 */
+	/* Twice the number of requests in flight, so that userspace is woken before clients block. */
 	arena->log_size = roundup_pow_of_two(LOG_RECORDS + 2 * open + promised);
-	arena->log_promised = promised;
+	arena->log_reserved = promised;
 	arena->log = vzalloc(array_size(arena->log_size, sizeof(*arena->log)));
 	return arena->log ? 0 : -ENOMEM;
 }
@@ -34,16 +30,16 @@ static u32 log_used(struct arena *arena)
 	return arena->log_written - arena->log_read;
 }
 
-/* Room for one more record; without it the client counts as blocked until the next read. */
-bool log_promise(struct arena *arena)
+/* Reserves a record. Without space the client is blocked until the next read. */
+bool log_reserve(struct arena *arena)
 {
 	unsigned long flags;
 	bool room;
 
 	spin_lock_irqsave(&arena->log_lock, flags);
-	room = log_used(arena) + arena->log_promised < arena->log_size;
+	room = log_used(arena) + arena->log_reserved < arena->log_size;
 	if (room)
-		arena->log_promised++;
+		arena->log_reserved++;
 	else
 		arena->log_blocked++;
 	spin_unlock_irqrestore(&arena->log_lock, flags);
@@ -60,7 +56,7 @@ static void log_write(struct arena *arena, const struct modelload_record *record
 	spin_lock_irqsave(&arena->log_lock, flags);
 	arena->log[arena->log_written & (arena->log_size - 1)] = *record;
 	arena->log_written++;
-	arena->log_promised--;
+	arena->log_reserved--;
 	if (ends)
 		arena->live--;
 	wake = log_used(arena) == arena->log_size / 2 || !arena->live;
@@ -74,7 +70,7 @@ void log_done(struct arena *arena, const struct modelload_record *record)
 	log_write(arena, record, false);
 }
 
-/* The client's last record. After the last client's, nothing more will come. */
+/* Writes the client's last record; that of the last client ends the log. */
 void log_ended(struct client *client)
 {
 	struct modelload_record record = {
@@ -96,18 +92,18 @@ bool log_worth_reading(struct arena *arena)
 	spin_lock_irqsave(&arena->log_lock, flags);
 	worth = !arena->live || arena->log_blocked || log_used(arena) >= arena->log_size / 2;
 	spin_unlock_irqrestore(&arena->log_lock, flags);
-	return worth || READ_ONCE(arena->hungry);
+	return worth || READ_ONCE(arena->need_steps);
 }
 
-/* Which clients have room, if somebody needs it. */
+/* Reports the clients that have room for steps, if a client is short of them. */
 static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 {
 	size_t n = 0;
 	u32 i;
 
-	if (!READ_ONCE(arena->hungry))
+	if (!READ_ONCE(arena->need_steps))
 		return 0;
-	WRITE_ONCE(arena->hungry, 0);
+	WRITE_ONCE(arena->need_steps, 0);
 	for (i = 0; i < arena->nr_clients && n < records; i++) {
 		struct client *client = &arena->clients[i];
 		struct modelload_record record = { .client = i, .kind = MODELLOAD_ROOM };
@@ -116,9 +112,9 @@ static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 		spin_lock_irq(&client->lock);
 		record.bytes = arena->ring_size - (client->steps.written - client->steps.taken);
 		record.offset = arena->ring_size - (client->turns.written - client->turns.taken);
-		tell = !client->fed && !client->told_room && client->mood != MOOD_CLOSING &&
-			(record.bytes >= arena->ring_size / 4 || client->wants_turn);
-		client->told_room |= tell;
+		tell = !client->last_written && !client->room_reported && client->state != CLIENT_CLOSING &&
+			(record.bytes >= arena->ring_size / 4 || client->needs_turn);
+		client->room_reported |= tell;
 		spin_unlock_irq(&client->lock);
 		if (!tell)
 			continue;
@@ -126,13 +122,13 @@ static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 			return -EFAULT;
 		n++;
 	}
-	/* Somebody may not have found room in the buffer: once more. */
+	/* A client may not have fitted into the buffer: report again. */
 	if (n == records)
-		WRITE_ONCE(arena->hungry, 1);
+		WRITE_ONCE(arena->need_steps, 1);
 	return n;
 }
 
-/* Copies records out that nobody overwrites before they count as read. */
+/* Copies records; they are not overwritten before log_read advances. */
 static ssize_t read_records(struct arena *arena, char __user *to, size_t records)
 {
 	size_t n = 0;
@@ -167,7 +163,7 @@ static void unblock(struct arena *arena, u32 records)
 		client_kick(&arena->clients[i]);
 }
 
-/* What there is, in bytes; 0: nothing. Called with arena->io held. */
+/* Returns the number of bytes copied; 0 if there is no record. arena->io is held. */
 ssize_t log_read(struct arena *arena, char __user *to, size_t room)
 {
 	size_t records = room / sizeof(struct modelload_record);

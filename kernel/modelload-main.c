@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modelload: the clients of a workload inside the kernel, driven by programs of steps that
- * userland writes to /dev/modelload.
+ * modelload: the clients of a workload as kernel threads, which execute steps that userspace writes
+ * to /dev/modelload.
  *
- * In a kernel that is itself a process (User-mode Linux) a system call costs several context
- * switches of the host, a switch between kernel threads costs none. So the clients are kernel
- * threads, and userland is woken a few times in a whole pass. modelload.h has the protocol. What
- * is read is thrown away and what is written has no meaning: for disks whose contents do not
- * matter.
+ * In User-mode Linux a system call costs several context switches of the host, a switch between
+ * kernel threads none. With clients in the kernel, userspace is woken a few times per pass. See
+ * modelload.h for the protocol. Data that are read are discarded, data that are written have no
+ * meaning: use it on disks whose contents do not matter.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -20,20 +19,20 @@
 #include "compat.h"
 #include "modelload-arena.h"
 
-/* Layouts that crates/guest/src/load/wire.rs has too. */
+/* crates/guest/src/load/wire.rs has the same layouts. */
 static_assert(sizeof(struct modelload_setup) == 48);
 static_assert(sizeof(struct modelload_start) == 16);
 static_assert(sizeof(struct modelload_step) == 16);
 static_assert(sizeof(struct modelload_record) == 40);
 
-/* Steps that all clients' tables hold together, and bounds for those of one. */
+/* Steps in the rings of all clients together, and the bounds of one ring. */
 #define STEPS_IN_ALL	(1U << 18)
 #define STEPS_MIN	64U
 #define STEPS_MAX	1024U
-/* Steps that are copied in at once. */
+/* Steps copied from userspace at once. */
 #define STEPS_AT_ONCE	1024
 
-/* Ends the clients, waits for what is in flight, and frees everything but the arena itself. */
+/* Ends the clients, waits for requests in flight, and frees all but the arena itself. */
 static void tear_down(struct arena *arena)
 {
 	u32 i;
@@ -43,8 +42,8 @@ static void tear_down(struct arena *arena)
 	for (i = 0; i < arena->nr_created && arena->started; i++)
 		client_kick(&arena->clients[i]);
 	/*
-	 * Also where the thread has ended by itself. All of them have, before the first is
-	 * forgotten: they kick each other.
+	 * Stops threads that have ended by themselves, too. All have ended before the first is
+	 * freed, because they wake each other.
 	 */
 	for (i = 0; i < arena->nr_created; i++)
 		kthread_stop(arena->clients[i].task);
@@ -158,7 +157,7 @@ static int build(struct arena *arena, const struct modelload_setup *setup, const
 	arena->duration_ns = setup->duration_ns;
 	arena->turnaround_ns = setup->turnaround_ns;
 	arena->ring_size = clamp(share, STEPS_MIN, STEPS_MAX);
-	arena->hungry = 1;
+	arena->need_steps = 1;
 	err = take_disk(arena, setup->disk_fd);
 	if (err)
 		return err;
@@ -234,20 +233,18 @@ static int add_step(struct arena *arena, const struct modelload_step *step)
 
 	if (ring->written - ring->taken == arena->ring_size)
 		return -ENOBUFS;
-	if (client->fed && !turn)
+	if (client->last_written && !turn)
 		return -EINVAL;
 	if (turn)
 		client->turn_table[at] = step->arg;
 	else
 		client->step_table[at] = *step;
 	ring->written++;
-	client->fed |= step->kind == MODELLOAD_END;
+	client->last_written |= step->kind == MODELLOAD_END;
 	return 0;
 }
 
-/*
- * Adds steps of any clients; those that follow each other and belong to the same client at once.
- */
+/* Adds steps, taking each client's lock once per run of its steps. */
 static int add_steps(struct arena *arena, const struct modelload_step *steps, u32 count)
 {
 	u32 i = 0;
@@ -265,7 +262,7 @@ static int add_steps(struct arena *arena, const struct modelload_step *steps, u3
 		do {
 			err = check_step(arena, &steps[i]) ?: add_step(arena, &steps[i]);
 		} while (!err && ++i < count && steps[i].client == number);
-		client_fed(client);
+		client_refilled(client);
 		spin_unlock_irq(&client->lock);
 	}
 	return err;
@@ -329,7 +326,7 @@ static ssize_t write_start(struct arena *arena, const char __user *from, size_t 
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	/* Always by the timer, so that it makes no difference whether the time is still to come. */
+	/* Always by the timer, so that a start time in the past behaves like one in the future. */
 	hrtimer_start(&arena->start_timer, ns_to_ktime(now), HRTIMER_MODE_ABS);
 	return bytes;
 }
@@ -370,8 +367,8 @@ static ssize_t modelload_read(struct file *file, char __user *to, size_t bytes, 
 			ret = -EINVAL;
 		} else {
 			/*
-			 * Looked at first: what is written before the last client has ended is
-			 * read after it.
+			 * Checked before reading: records written before the last client ended
+			 * are then read.
 			 */
 			through = !READ_ONCE(arena->live);
 			ret = log_read(arena, to, bytes);

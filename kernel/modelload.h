@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What is said over /dev/modelload: the steps of clients go in by write(), what became of them
- * comes out by read(). No ioctl, so that a program without unsafe code can speak it.
+ * The protocol of /dev/modelload: write() takes the steps of clients, read() returns records of
+ * their completion. There is no ioctl, so that programs without unsafe code can use it.
  * crates/guest/src/load/wire.rs has the same layouts; a test compares the sizes.
  *
  * One open file is one pass of a workload:
@@ -10,12 +10,12 @@
  *	read	which clients have room for steps (MODELLOAD_ROOM)
  *	write	MODELLOAD_STEPS: modelload_step records of any clients, as many as there is room for
  *	write	a modelload_start
- *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM where steps run
- *		low; blocks until there is something worth waking up for
+ *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM when steps run
+ *		low; blocks until there are enough records or a client is short of steps
  *	write	more steps, and so on
  *	read	0 bytes: every client has ended and everything has been read
  *
- * Closing the file at any time ends the clients; it returns when everything in flight has
+ * Closing the file at any time ends the clients; it returns when all requests in flight have
  * completed. Integers are those of the machine; times are nanoseconds of the monotonic clock,
  * offsets and lengths are bytes on the disk.
  */
@@ -31,10 +31,10 @@
 #define MODELLOAD_MAX_OPEN	65536
 /* The largest request. */
 #define MODELLOAD_MAX_BYTES	(64 << 20)
-/* The longest time that can be asked for: 100 days. */
+/* The largest time in a message: 100 days. */
 #define MODELLOAD_MAX_NS	(100ULL * 86400 * 1000000000)
 
-/* What a message that is written holds: its first word. */
+/* The type of a written message: its first word. */
 enum modelload_message {
 	MODELLOAD_SETUP = 1,
 	MODELLOAD_STEPS = 2,
@@ -42,7 +42,7 @@ enum modelload_message {
 };
 
 /* Rules, in modelload_setup.rules. */
-/* The first client that ends by itself ends the others. */
+/* The first client that finishes stops the others. */
 #define MODELLOAD_FIRST_STOPS_ALL	(1U << 0)
 /*
  * Turnarounds are given one by one, as steps of kind MODELLOAD_TURN; otherwise each is
@@ -58,9 +58,9 @@ struct modelload_head {
 struct modelload_setup {
 	struct modelload_head head;	/* count: clients */
 	__u32 version;
-	__s32 disk_fd;		/* the disk, open for what there is to do */
+	__s32 disk_fd;		/* the disk, opened for reading or for reading and writing */
 	__u32 rules;
-	__u32 max_bytes;	/* of the largest request to come */
+	__u32 max_bytes;	/* size of the largest request */
 	__u64 warmup_ns;
 	__u64 duration_ns;
 	__u64 turnaround_ns;	/* from a completion to the client's next step */
@@ -68,13 +68,13 @@ struct modelload_setup {
 
 struct modelload_start {
 	struct modelload_head head;
-	__u64 at_ns;		/* when the clients start; now, if that is over */
+	__u64 at_ns;		/* start of the clients; at once if in the past */
 };
 
 enum modelload_kind {
 	MODELLOAD_IO = 1,	/* start a request: op, arg = offset, bytes */
 	MODELLOAD_THINK = 2,	/* start nothing for arg ns */
-	MODELLOAD_SYNC = 3,	/* wait for everything in flight, then flush */
+	MODELLOAD_SYNC = 3,	/* wait for all requests in flight, then flush */
 	MODELLOAD_END = 4,	/* the last step */
 	MODELLOAD_TURN = 5,	/* not a step: the next turnaround is arg ns */
 };
@@ -92,7 +92,7 @@ struct modelload_step {
 	__u8 op;
 };
 
-enum modelload_news {
+enum modelload_event {
 	MODELLOAD_ROOM = 1,	/* bytes = steps, offset = turnarounds that the client can take */
 	MODELLOAD_STARTED = 2,	/* submitted_ns = the start of the pass */
 	MODELLOAD_DONE = 3,	/* a request is done */
@@ -108,7 +108,7 @@ struct modelload_record {
 	__u32 bytes;
 	__s32 error;	/* 0, or a negative errno */
 	__u16 client;
-	__u8 kind;	/* enum modelload_news */
+	__u8 kind;	/* enum modelload_event */
 	__u8 op;
 	__u32 unused;
 };

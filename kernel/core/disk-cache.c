@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The caches of a hard disk: segments of equal size for reading, runs of sectors for writing. Port
- * of crates/sim/src/device/hdd/segments.rs and dirty.rs.
+ * The caches of a hard disk: segments of equal size for reads, extents for writes. Port of
+ * crates/sim/src/device/hdd/segments.rs and dirty.rs.
  */
 #include "disk-hdd.h"
 
@@ -12,7 +12,7 @@ u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end)
 	for (at = 0; at < hdd->nr_segments; at++)
 		if (hdd->segments[at].start <= start && end <= hdd->segments[at].end)
 			return at;
-	return DISK_NOBODY;
+	return DISK_NONE;
 }
 
 void disk_segments_touch(struct hdd *hdd, u32 segment)
@@ -34,12 +34,12 @@ u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end)
 	u32 at, oldest = 0;
 
 	if (!hdd->nr_segments)
-		return DISK_NOBODY;
+		return DISK_NONE;
 	for (at = 1; at < hdd->nr_segments; at++)
 		if (hdd->segments[at].used < hdd->segments[oldest].used)
 			oldest = at;
 	hdd->segments[oldest].start = start;
-	/* Of a run that is too long the end is kept. */
+	/* The end of an extent that is too long is kept. */
 	disk_segments_grow(hdd, oldest, end);
 	disk_segments_touch(hdd, oldest);
 	return oldest;
@@ -70,7 +70,7 @@ bool disk_dirty_take(struct hdd *hdd, u64 sector, u64 nr)
 {
 	struct disk_extent *extent, *past = hdd->extents + hdd->nr_extents;
 
-	/* New data over old need no room. */
+	/* Overwriting cached data needs no space. */
 	for (extent = hdd->extents; extent < past; extent++) {
 		if (holds(extent, sector, sector + nr)) {
 			extent->last = ++hdd->dirty_writes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Makes a hard disk of its tables. Everything is checked as the reader of descriptions checks it
- * (crates/sim/src/device/hdd/read.rs), as far as a wrong value could divide by zero, overflow, lead
- * out of the memory or go on for ever.
+ * Initialises a hard disk from its tables. Values that could divide by zero, overflow, index out of
+ * the memory or loop endlessly are checked as in the reader of descriptions
+ * (crates/sim/src/device/hdd/read.rs).
  */
 #include "disk-hdd.h"
 
@@ -15,7 +15,7 @@ enum field {
 	SEGMENTS, SEGMENT_SECTORS, WRITE_CACHE, ZONES, NEAR, NR_FIELDS
 };
 
-/* What each may be. */
+/* The bounds of each. */
 static const struct {
 	u64 min, max;
 } bounds[NR_FIELDS] = {
@@ -44,7 +44,7 @@ static const struct {
 #define MOST_DEPTH	4096u
 #define ZONES_AT	(DISK_HEAD + 8u * NR_FIELDS)
 #define ZONE_SIZE	(4u * 8u)
-/* A listed seek, or a_ns + b_ns * sqrt(distance) at their largest. */
+/* The largest listed seek time, and the largest a_ns + b_ns * sqrt(distance). */
 #define MOST_SEEK_NS	(2 * DISK_SECOND_NS)
 
 static u64 field(const u8 *tables, enum field at)
@@ -52,7 +52,7 @@ static u64 field(const u8 *tables, enum field at)
 	return disk_le64(tables + DISK_HEAD + 8 * (size_t)at);
 }
 
-/* Reads a zone that follows `before`, which is NULL for the first one. */
+/* Reads the zone after @before, which is NULL for the first one. */
 static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zone *before)
 {
 	const u8 *at = tables + ZONES_AT + (size_t)nr * ZONE_SIZE;
@@ -72,7 +72,7 @@ static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zo
 	return zone;
 }
 
-/* Whether the zones make sense, cover all cylinders and hold all sectors. */
+/* Whether the zones are valid, cover all cylinders and hold all sectors. */
 static bool zones_are_sound(const u8 *tables)
 {
 	struct disk_zone zone = { 0 };
@@ -164,7 +164,7 @@ static void init_mechanics(struct hdd *hdd, const u8 *tables)
 	m->spare_per_cylinder = field(tables, SPARE);
 	m->seek_c_ns = field(tables, SEEK_C_NS);
 	m->seek_e_ps = field(tables, SEEK_E_PS);
-	/* The lists stand behind the zones. */
+	/* The lists follow the zones. */
 	hdd->segments = (struct disk_segment *)(void *)(zones + m->nr_zones);
 }
 

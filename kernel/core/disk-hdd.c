@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue
- * that the drive orders. Port of crates/sim/src/device/hdd/mod.rs and choice.rs, function by
- * function; why it does what it does stands there.
+ * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue that
+ * the drive orders. Port of crates/sim/src/device/hdd/mod.rs and choice.rs, function by function;
+ * the reasons are documented there.
  */
 #include "disk-hdd.h"
 
@@ -24,7 +24,7 @@ static u64 bus_ns(const struct hdd *hdd, u64 sectors)
 						hdd->electronics.bus_bytes_per_s) : whole;
 }
 
-/* Sorted by time; those of the same time stay in order of arrival. */
+/* Sorted by time; entries of equal time stay in order of arrival. */
 static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 {
 	u32 at = hdd->nr_leaving++;
@@ -34,7 +34,7 @@ static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 	hdd->leaving[at] = (struct disk_leaving){ done_ns, tag, flush };
 }
 
-/* A transfer needs no arm: only the bus, when its overhead is over. */
+/* A transfer without mechanics: over the bus, after its overhead. */
 static void leave(struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 begin = disk_max(disk_max(command->ready_ns, hdd->disk.clock_ns), hdd->bus_free_ns);
@@ -52,7 +52,7 @@ static struct disk_waiting remove_waiting(struct hdd *hdd, u32 at)
 	return command;
 }
 
-/* Reading on has come as far as it has come by now. */
+/* Updates the progress of the read-ahead. */
 static void catch_up(struct hdd *hdd, u64 now)
 {
 	struct disk_reached reached;
@@ -66,7 +66,7 @@ static void catch_up(struct hdd *hdd, u64 now)
 	disk_segments_grow(hdd, hdd->ahead.segment, reached.head.next);
 }
 
-/* The medium is wanted for something else. */
+/* Ends the read-ahead, because the medium is needed for a command. */
 static void stop_reading_on(struct hdd *hdd, u64 now)
 {
 	catch_up(hdd, now);
@@ -85,10 +85,7 @@ static void read_on(struct hdd *hdd, struct disk_head head, u32 segment)
 	hdd->ahead.limit = disk_min(head.next + hdd->electronics.read_ahead, hdd->disk.sectors);
 }
 
-/*
- * Whether reading on has begun at or before a sector and all up to it is there, as far as the clock
- * has come.
- */
+/* Whether the read-ahead started at or before a sector and has read all sectors up to it. */
 static bool ahead_reaches(const struct hdd *hdd, u64 sector)
 {
 	const struct disk_segment *held = &hdd->segments[hdd->ahead.segment];
@@ -96,18 +93,18 @@ static bool ahead_reaches(const struct hdd *hdd, u64 sector)
 	return hdd->ahead.on && held->start <= sector && sector <= held->end;
 }
 
-/* A read that is in the cache is answered from there, and reading on may go further. */
+/* Serves a read from the cache, which may extend the read-ahead. */
 static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
 	struct disk_ahead *ahead = &hdd->ahead;
 	u64 end = command->sector + command->nr, limit;
 	u32 segment = disk_segments_hold(hdd, command->sector, end);
 
-	if (segment == DISK_NOBODY && !disk_dirty_hold(hdd, command->sector, end))
+	if (segment == DISK_NONE && !disk_dirty_hold(hdd, command->sector, end))
 		return false;
 	hdd->disk.stats.cache_hits++;
 	leave(hdd, command);
-	if (segment == DISK_NOBODY)
+	if (segment == DISK_NONE)
 		return true;
 	disk_segments_touch(hdd, segment);
 	limit = disk_min(end + hdd->electronics.read_ahead, hdd->disk.sectors);
@@ -131,8 +128,8 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 }
 
 /*
- * A read that begins in what was read on: the medium goes on where it is; where it has stopped, it
- * has to be started again.
+ * A read that begins in the read-ahead: the medium continues where it is, or is started again if
+ * the read-ahead has stopped.
  */
 static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
 {
@@ -143,7 +140,7 @@ static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
 					  end - head.next, false, 0);
 	struct disk_costs waited = { 0 };
 
-	/* What the head was on its way to anyhow is no seek and no search of this command's. */
+	/* Movements that the read-ahead had begun are not counted to this command. */
 	if (walk.end_ns > now)
 		waited.transfer_ns = disk_min(walk.end_ns - now, walk.costs.transfer_ns);
 	account(hdd, stopped ? &walk.costs : &waited);
@@ -153,7 +150,7 @@ static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
 static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
 	u64 end = command->sector + command->nr, begin = disk_max(now, command->ready_ns), after;
-	u32 segment = DISK_NOBODY;
+	u32 segment = DISK_NONE;
 	struct disk_walk walk;
 
 	if (ahead_reaches(hdd, command->sector)) {
@@ -184,10 +181,7 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
 	const struct disk_mechanics *m = &hdd->mechanics;
-	/*
-	 * The whole of it must have come over the bus when its last sector passes (as on the
-	 * outermost tracks).
-	 */
+	/* The bus may still transfer when the last sector has passed (on the outermost tracks). */
 	u64 passing = disk_div(command->nr * m->revolution_ns, m->zones[0].sectors_per_track);
 	u64 bus = bus_ns(hdd, command->nr), late = bus > passing ? bus - passing : 0;
 	struct disk_walk walk;
@@ -232,15 +226,15 @@ static void destage(struct hdd *hdd, u64 now, u32 at)
 	};
 }
 
-/* What was in the read cache of these sectors is old. */
+/* Invalidates these sectors in the read cache. */
 static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 {
-	u32 reading_on = hdd->ahead.on ? hdd->ahead.segment : DISK_NOBODY;
+	u32 reading_on = hdd->ahead.on ? hdd->ahead.segment : DISK_NONE;
 	bool stop = disk_segments_overwrite(hdd, sector, sector + nr, reading_on);
 	struct disk_work *work = &hdd->current;
 
 	if (work->doing == DISK_READ) {
-		bool emptied = work->segment != DISK_NOBODY &&
+		bool emptied = work->segment != DISK_NONE &&
 			       hdd->segments[work->segment].end == 0;
 
 		work->stale |= emptied || (sector < work->end && work->sector < sector + nr);
@@ -252,7 +246,7 @@ static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 	}
 }
 
-/* Whether writes of this size are reported done when they are in the cache. */
+/* Whether writes of this size complete when they are in the cache. */
 static bool caches(const struct hdd *hdd, u64 nr)
 {
 	return hdd->electronics.immediate_reporting && nr <= hdd->dirty_room;
@@ -263,7 +257,7 @@ static bool waits_for_room(const struct hdd *hdd, const struct disk_waiting *com
 	return command->write && caches(hdd, command->nr);
 }
 
-/* Writes that waited for room in the cache take it, in order of arrival. */
+/* Moves writes that wait for space into the cache, in order of arrival. */
 static void admit_writes(struct hdd *hdd, u64 now)
 {
 	u32 at = 0;
@@ -297,10 +291,7 @@ static void end_flushes(struct hdd *hdd, u64 now)
 	}
 }
 
-/*
- * Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache
- * or is being read.
- */
+/* Nanoseconds from @begin until the first sector is under the head; 0 if cached or being read. */
 static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, bool write)
 {
 	struct disk_arm arm = hdd->arm;
@@ -314,7 +305,7 @@ static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, boo
 			return 0;
 		arm = reached.arm;
 	}
-	if (!write && (disk_segments_hold(hdd, sector, sector + nr) != DISK_NOBODY ||
+	if (!write && (disk_segments_hold(hdd, sector, sector + nr) != DISK_NONE ||
 		       disk_dirty_hold(hdd, sector, sector + nr)))
 		return 0;
 	return disk_positioning_ns(&hdd->mechanics, begin, arm, sector, write);
@@ -328,16 +319,16 @@ static u64 time_to(const struct hdd *hdd, u64 now, u32 at)
 	return begin - now + positioning(hdd, begin, command->sector, command->nr, command->write);
 }
 
-/* The write cache's nearest run, or DISK_NOBODY; of equals the first. */
+/* The nearest extent of the write cache, or DISK_NONE; of equal ones the first. */
 static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 {
-	u32 at, nearest = DISK_NOBODY;
+	u32 at, nearest = DISK_NONE;
 
 	for (at = 0; at < hdd->nr_extents; at++) {
 		u64 time = positioning(hdd, now, hdd->extents[at].sector, hdd->extents[at].nr,
 				       true);
 
-		if (nearest == DISK_NOBODY || time < *away) {
+		if (nearest == DISK_NONE || time < *away) {
 			nearest = at;
 			*away = time;
 		}
@@ -346,13 +337,13 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 }
 
 /*
- * The command that goes next among those that do not wait for room, or DISK_NOBODY; whether any
- * other one does.
+ * The next of the commands that do not wait for cache space, or DISK_NONE. Sets @blocked if any
+ * command waits for it.
  */
 static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
-	u32 at, next = DISK_NOBODY;
+	u32 at, next = DISK_NONE;
 	u64 nearest = 0;
 
 	*blocked = false;
@@ -362,11 +353,11 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 		} else if (!oldest_first) {
 			u64 time = time_to(hdd, now, at);
 
-			if (next == DISK_NOBODY || time < nearest) {
+			if (next == DISK_NONE || time < nearest) {
 				next = at;
 				nearest = time;
 			}
-		} else if (next == DISK_NOBODY) {
+		} else if (next == DISK_NONE) {
 			next = at;
 		}
 	}
@@ -374,8 +365,9 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 }
 
 /*
- * What the arm does next: a waiting command, or (`dirty`) the write cache's nearest run. The latter
- * when there is nothing else or a flush waits; while a write waits for room, whichever is nearer.
+ * The next work of the actuator: a waiting command or, if @dirty, the nearest extent of the write
+ * cache. The cache is served when no command waits or a flush does; while a write waits for space,
+ * the nearer of the two.
  */
 static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 {
@@ -387,18 +379,18 @@ static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 	if (hdd->nr_flushes)
 		return nearest_dirty(hdd, now, &away);
 	command = next_command(hdd, now, &blocked);
-	if (command == DISK_NOBODY)
+	if (command == DISK_NONE)
 		return nearest_dirty(hdd, now, &away);
 	if (blocked) {
 		extent = nearest_dirty(hdd, now, &away);
-		if (extent != DISK_NOBODY && away < time_to(hdd, now, command))
+		if (extent != DISK_NONE && away < time_to(hdd, now, command))
 			return extent;
 	}
 	*dirty = false;
 	return command;
 }
 
-/* The arm is free: looks for what it does next. */
+/* Starts the next work of an idle actuator. */
 static void pick(struct hdd *hdd, u64 now)
 {
 	admit_writes(hdd, now);
@@ -407,7 +399,7 @@ static void pick(struct hdd *hdd, u64 now)
 		bool dirty;
 		u32 at = choose(hdd, now, &dirty);
 
-		if (at == DISK_NOBODY)
+		if (at == DISK_NONE)
 			return;
 		if (dirty) {
 			destage(hdd, now, at);
@@ -421,7 +413,7 @@ static void pick(struct hdd *hdd, u64 now)
 	}
 }
 
-/* Whether a read was in the cache; where not, its overhead is known now. */
+/* Whether a read hits the cache; sets its overhead. */
 static bool read_from_cache(struct hdd *hdd, u64 now, struct disk_waiting *command)
 {
 	catch_up(hdd, now);
@@ -476,7 +468,7 @@ static u64 hdd_next_event(const struct core_disk *disk)
 	return hdd->nr_leaving ? disk_min(arm, hdd->leaving[0].at) : arm;
 }
 
-/* The arm has done its work. */
+/* The actuator has completed its work. */
 static void finish(struct hdd *hdd, const struct disk_work *work, const struct disk_sink *sink)
 {
 	u32 segment = work->segment;
@@ -488,11 +480,11 @@ static void finish(struct hdd *hdd, const struct disk_work *work, const struct d
 	if (work->doing == DISK_WRITE && hdd->dirty_room > 0)
 		disk_segments_fill(hdd, work->sector, work->end);
 	if (work->doing == DISK_READ && !work->stale) {
-		if (segment != DISK_NOBODY)
+		if (segment != DISK_NONE)
 			disk_segments_grow(hdd, segment, work->end);
 		else
 			segment = disk_segments_fill(hdd, work->sector, work->end);
-		if (segment != DISK_NOBODY)
+		if (segment != DISK_NONE)
 			read_on(hdd, (struct disk_head){ work->end, work->media_end_ns, hdd->arm },
 				segment);
 	}

@@ -1,44 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A hard disk's state, and what its parts ask of each other: caches (disk-cache.c), choice and
- * course of events (disk-hdd.c).
+ * The state of a hard disk, and the interface between disk-hdd.c and disk-cache.c.
  */
 #ifndef SCHEDLAB_CORE_DISK_HDD_H
 #define SCHEDLAB_CORE_DISK_HDD_H
 
 #include "disk-mechanics.h"
 
-/*
- * Runs that the write cache keeps account of at most, and the longest that neighbours are joined
- * to.
- */
+/* The largest number of extents in the write cache, and the longest merged extent. */
 #define DISK_EXTENTS		256u
 #define DISK_LONGEST_EXTENT	2048u
 
-/* A run of sectors in the drive's memory, `end` not included. */
+/* Sectors in the drive's memory, @end not included. */
 struct disk_segment {
 	u64 start, end, used;
 };
 
-/* A run of sectors to bring to the medium; `last` is the number of the last write in it. */
+/* Sectors to write to the medium; @last is the number of the last write in the extent. */
 struct disk_extent {
 	u64 sector, nr, last;
 };
 
-/* A command that waits for the arm, or for room in the write cache. */
+/* A command that waits for the actuator or for space in the write cache. */
 struct disk_waiting {
 	u64 sector, ready_ns;	/* when its overhead is over */
 	u32 nr, tag;
 	bool write;
 };
 
-/* A flush that waits, with the last write that it covers. */
+/* A waiting flush and the last write that it covers. */
 struct disk_flush {
 	u64 covers;
 	u32 tag;
 };
 
-/* A command that needs no arm any more. */
+/* A command that has left the actuator. */
 struct disk_leaving {
 	u64 at;
 	u32 tag;
@@ -47,24 +43,24 @@ struct disk_leaving {
 
 enum disk_doing { DISK_IDLE, DISK_READ, DISK_WRITE, DISK_DESTAGE };
 
-/* What the arm is busy with until `done_ns`. */
+/* The work of the actuator until @done_ns. */
 struct disk_work {
 	enum disk_doing doing;
 	u32 tag;
-	u32 segment;		/* which a read grows; DISK_NOBODY: it gets one of its own */
-	/* some of a read was written meanwhile: it does not go into the cache */
+	u32 segment;		/* which a read grows; DISK_NONE: it gets one of its own */
+	/* some sectors of a read were written meanwhile: it is not cached */
 	bool stale;
 	u64 done_ns, media_end_ns;
 	u64 sector, end;
 	struct disk_extent extent;
 };
 
-/* Reading on by itself, into a segment. */
+/* Read-ahead into a segment. */
 struct disk_ahead {
 	bool on;
 	u32 segment;
 	struct disk_head head;
-	struct disk_arm arm;	/* where it was at `seen_ns` */
+	struct disk_arm arm;	/* its position at @seen_ns */
 	u64 seen_ns, limit;
 };
 
@@ -78,7 +74,7 @@ struct hdd {
 	struct core_disk disk;
 	struct disk_mechanics mechanics;
 	struct disk_electronics electronics;
-	/* nanoseconds for a sector on the bus, and what the division leaves */
+	/* nanoseconds per sector on the bus, and the remainder of the division */
 	u64 bus_whole_ns, bus_rest;
 	u64 bus_free_ns;
 
@@ -99,28 +95,26 @@ struct hdd {
 	u32 nr_waiting, nr_flushes, nr_leaving;
 };
 
-/* The segment that holds all of it, or DISK_NOBODY. */
+/* The segment that holds all of the sectors, or DISK_NONE. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
-/*
- * New contents in place of the least recently used ones; DISK_NOBODY where there are no segments.
- */
+/* Replaces the least recently used segment. DISK_NONE if there are no segments. */
 u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
-/* A segment has grown at its end; its start gives way. */
+/* Extends a segment at its end, dropping sectors at its start that do not fit. */
 void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
-/* Empties the segments that overlap; whether `watched` was one of them. */
+/* Empties the segments that overlap. Returns whether @watched was one of them. */
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
-/* Takes a write into the write cache, if there is room. */
+/* Adds a write to the write cache. False if there is no space. */
 bool disk_dirty_take(struct hdd *hdd, u64 sector, u64 nr);
 /* Whether all of these sectors are in one extent. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
-/* Takes an extent out; its room is free when it is on the medium. */
+/* Removes an extent; its space becomes free when it is on the medium. */
 struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
-/* Whether everything up to a write is on its way to the medium. */
+/* Whether all writes up to this one have left the cache. */
 bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);
 
-/* Bytes of memory for a hard disk with these tables, 0: malformed; and its making. */
+/* Bytes of memory for a hard disk with these tables (0: malformed), and its initialisation. */
 size_t disk_hdd_size(const u8 *tables, size_t len);
 void disk_hdd_init(struct core_disk *disk, const u8 *tables);
 

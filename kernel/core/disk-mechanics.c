@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The mechanics of a disk, as disk-mechanics.h says. What the simulator looks up in tables of its
- * own is divided here: the results are the same.
+ * The mechanics of a disk; see disk-mechanics.h. The simulator looks up in tables what is divided
+ * here, with the same results.
  */
 #include "disk-mechanics.h"
 
-/* Where a sector is. */
+/* The position of a sector. */
 struct spot {
 	const struct disk_zone *zone;
 	struct disk_arm arm;
@@ -18,7 +18,7 @@ static struct spot locate(const struct disk_mechanics *m, u64 sector)
 	struct spot spot;
 	u64 within, cylinder, head;
 
-	/* The last zone that begins at or before the sector; the first one begins at 0. */
+	/* The last zone that begins at or before the sector; the first begins at 0. */
 	while (high - low > 1) {
 		u32 middle = low + (high - low) / 2;
 
@@ -44,10 +44,7 @@ static u32 distance(struct disk_arm from, struct disk_arm to)
 		to.cylinder - from.cylinder;
 }
 
-/*
- * Nanoseconds of seek and head switch between two tracks, with the settle of a write where the head
- * moves.
- */
+/* Nanoseconds of seek and head switch between two tracks, with the settle of a write. */
 static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to,
 		   bool write)
 {
@@ -66,8 +63,8 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 }
 
 /*
- * Sectors that have passed under the head since the start of the zone, had it been read without a
- * pause: a sector's angle, without rounding.
+ * Sectors that pass under the head from the start of the zone if it is read without a pause: the
+ * angle of a sector, without rounding.
  */
 static u64 turned(struct spot spot)
 {
@@ -78,8 +75,7 @@ static u64 turned(struct spot spot)
 }
 
 /*
- * Nanoseconds that so many sectors of a zone take to pass, rounded down: whole revolutions are
- * exact, only the rest is rounded.
+ * Nanoseconds for a number of sectors of a zone to pass, rounded down. Whole revolutions are exact.
  */
 static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
 {
@@ -89,9 +85,7 @@ static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zo
 	return whole * m->revolution_ns + disk_div((sectors - whole * of) * m->revolution_ns, of);
 }
 
-/*
- * Nanoseconds from `ns` until the disk has turned to `phase`, which is a time modulo a revolution.
- */
+/* Nanoseconds from @ns until the disk is at @phase, a time modulo a revolution. */
 static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 {
 	u64 turn = m->revolution_ns;
@@ -101,7 +95,7 @@ static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 	return there >= here ? there - here : there + turn - here;
 }
 
-/* The wait for a sector; `passing`: the time that `nr` sectors from there on take. */
+/* The wait for a sector. @passing is set to the time that @nr sectors from there take. */
 static u64 pass(const struct disk_mechanics *m, u64 ns, struct spot spot, u64 nr, u64 *passing)
 {
 	u64 sectors = turned(spot);
@@ -118,7 +112,7 @@ static u64 left_on_track(const struct disk_mechanics *m, struct spot spot)
 	return spot.zone->sectors_per_track - spare - spot.sector;
 }
 
-/* The first sector of the next track, which there is: transfers end within the disk. */
+/* The first sector of the next track, which exists: transfers end within the disk. */
 static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
 {
 	spot.sector = 0;
@@ -184,20 +178,14 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 	return walk;
 }
 
-/*
- * The end of disk_reading_on() somewhere on a track, of which not all has passed: whole sectors
- * count.
- */
+/* The end of disk_reading_on() within a track: whole sectors count. */
 static struct disk_reached within_track(const struct disk_mechanics *m, u64 now,
 					struct disk_head head, struct spot spot,
 					u64 start)
 {
 	u64 sectors = turned(spot);
 	u64 phase = passing_ns(m, spot.zone, sectors);
-	/*
-	 * One more than the quotient can have passed, by the rounding of its start; then at most
-	 * two too many.
-	 */
+	/* By the rounding of the start, one more may have passed; correct at most two. */
 	u64 passed = disk_div((now - start) * spot.zone->sectors_per_track, m->revolution_ns) + 1;
 	struct disk_reached reached;
 
@@ -226,7 +214,7 @@ struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, str
 		take = disk_min(left_on_track(m, spot), limit - head.next);
 		start = settled + pass(m, settled, spot, take, &passing);
 		if (start > now) {
-			/* The head is on the track, but has read nothing of it. */
+			/* The head is on the track, but has not read a sector of it. */
 			reached.arm = spot.arm;
 			break;
 		}

@@ -1,64 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes
- * round. All exact, all integer. Port of crates/sim/src/device/hdd/mechanics.rs, where the model is
- * described.
+ * The mechanics of a disk: the position of a sector, seek time, rotational latency. Exact, in
+ * integers. Port of crates/sim/src/device/hdd/mechanics.rs, where the model is described.
  */
 #ifndef SCHEDLAB_CORE_DISK_MECHANICS_H
 #define SCHEDLAB_CORE_DISK_MECHANICS_H
 
 #include "disk-model.h"
 
-/* Where the head is. */
+/* The position of the head. */
 struct disk_arm {
 	u32 cylinder, head;
 };
 
-/* A run of cylinders with equal tracks. */
+/* Cylinders with equal tracks. */
 struct disk_zone {
 	u64 first_sector;
 	u64 sectors_per_track;
 	u64 sectors_per_cylinder;	/* without the spare ones */
 	u64 track_skew;
-	/* sectors by which a cylinder starts behind the one before */
+	/* skew of a cylinder to the previous one, in sectors */
 	u64 skew_per_cylinder;
 	u32 first_cylinder, cylinders;
 };
 
-/* What a movement or a transfer took. */
+/* The duration of a movement or a transfer. */
 struct disk_costs {
 	u64 seeks, cylinders, move_ns, rotation_ns, transfer_ns;
 };
 
-/* A transfer's course. */
+/* The times of a transfer. */
 struct disk_walk {
-	u64 first_ns;			/* when its first sector began to pass under the head */
-	u64 end_ns;			/* when its last one had passed */
+	u64 first_ns;			/* the first sector began to pass under the head */
+	u64 end_ns;			/* the last one had passed */
 	struct disk_arm arm;
 	struct disk_costs costs;
 };
 
-/*
- * A head that goes on reading: the sector before `next` had passed at `at_ns`, on the track `arm`.
- */
+/* Read-ahead: the sector before @next had passed at @at_ns, on the track @arm. */
 struct disk_head {
 	u64 next, at_ns;
 	struct disk_arm arm;
 };
 
 /*
- * How far it has come, and where it is now should it be called away: perhaps on the next track,
- * waiting for its first sector.
+ * The progress of a read-ahead and the position of the head, which may already be on the next
+ * track, waiting for its first sector.
  */
 struct disk_reached {
 	struct disk_head head;
 	struct disk_arm arm;
 };
 
-/* A spindle, its arm and its tracks. */
+/* A spindle, its actuator and its tracks. */
 struct disk_mechanics {
 	const struct disk_zone *zones;
-	const u8 *near;			/* seek times by distance, as they stand in the tables */
+	const u8 *near;			/* seek times by distance, as in the tables */
 	u32 nr_zones, nr_near;
 	u32 cylinders, heads;
 	u64 sectors;
@@ -66,19 +63,19 @@ struct disk_mechanics {
 	u64 seek_c_ns, seek_e_ps;	/* beyond the table */
 };
 
-/* Nanoseconds that a head now at `arm` needs until `sector` comes round, from `begin_ns` on. */
+/* Nanoseconds from @begin_ns until @sector is under the head, which is at @arm. */
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
 /*
- * Moves the arm from `arm`, beginning at `ns`, to `sector`, and transfers `nr` sectors from there
- * on. The first sector cannot start before `earliest_ns` (a write whose data are still on the bus).
+ * Moves the head from @arm to @sector, beginning at @ns, and transfers @nr sectors, not before
+ * @earliest_ns (a write whose data are still on the bus).
  */
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector,
 			   u64 nr, bool write,
 			   u64 earliest_ns);
 
-/* How far a read that goes on has come at `now`, if it stops before `limit`. */
+/* The progress of a read-ahead at @now, if it stops before @limit. */
 struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,
 				    u64 limit);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the models of disks share among themselves: the common part of a disk, which counts commands
- * and passes time, and what a model does beyond that. Not for users of the disk; theirs is disk.h.
+ * Internal to core/disk*.c: the common state of a disk and the interface of a model. Users of the
+ * disk include disk.h.
  *
- * The tables, all little-endian, without gaps, every number a u64 where nothing else is said:
+ * The tables, little-endian, without gaps; numbers are u64 unless noted:
  *   head: u32 magic "SLDM", u32 version 1, u32 model (1 hdd, 2 null), u32 length of all of it in
  *         bytes; sectors; queue depth; then by model
  *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a
@@ -11,7 +11,7 @@
  *         bus bytes a second, read-ahead, immediate reporting (0, 1), segments, sectors of a
  *         segment, write cache in sectors, number of zones, number of near seek times; then by
  *         zone: cylinders, sectors of a track, track skew, skew from cylinder to cylinder; then the
- *         near seek times in ns, u32 each, from distance 0 on; what is farther takes
+ *         near seek times in ns, u32 each, from distance 0 on; longer seeks take
  *         c_ns + e_ps * distance / 1000.
  *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
  *         of its stream.
@@ -26,38 +26,35 @@
 #define DISK_HDD	1u
 #define DISK_NULL	2u
 
-/* What every model's tables begin with. */
+/* The head of all tables. */
 #define DISK_HEAD	32u
 #define DISK_SECTORS_AT	16u
 #define DISK_DEPTH_AT	24u
 
 #define DISK_SECTOR_BYTES	512u
-/* Sectors of the largest transfer, 8 GiB: so that no product of bytes and nanoseconds overflows. */
+/* Sectors of the largest transfer, 8 GiB: products of bytes and nanoseconds do not overflow. */
 #define DISK_MAX_SECTORS	(1u << 24)
-/* Flushes that a disk takes at once beyond its queue depth. */
+/* Flushes that a disk accepts beyond its queue depth. */
 #define DISK_FLUSHES		16u
 #define DISK_SECOND_NS		1000000000ull
 
-#define DISK_NOBODY	(~0u)	/* no segment, no place in a list */
+#define DISK_NONE	(~0u)	/* no segment, no place in a list */
 
-/* Who is told of commands that are done. */
+/* The receiver of completions. */
 struct disk_sink {
 	void (*done)(void *ctx, u32 tag, u64 at);
 	void *ctx;
 };
 
-/* What a model does. All begin their memory with a struct core_disk. */
+/* A model. Its memory begins with a struct core_disk. */
 struct disk_model {
-	/*
-	 * Bytes of memory for tables whose head is right and whose length is `len`; 0: they are
-	 * malformed.
-	 */
+	/* Bytes of memory for tables with a valid head and length @len; 0 if malformed. */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
 	void (*flush)(struct core_disk *disk, u64 now, u32 tag);
 	u64 (*next_event)(const struct core_disk *disk);
-	/* Lets one thing happen, which next_event() has named. */
+	/* Handles the one event that next_event() returned. */
 	void (*event)(struct core_disk *disk, u64 at, const struct disk_sink *sink);
 	bool (*has_arm)(const struct core_disk *disk);
 	bool (*has_volatile_cache)(const struct core_disk *disk);
@@ -74,7 +71,7 @@ struct core_disk {
 
 extern const struct disk_model disk_hdd, disk_null;
 
-/* A command leaves the disk. */
+/* Completes a command. */
 static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag,
 			     bool flush, u64 at)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The null device: a given time for everything, from a given number of servers, in order of
- * arrival. Port of crates/sim/src/device/null.rs; its random times, where it has them, are the
- * simulator's: ChaCha8 (crates/sim/src/random.rs) and the integer logarithm of
- * crates/workload/src/rng.rs.
+ * The null device: a service time independent of the request, and a number of servers, in order of
+ * arrival. Port of crates/sim/src/device/null.rs. Random times are those of the simulator: ChaCha8
+ * (crates/sim/src/random.rs) and the integer logarithm of crates/workload/src/rng.rs.
  */
 #include "disk-model.h"
 
@@ -14,7 +13,7 @@
 #define CHACHA_WORDS	16u
 #define CHACHA_ROUNDS	8
 
-/* A command inside: those that are done at the same time leave in order of arrival. */
+/* A command in the disk; commands done at the same time complete in order of arrival. */
 struct inside {
 	u64 at, arrival;
 	u32 tag;
@@ -34,8 +33,8 @@ struct null_disk {
 	bool exponential;
 	u32 nr_servers, nr_inside;
 	u64 arrivals;
-	u64 *free_ns;		/* when each server is free; a heap, the first on top */
-	struct inside *inside;	/* a heap, the first on top */
+	u64 *free_ns;		/* the time at which each server is free; a min-heap */
+	struct inside *inside;	/* a min-heap */
 	struct chacha random;
 };
 
@@ -61,7 +60,7 @@ static void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
 	x[b] = rotate(x[b] ^ x[c], 7);
 }
 
-/* ChaCha with a 64-bit counter and a 64-bit stream, as Bernstein defined it. */
+/* ChaCha with a 64-bit counter and a 64-bit stream, as originally defined. */
 static void chacha_block(struct chacha *random)
 {
 	u32 input[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
@@ -101,7 +100,7 @@ static u64 random_bits(struct chacha *random)
 	return bits;
 }
 
-/* The product of two numbers: its low half, and by `high` its high one. */
+/* The low half of a product; @high is set to the high half. */
 static u64 product(u64 a, u64 b, u64 *high)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
@@ -112,7 +111,7 @@ static u64 product(u64 a, u64 b, u64 *high)
 }
 
 /*
- * A time from the exponential distribution: -ln(bits / 2^64) times the mean; see exponential() of
+ * An exponentially distributed time, -ln(bits / 2^64) times the mean; see exponential() of
  * crates/workload.
  */
 static u64 exponential(u64 bits, u64 mean)
@@ -164,7 +163,7 @@ static struct inside take_inside(struct null_disk *null)
 	return first;
 }
 
-/* The server that is free first gets work until `until_ns`. */
+/* Makes the server that is free first busy until @until_ns. */
 static void occupy_first(struct null_disk *null, u64 until_ns)
 {
 	u32 at = 0, child;

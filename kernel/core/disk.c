@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What every modelled disk does: checks what it is given, counts it, and passes time. The models
- * are in disk-hdd.c and disk-null.c; the layout of the tables stands in disk-model.h. Port of
+ * The common part of the modelled disks: checks and counts commands, and advances time. The models
+ * are in disk-hdd.c and disk-null.c, the layout of the tables in disk-model.h. Port of
  * crates/sim/src/device/mod.rs.
  *
- * Where the simulator stops with a message, because its own engine must have made a mistake, a disk
- * in a kernel refuses the command: nothing that a caller or the tables say can make it read or
- * write outside of its memory.
+ * Where the simulator panics because of a bug in its engine, this rejects the command: no argument
+ * and no table makes it access memory outside its own.
  */
 #include "disk-model.h"
 
@@ -76,7 +75,7 @@ bool core_disk_has_volatile_cache(const struct core_disk *disk)
 	return disk->model->has_volatile_cache(disk);
 }
 
-/* Moves the clock; if a command was inside until now, that time was busy. */
+/* Advances the clock; the time since the last call was busy if a command was in the disk. */
 static void pass_time(struct core_disk *disk, u64 now)
 {
 	if (disk->transfers || disk->flushes)
@@ -84,7 +83,7 @@ static void pass_time(struct core_disk *disk, u64 now)
 	disk->clock_ns = now;
 }
 
-/* What is due must happen before the next command comes. */
+/* Events that are due precede the command. */
 static bool in_time(const struct core_disk *disk, u64 now)
 {
 	return now >= disk->clock_ns && now <= core_disk_next_event(disk);
