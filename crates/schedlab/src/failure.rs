@@ -3,8 +3,6 @@
 //! 0: verdicts reached. 1: an operation failed. 2: wrong usage. 3: the evidence is void. Wrong usage is an error like any
 //! other until `main` asks what it was, so that `?` works everywhere.
 
-use std::fmt;
-
 /// Verdicts were reached (inconclusive is one).
 pub(crate) const REACHED: u8 = 0;
 /// An operation failed.
@@ -14,25 +12,12 @@ pub(crate) const USAGE: u8 = 2;
 /// There is evidence that cannot be used.
 pub(crate) const VOID: u8 = 3;
 
-#[derive(Debug)]
-struct Usage(String);
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// An error of the user's asking: exit status 2.
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Usage(message.into()))
-}
+use lab::failure::is_usage;
+pub(crate) use lab::failure::usage;
 
 /// The exit status of an error.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<Usage>()) { USAGE } else { FAILED }
+    if is_usage(error) { USAGE } else { FAILED }
 }
 
 #[cfg(test)]

@@ -3,24 +3,12 @@
 //! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What an exit status means stands
 //! in `failure`.
 
-mod arena;
-mod bench;
 mod cli;
 mod command;
-mod conduct;
 mod failure;
-mod foreign;
 mod out;
 mod progress;
 mod report_files;
-mod signals;
-mod store;
-mod trace_file;
-mod tune;
-mod watch;
-mod whole_file;
-mod words;
-mod work;
 
 use std::process::ExitCode;
 
@@ -31,6 +19,9 @@ use host::Root;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
+        return status;
+    }
     let cli = Cli::parse();
     let root = Root::real().with_state_dir(&cli.state_dir);
     match dispatch(&root, &cli.command) {
@@ -61,13 +52,6 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Report(args) => command::study::report(args),
         Command::Restore(args) => command::restore::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
-        Command::Bench(args) => command::bench::run(args),
-        Command::SettingKeeper(args) => command::settings::keeper::run(root, args),
-        Command::BackgroundLoad => arena::host::background::inside(),
-        Command::CpuWork => arena::cpu::inside::run(),
-        Command::GuestWarden(args) => Ok(guest::warden::watch_over(args.parent, &args.workdir, &args.command)),
-        Command::GuestInit(args) => arena::kernel::inside::run(&args.workdir),
-        Command::GuestExec(args) => arena::kernel::exec::inside(&args.workdir),
-        Command::GuestBench(args) => bench::kernel::run_inside(&args.workdir),
+        Command::Bench(args) => Err(command::bench_moved(args)),
     }
 }

@@ -6,37 +6,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::out;
 
-/// How far the building of a kernel is: on the bar, and where there is none one line for each part, since each takes long enough to
-/// wonder.
-#[derive(Debug)]
-pub(crate) struct OfBuild<'a> {
-    shown: &'a Progress,
-    phase: String,
-}
-
-impl OfBuild<'_> {
-    pub(crate) fn new(shown: &Progress) -> OfBuild<'_> {
-        OfBuild { shown, phase: String::new() }
-    }
-}
-
-impl guest::Progress for OfBuild<'_> {
-    fn phase(&mut self, what: &str) {
-        what.clone_into(&mut self.phase);
-        self.shown.phase(what);
-    }
-
-    fn step(&mut self, done: u64, total: u64, left: Option<Duration>) {
-        let of = if total == 0 { String::new() } else { format!(" of about {total}") };
-        let left = left.map_or_else(String::new, |left| format!(" · {} s left", left.as_secs()));
-        self.shown.prepare(&format!("{} · {done}{of}{left}", self.phase), done, total);
-    }
-
-    fn say(&mut self, text: &str) {
-        self.shown.remark(text);
-    }
-}
-
 /// A bar on standard error, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -55,9 +24,10 @@ impl Progress {
         );
         Progress { bar, quiet }
     }
+}
 
-    /// A trial begins; `share` of the experiment (0 to 1) is done, and it goes on for `left` at most.
-    pub(crate) fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32) {
+impl lab::progress::Progress for Progress {
+    fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32) {
         const STEPS: f64 = 1000.0;
         let left = left.map_or_else(String::new, |left| format!(" · at most {} s left", left.as_secs()));
         self.bar.set_length(STEPS as u64);
@@ -65,15 +35,13 @@ impl Progress {
         self.bar.set_message(format!("{workload} · block {} · {arm}{left}", block + 1));
     }
 
-    /// Something that takes a while before the first trial: `done` of `total` bytes.
-    pub(crate) fn prepare(&self, what: &str, done: u64, total: u64) {
+    fn prepare(&self, what: &str, done: u64, total: u64) {
         self.bar.set_length(total.max(1));
         self.bar.set_position(done);
         self.bar.set_message(what.to_owned());
     }
 
-    /// A part of a longer work begins: on the bar, or as a line where there is none, since each takes long enough to wonder.
-    pub(crate) fn phase(&self, what: &str) {
+    fn phase(&self, what: &str) {
         self.bar.set_length(0);
         self.bar.set_position(0);
         self.bar.set_message(what.to_owned());
@@ -82,20 +50,17 @@ impl Progress {
         }
     }
 
-    /// Says something above the bar, or plainly where there is none.
-    pub(crate) fn say(&self, text: &str) {
+    fn say(&self, text: &str) {
         self.bar.suspend(|| out::note(text));
     }
 
-    /// Says something that nobody needs who wants quiet.
-    pub(crate) fn remark(&self, text: &str) {
+    fn remark(&self, text: &str) {
         if !self.quiet {
             self.say(text);
         }
     }
 
-    /// Takes the bar away.
-    pub(crate) fn clear(&self) {
+    fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -7,7 +7,7 @@ use experiment::record::Record;
 use experiment::study::Study;
 use report::Evidence;
 
-use crate::whole_file;
+use lab::whole_file;
 
 /// What a record shows, with the units of our own schedulers' tunables.
 pub(crate) fn evidence(record: &Record) -> Evidence<'_> {

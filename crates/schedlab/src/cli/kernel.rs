@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arena::kernel::files::Files;
+use lab::arena::kernel::files::Files;
 
 pub(super) const KERNEL_HELP: &str = "\
 Examples:
@@ -106,7 +106,7 @@ pub(crate) struct ExecArgs {
     pub(crate) scheduler: String,
     /// Make this file system on the disk and mount it.
     #[arg(long, value_name = "KIND", requires = "device")]
-    pub(crate) fs: Option<Files>,
+    pub(crate) fs: Option<GuestFsArg>,
     /// The kernel, as for `kernel build --source`.
     #[arg(long, value_name = "SOURCE", default_value = "debian:6.1")]
     pub(crate) kernel: String,
@@ -130,20 +130,17 @@ pub(crate) struct ExecArgs {
     pub(crate) command: Vec<String>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct GuestWardenArgs {
-    /// The process that it belongs to.
-    pub(crate) parent: u32,
-    /// The guest's working directory.
-    pub(crate) workdir: PathBuf,
-    /// The guest's kernel and its command line.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-    pub(crate) command: Vec<std::ffi::OsString>,
+/// A file system in a guest.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum GuestFsArg {
+    /// ext4 with a journal of 32 MiB.
+    Ext4,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct GuestInitArgs {
-    /// The guest's working directory, with its order.
-    #[arg(long, env = guest::WORKDIR_VARIABLE)]
-    pub(crate) workdir: PathBuf,
+impl From<GuestFsArg> for Files {
+    fn from(arg: GuestFsArg) -> Files {
+        match arg {
+            GuestFsArg::Ext4 => Files::Ext4,
+        }
+    }
 }

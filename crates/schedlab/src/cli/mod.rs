@@ -2,7 +2,6 @@
 //!
 //! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
 
-mod bench;
 mod keep;
 mod kernel;
 mod settings;
@@ -12,10 +11,11 @@ mod watch;
 
 use std::path::PathBuf;
 
+use lab::arena::open::OpenOptions;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use experiment::plan::ArenaKind;
 
-pub(crate) use bench::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use settings::*;
@@ -24,7 +24,6 @@ pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::sweep::{SWEEP_HELP, budget};
-use crate::trace_file::Format;
 
 /// The laboratory for Linux I/O schedulers: which one, with which settings, is best for this disk and this work?
 ///
@@ -41,13 +40,17 @@ pub(crate) struct Cli {
     #[arg(
         long,
         global = true,
-        env = "SCHEDLAB_STATE_DIR",
-        default_value = "/var/lib/schedlab",
+        env = STATE_DIR,
+        default_value = DEFAULT_STATE_DIR,
         hide_env_values = true
     )]
     #[arg(value_name = "DIR", help_heading = "Global options")]
     pub(crate) state_dir: PathBuf,
 }
+
+/// The variable that names the state directory, and the directory without it.
+pub(crate) const STATE_DIR: &str = "SCHEDLAB_STATE_DIR";
+pub(crate) const DEFAULT_STATE_DIR: &str = "/var/lib/schedlab";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -114,29 +117,9 @@ pub(crate) enum Command {
     /// Build Linux kernels that run as an ordinary process, for the kernel arena: no root, no reboot.
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
-    /// Measure schedlab itself: the load engine against fio, the statistics against their promises.
+    /// Moved: see `selfbench`, a program of its own.
+    #[command(hide = true)]
     Bench(BenchArgs),
-    /// Holds a setting for a while and takes it back: started by `schedlab set --for`.
-    #[command(hide = true)]
-    SettingKeeper(SettingKeeperArgs),
-    /// Load beside the work that is measured: started by schedlab itself, with an order on standard input.
-    #[command(hide = true)]
-    BackgroundLoad,
-    /// Works for processors; started by schedlab itself.
-    #[command(hide = true)]
-    CpuWork,
-    /// Runs a guest and leaves nothing of it behind: started by schedlab itself.
-    #[command(hide = true)]
-    GuestWarden(GuestWardenArgs),
-    /// The first program of a guest: started by a guest's kernel.
-    #[command(hide = true)]
-    GuestInit(GuestInitArgs),
-    /// The same for a program of the user's.
-    #[command(hide = true)]
-    GuestExec(GuestInitArgs),
-    /// The same for `bench kernel`.
-    #[command(hide = true)]
-    GuestBench(GuestInitArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -227,7 +210,7 @@ pub(crate) struct ConductArgs {
     pub(crate) cache_dir: Option<PathBuf>,
     /// Simulator: write the events of the first trial of each workload and arm into the directory `traces` of --out.
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) trace: Option<Format>,
+    pub(crate) trace: Option<FormatArg>,
     /// Print study.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -237,6 +220,35 @@ pub(crate) struct ConductArgs {
     /// No progress bar.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl ConductArgs {
+    /// What the arena needs to know of them.
+    pub(crate) fn opening(&self) -> OpenOptions {
+        OpenOptions {
+            destroy_data: self.destroy_data.clone(),
+            loop_dir: self.loop_dir.clone(),
+            cache_dir: self.cache_dir.clone(),
+            trace: self.trace.map(Into::into),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Apache Parquet, compressed.
+    Parquet,
+    /// Comma-separated text with a head line.
+    Csv,
+}
+
+impl From<FormatArg> for lab::trace_file::Format {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Parquet => Self::Parquet,
+            FormatArg::Csv => Self::Csv,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -473,4 +485,11 @@ pub(crate) struct RestoreArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The name of the benchmark, and its options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }

@@ -55,13 +55,3 @@ pub(crate) struct SetArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
-
-#[derive(Debug, Args)]
-pub(crate) struct SettingKeeperArgs {
-    /// The device's node.
-    pub(crate) device: String,
-    /// How long, in milliseconds.
-    pub(crate) ms: u64,
-    /// The values.
-    pub(crate) values: Vec<String>,
-}

@@ -1,19 +1,20 @@
 //! `schedlab kernel exec`: any program in a guest, on a modelled disk, in virtual time.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan;
 use guest::{BootError, Cache, TimeTravel};
 
-use super::plan::locate_patch;
-use crate::arena::kernel::exec::{self, Wish};
-use crate::arena::kernel::{ATTRIBUTES, Setting, source};
 use crate::cli::{ExecArgs, TimeTravelArg};
 use crate::failure::{status_of, usage};
 use crate::out;
 use crate::progress::Progress;
-use crate::signals::Stop;
+use lab::arena::kernel::exec::{self, Wish};
+use lab::arena::kernel::{ATTRIBUTES, Setting, source};
+use lab::resolve::locate_patch;
+use lab::signals::Stop;
 
 /// The status for what went wrong outside the program, as other programs that run programs have it.
 const NOT_THE_PROGRAMS: u8 = 125;
@@ -39,7 +40,7 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
     };
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet);
-    match exec::execute(cache, &wish, &stop, &progress) {
+    match exec::execute(cache, &wish, [Box::new(io::stdout()), Box::new(io::stderr())], &stop, &progress) {
         Ok(done) => {
             if !args.quiet {
                 let (virtual_s, real_s) = (done.virtual_ns as f64 / 1e9, done.real.as_secs_f64());
@@ -82,6 +83,7 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
         )));
     }
     let setting = Setting::of(&arm)?;
+    setting.renamed.iter().for_each(out::note);
     setting.check_known(Some(&args.kernel))?;
-    Ok(Setting { files: args.fs, ..setting })
+    Ok(Setting { files: args.fs.map(Into::into), ..setting })
 }

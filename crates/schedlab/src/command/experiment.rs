@@ -9,17 +9,20 @@ use experiment::record::{End, Environment, Header, Note, Record};
 use host::Root;
 use jiff::Timestamp;
 
-use crate::arena::Arena;
-use crate::arena::host::Target;
-use crate::arena::open::within;
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
-use crate::command::plan::{checked, locate_files, locate_patches, plan_of};
+use crate::command::plan::{checked, plan_of};
 use crate::command::study::has_void;
-use crate::conduct::{self, Conductor};
 use crate::failure::{FAILED, REACHED, VOID, usage};
 use crate::out;
+use crate::progress::Progress;
 use crate::report_files;
-use crate::store::Store;
+use lab::arena::Arena;
+use lab::arena::host::Target;
+use lab::arena::open::within;
+use lab::conduct::{self, Conductor};
+use lab::resolve::{locate_files, locate_patches};
+use lab::signals::Stop;
+use lab::store::Store;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
@@ -85,12 +88,13 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     }
-    let (dir, end) = within(root, &plan, args, |arena, stop, progress| {
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let (dir, end) = within(root, &plan, &args.opening(), &stop, &progress, |arena| {
         let (mut store, record) = open_store(&plan, args, arena)?;
         if let Some(format) = args.trace {
-            arena.trace(format, &store.dir().join("traces"))?;
+            arena.trace(format.into(), &store.dir().join("traces"))?;
         }
-        let end = Conductor::new(&plan, &record, arena, &mut store, stop, progress).run()?;
+        let end = Conductor::new(&plan, &record, arena, &mut store, &stop, &progress).run()?;
         Ok((store.dir().to_path_buf(), end))
     })?;
     conclude(&dir, &end, args)
@@ -99,7 +103,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
 /// Trials of one record are all of one length: a resumed experiment goes on with its record's.
 fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLength> {
     let dir = args.out.as_deref().expect("clap requires --out with --resume");
-    let trial = crate::store::read(dir)?.header.plan.trial;
+    let trial = lab::store::read(dir)?.header.plan.trial;
     let other = |asked: Option<u64>, recorded: Option<u64>| asked.is_some() && asked != recorded;
     if other(asked.duration_ms, trial.duration_ms) || other(asked.warmup_ms, trial.warmup_ms) {
         return Err(usage(format!(
@@ -218,7 +222,7 @@ fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
 }
 
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
-    let record = crate::store::read(dir)?;
+    let record = lab::store::read(dir)?;
     let study = experiment::study(&record, None);
     let evidence = report_files::evidence(&record);
     let files = report_files::write_all(dir, &study, Some(&evidence))?;

@@ -9,13 +9,15 @@ use guest::{Cache, Kernel, Request};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
-use crate::arena::kernel::{cache, source as source_of};
 use crate::cli::{KernelArgs, KernelCommand};
 use crate::command::exec;
 use crate::failure::REACHED;
 use crate::out;
-use crate::progress::{OfBuild, Progress};
-use crate::signals::Stop;
+use lab::arena::kernel::{cache, source as source_of};
+use lab::progress::{BuildProgress, Progress as _};
+
+use crate::progress::Progress;
+use lab::signals::Stop;
 
 /// Builds, lists or removes kernels.
 pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
 fn build(cache: &Cache, request: &Request, json: bool, quiet: bool) -> Result<u8> {
     let stop = Stop::install()?;
     let progress = Progress::new(quiet);
-    let kernel = cache.build(request, &mut OfBuild::new(&progress), &stop.flag());
+    let kernel = cache.build(request, &mut BuildProgress::new(&progress), &stop.flag());
     progress.clear();
     let kernel = kernel?;
     if json {

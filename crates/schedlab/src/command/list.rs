@@ -11,11 +11,11 @@ use runner::processor::{LOADS, LoadKind};
 use runner::{Needs, Opt, RUNNERS, RunnerKind};
 use serde_json::{Map, Value, json};
 
-use crate::arena::kernel;
-use crate::arena::sim::ATTRIBUTES;
 use crate::cli::{ListArgs, Listing};
 use crate::failure::REACHED;
 use crate::out;
+use lab::arena::kernel;
+use lab::arena::sim::ATTRIBUTES;
 
 /// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {

@@ -1,6 +1,5 @@
 //! One file a command.
 
-pub(crate) mod bench;
 pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;
@@ -15,3 +14,13 @@ pub(crate) mod sweep;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod watch;
+
+use crate::cli::BenchArgs;
+use crate::failure::usage;
+
+/// Where the benchmarks of schedlab itself are.
+pub(crate) fn bench_moved(args: &BenchArgs) -> anyhow::Error {
+    let words = args.words.join(" ");
+    let words = if words.is_empty() { "--help" } else { &words };
+    usage(format!("bench: it is a program of its own now; run: cargo run --release -p selfbench -- {words}"))
+}

@@ -11,10 +11,10 @@ use experiment::study::{Judgement, Study, Verdict};
 
 use crate::cli::{ReportArgs, StudyArgs};
 use crate::failure::{REACHED, VOID, usage};
-use crate::foreign::{self, Columns};
 use crate::out;
 use crate::report_files;
-use crate::store;
+use lab::foreign::{self, Columns};
+use lab::store;
 
 /// Judges each source, prints it, and says by the exit status whether any evidence is void.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
@@ -104,7 +104,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         }
     }
     if let Some(name) = args.lower_is_better.iter().find(|name| !args.metric.contains(name)) {
-        let nearest = crate::words::nearest(name, args.metric.iter().map(String::as_str));
+        let nearest = lab::words::nearest(name, args.metric.iter().map(String::as_str));
         return Err(usage(format!("--lower-is-better {name:?} is none of the metrics given by --metric{nearest}")));
     }
     let samples = foreign::read(source, &columns)?;
@@ -116,7 +116,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         )));
     }
     if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
-        let nearest = crate::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
+        let nearest = lab::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
         return Err(usage(format!("--baseline {name:?} is no arm of {}{nearest}", source.display())));
     }
     let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();

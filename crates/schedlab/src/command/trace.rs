@@ -14,7 +14,8 @@ use workload::OpTotals;
 
 use crate::cli::TraceArgs;
 use crate::failure::REACHED;
-use crate::{out, trace_file};
+use crate::out;
+use lab::trace_file;
 
 /// Prints what a trace says, or converts it.
 pub(crate) fn run(args: &TraceArgs) -> Result<u8> {

@@ -15,19 +15,21 @@ use host::Root;
 use jiff::Timestamp;
 use tuner::Search;
 
-use crate::arena::open::within;
 use crate::cli::{ConductArgs, TuneArgs};
 use crate::command::experiment::open_store;
-use crate::conduct::Conductor;
 use crate::failure::{FAILED, REACHED, VOID};
 use crate::out;
+use crate::progress::Progress;
 use crate::report_files;
-use crate::tune::log::{Log, Seen};
-use crate::tune::result::confirmed;
-use crate::tune::scored::Scored;
-use crate::tune::session::{Course, Session};
 use answer::{show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
+use lab::arena::open::within;
+use lab::conduct::Conductor;
+use lab::signals::Stop;
+use lab::tune::log::{Log, Seen};
+use lab::tune::result::confirmed;
+use lab::tune::scored::Scored;
+use lab::tune::session::{Course, Session};
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
@@ -40,9 +42,10 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         Path::new("schedlab-out").join(now)
     });
     let conduct = conduct_args(args, &dir);
-    let done = within(root, &design.plan, &conduct, |arena, stop, progress| {
+    let (stop, progress) = (Stop::install()?, Progress::new(conduct.quiet || conduct.json));
+    let done = within(root, &design.plan, &conduct.opening(), &stop, &progress, |arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
-        let environment = crate::arena::Arena::capture(&mut scored)?;
+        let environment = lab::arena::Arena::capture(&mut scored)?;
         let header = header(&design);
         let (mut log, seen) = if args.resume {
             Log::resume(&dir, &header, &environment)?
@@ -57,8 +60,8 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
             arena: &mut scored,
             log: &mut log,
             seen,
-            stop,
-            progress,
+            stop: &stop,
+            progress: &progress,
             time: design.time_s.map(|s| Duration::from_secs_f64(s * (1.0 - CONFIRM_SHARE))),
         }
         .run(&mut search)?;
@@ -67,12 +70,12 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         let plan = confirmation_plan(&design, &search, &course, winner)?;
         let conduct = ConductArgs {
             out: Some(dir.join("confirm")),
-            resume: dir.join("confirm").join(crate::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0),
+            resume: dir.join("confirm").join(lab::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0),
             ..conduct_args(args, &dir)
         };
-        crate::arena::Arena::admit(&mut scored, &plan.arms[1])?;
+        lab::arena::Arena::admit(&mut scored, &plan.arms[1])?;
         let (mut store, record) = open_store(&plan, &conduct, &mut scored)?;
-        let end = Conductor::new(&plan, &record, &mut scored, &mut store, stop, progress).run()?;
+        let end = Conductor::new(&plan, &record, &mut scored, &mut store, &stop, &progress).run()?;
         Ok(Done { search, course, environment, confirmation: Some((winner, plan, end)) })
     })?;
     conclude(&dir, &design, &done, args.json)
@@ -109,7 +112,7 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
             return Ok(FAILED);
         }
         let below = dir.join("confirm");
-        let record = crate::store::read(&below)?;
+        let record = lab::store::read(&below)?;
         let study = experiment::study(&record, None);
         report_files::write_all(&below, &study, Some(&report_files::evidence(&record)))?;
         confirmed_as =

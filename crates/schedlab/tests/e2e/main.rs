@@ -2,7 +2,6 @@
 //!
 //! One test program rather than one a file: it links once, and a helper that no file uses is seen.
 
-mod bench;
 mod common;
 mod compare;
 mod cpu_arena;

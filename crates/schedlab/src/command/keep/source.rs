@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::cli::KeepArgs;
 use crate::command::settings;
-use crate::store;
+use lab::store;
 use report::number;
 
 /// What `schedlab tune` leaves in its directory.

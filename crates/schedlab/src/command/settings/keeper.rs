@@ -13,12 +13,13 @@
 //! next start. At shutdown init sends SIGTERM; if it were too late, nothing would be lost: sysfs is made anew at each boot.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path;
-use std::process::{Child, Command, Stdio};
+use std::path::{self, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -35,8 +36,11 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{failed, read};
-use crate::cli::SettingKeeperArgs;
+use crate::cli::{DEFAULT_STATE_DIR, STATE_DIR};
 use crate::failure::{FAILED, REACHED, USAGE, status_of, usage};
+
+/// The word by which this program, started again, becomes a keeper.
+const ROLE: &str = "setting-keeper";
 
 /// What a keeper tells the command that started it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,9 +77,8 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
     let named = setting.tunables.iter().map(|(name, value)| format!("{name}={value}"));
     let mut keeper = Command::new(exe)
-        .arg("--state-dir")
-        .arg(state)
-        .arg("setting-keeper")
+        .arg(ROLE)
+        .env(STATE_DIR, state)
         .arg(&device.path)
         .arg(duration.as_millis().to_string())
         .args(scheduler.chain(named))
@@ -104,8 +107,36 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
     }
 }
 
-/// The keeper itself.
-pub(crate) fn run(root: &Root, args: &SettingKeeperArgs) -> Result<u8> {
+/// Holds a setting, if this process was started for that; None: it is an ordinary one.
+pub(crate) fn dispatch() -> Option<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    if words.next().is_none_or(|role| role != ROLE) {
+        return None;
+    }
+    let state = env::var_os(STATE_DIR).map_or_else(|| DEFAULT_STATE_DIR.into(), PathBuf::from);
+    let root = Root::real().with_state_dir(&state);
+    let held = Request::read(words).and_then(|request| run(&root, &request));
+    Some(lab::inside::status(held))
+}
+
+/// What is to be held.
+struct Request {
+    /// The device's node.
+    device: String,
+    duration: Duration,
+    values: Vec<String>,
+}
+
+impl Request {
+    fn read(words: impl Iterator<Item = OsString>) -> Result<Request> {
+        let mut words = words.map(|word| word.to_string_lossy().into_owned());
+        let (device, ms) = (words.next(), words.next().and_then(|ms| ms.parse().ok()));
+        let (device, ms) = device.zip(ms).with_context(|| format!("{ROLE}: expected DEVICE MILLISECONDS VALUE…"))?;
+        Ok(Request { device, duration: Duration::from_millis(ms), values: words.collect() })
+    }
+}
+
+fn run(root: &Root, args: &Request) -> Result<u8> {
     // Fails for the leader of a session only, which is what it wants to be.
     let _ = rustix::process::setsid();
     env::set_current_dir("/").context("/ is gone")?;
@@ -133,10 +164,10 @@ pub(crate) fn run(root: &Root, args: &SettingKeeperArgs) -> Result<u8> {
     waited.map(|()| REACHED)
 }
 
-fn hold(root: &Root, args: &SettingKeeperArgs) -> Result<Held> {
+fn hold(root: &Root, args: &Request) -> Result<Held> {
     let device = device::find(root, &args.device).map_err(failed)?;
     let change = Change::plan(root, &device, &read(&args.values)?).map_err(failed)?;
-    change.hold(Duration::from_millis(args.ms)).map_err(failed)
+    change.hold(args.duration).map_err(failed)
 }
 
 fn tell(what: &Told) -> Result<()> {

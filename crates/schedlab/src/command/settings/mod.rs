@@ -15,10 +15,10 @@ use host::settings::{Change, Changed, Done, Lasting, Setting, end};
 use host::{Error, Outcome, Root};
 use serde_json::json;
 
-use crate::arena::host::HostArena;
 use crate::cli::SetArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
+use lab::arena::host::HostArena;
 
 pub(crate) use show::show;
 

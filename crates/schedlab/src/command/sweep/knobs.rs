@@ -11,11 +11,11 @@ use experiment::sweep::number;
 use host::{Device, Root, device};
 use sim::DeviceModel;
 
-use crate::arena::host::Target;
-use crate::arena::kernel::MODULES;
-use crate::arena::sim::{ATTRIBUTES, Model, Setting};
 use crate::cli::DesignArgs;
 use crate::failure::usage;
+use lab::arena::host::Target;
+use lab::arena::kernel::MODULES;
+use lab::arena::sim::{ATTRIBUTES, Model, Setting};
 
 /// The largest value of an attribute whose range nobody told us.
 const ANY: u64 = u32::MAX as u64;
@@ -137,7 +137,7 @@ fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
     let queue = [
         ("nr_requests", "requests", 65_536, nr_requests.into()),
         ("queue_depth", "requests", 65_536, device.queue_depth().into()),
-        ("turnaround_us", "µs", 1_000_000, crate::arena::sim::TURNAROUND_NS / 1000),
+        ("turnaround_us", "µs", 1_000_000, lab::arena::sim::TURNAROUND_NS / 1000),
     ];
     all.extend(queue.map(|(name, unit, max, default)| {
         let min = u64::from(unit == "requests");

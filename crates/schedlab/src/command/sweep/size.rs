@@ -11,9 +11,9 @@ use experiment::plan::{Method, Plan};
 use experiment::stats::sequence;
 
 use crate::cli::DesignArgs;
-use crate::conduct;
 use crate::failure::usage;
 use crate::out;
+use lab::conduct;
 use report::number::span_ms;
 
 /// Blocks that the default budget has room for on the host: enough for an effect of two block deviations at the levels of

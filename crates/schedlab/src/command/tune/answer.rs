@@ -12,11 +12,11 @@ use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
 use super::page;
 use crate::failure::REACHED;
 use crate::out;
-use crate::tune::log::SEARCH;
-use crate::tune::objective::Objective;
-use crate::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
-use crate::whole_file;
 use experiment::study::Verdict;
+use lab::tune::log::SEARCH;
+use lab::tune::objective::Objective;
+use lab::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
+use lab::whole_file;
 
 /// What `--space --json` prints.
 #[derive(Debug, Serialize)]

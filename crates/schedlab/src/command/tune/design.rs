@@ -9,17 +9,18 @@ use experiment::plan::{self, Budget, Plan};
 use host::{Root, device};
 use tuner::{Options, Proposals, Search, belief};
 
-use crate::arena::host::Target;
-use crate::arena::sim::Model;
 use crate::cli::{ConductArgs, DesignArgs, MethodArg, TuneArgs};
-use crate::command::plan::{bare, checked, designed, every_scheduler, named_schedulers, present_scheduler};
-use crate::conduct::trial_length;
+use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};
 use crate::failure::usage;
-use crate::tune::log::Header;
-use crate::tune::objective::{Constraint, Objective};
-use crate::tune::result::BranchOut;
-use crate::tune::session::{Course, mode};
-use crate::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
+use lab::arena::host::Target;
+use lab::arena::sim::Model;
+use lab::conduct::trial_length;
+use lab::resolve::bare;
+use lab::tune::log::Header;
+use lab::tune::objective::{Constraint, Objective};
+use lab::tune::result::BranchOut;
+use lab::tune::session::{Course, mode};
+use lab::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
 
 /// How many trials the default length of one aims at on a machine.
 const TRIALS_AIMED_AT: f64 = 150.0;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use report::search::{Candidate, Search};
 
-use crate::tune::result::{CandidateOut, Tuned};
+use lab::tune::result::{CandidateOut, Tuned};
 
 /// The whole page.
 ///

@@ -1,0 +1,94 @@
+//! Competition for the processors: loads of the crate `cpu_workloads`, each in a process of its own.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+use cpu_workloads::Order;
+use experiment::plan::{Background, Plan};
+use experiment::record::VoidReason;
+use host::Session;
+use runner::processor::{self, LOADS, LoadKind};
+
+use crate::arena::beside::{self, Beside};
+use crate::failure::usage;
+use crate::words::nearest;
+
+/// The loads of a plan by the labels of the workloads that they go beside.
+#[derive(Debug, Default)]
+pub(super) struct Loads(BTreeMap<String, Vec<(String, Order)>>);
+
+impl Loads {
+    /// # Errors
+    /// Wrong usage.
+    pub(super) fn of(plan: &Plan) -> Result<Loads> {
+        let mut all = Loads::default();
+        for spec in &plan.workloads {
+            let loads = spec.background.iter().map(|load| {
+                let (kind, options) = read(&spec.name, load)?;
+                Ok((kind.name.to_owned(), (kind.order)(&options)))
+            });
+            all.0.insert(spec.name.clone(), loads.collect::<Result<_>>()?);
+        }
+        Ok(all)
+    }
+
+    /// Starts those of a workload, and waits until each has begun.
+    pub(super) fn start(&self, session: &Session, label: &str) -> Result<Beside> {
+        let loads = self.0.get(label).map(Vec::as_slice).unwrap_or_default();
+        let launches = loads.iter().map(|(name, order)| {
+            let launch = processor::launch(order).map_err(|e| anyhow!("the background load {name}: {e}"))?;
+            Ok((name.clone(), launch))
+        });
+        Beside::start(session, launches.collect::<Result<_>>()?)
+    }
+}
+
+/// What the loads of a trial have done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Figures for the record: `background_spin_spins_per_s` …
+    pub(super) counters: Vec<(String, f64)>,
+    /// What speaks against the trial.
+    pub(super) voids: Vec<VoidReason>,
+}
+
+/// Ends the loads of a trial.
+pub(super) fn end(beside: Beside) -> Result<Done> {
+    let mut done = Done::default();
+    for ended in beside.end()? {
+        match ended.map(|(name, ended)| (processor::report(&name, &ended), name, ended)) {
+            Ok((Ok(report), name, _)) => {
+                let told = report.counters.into_iter().chain(report.metrics);
+                done.counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
+            }
+            Ok((Err(_), name, ended)) => done.voids.push(beside::ended_early(&name, &ended)),
+            Err(void) => done.voids.push(void),
+        }
+    }
+    Ok(done)
+}
+
+/// The row and the options of a load.
+///
+/// # Errors
+/// Wrong usage, with the nearest name.
+pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, runner::Options)> {
+    let names = || LOADS.iter().map(|row| row.name);
+    let kind = processor::find_load(&load.kind).ok_or_else(|| {
+        let nearest = nearest(&load.kind, names());
+        let all: Vec<&str> = names().collect();
+        usage(format!(
+            "workload {label}: no load for processors is called {}{nearest}; there are {}",
+            load.kind,
+            all.join(", ")
+        ))
+    })?;
+    if !load.share.is_plain() {
+        return Err(usage(format!(
+            "workload {label}: io_weight, io_max and ioprio are shares of a device, and none is under test"
+        )));
+    }
+    let pairs = load.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let options = kind.read(pairs).map_err(|e| usage(format!("workload {label}, background {e}")))?;
+    Ok((kind, options))
+}

@@ -1,0 +1,212 @@
+//! The machine's processors under test: programs placed on them, and settings of the kernel's CPU scheduler.
+//!
+//! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
+//! policy, processors), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
+//! goes through the guard of `cpu` and its journal.
+
+pub mod background;
+pub mod inside;
+mod trial;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use cpu::{Guard, KEYS, Setting};
+use experiment::plan::{Arm, Limits, Plan};
+use experiment::record::{Environment, Observation, VoidReason};
+use host::{Root, Session};
+use runner::Noted;
+
+use self::background::Loads;
+use super::program::{Place, Programs};
+use super::{Arena, TrialOrder, void_of};
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::work::Works;
+
+/// Reads an arm's settings.
+///
+/// # Errors
+/// Wrong usage, with what would be right.
+pub fn setting_of(arm: &Arm) -> Result<Setting> {
+    let pairs = arm.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Setting::read(&arm.scheduler, pairs).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+}
+
+/// The keys of settings, for reading arms in one word.
+pub fn keys() -> Vec<&'static str> {
+    KEYS.iter().map(|row| row.name).collect()
+}
+
+/// The machine's processors, ours for the time of an experiment.
+pub struct CpuArena<'a> {
+    root: Root,
+    /// In this order when dropped: what was changed on the machine first, since a program of the session may be the scheduler.
+    guard: Option<Guard>,
+    programs: Programs,
+    session: Option<Session>,
+    /// The setting that was applied last.
+    setting: Setting,
+    works: Works,
+    loads: Loads,
+    limits: Limits,
+    stop: &'a Stop,
+    progress: &'a dyn Progress,
+    flag: Arc<AtomicBool>,
+    words: Vec<String>,
+    /// Tasks that could not be moved off isolated processors, each with the reason.
+    unmovable: BTreeSet<String>,
+    opened: Instant,
+}
+
+impl<'a> CpuArena<'a> {
+    /// Takes hold of the processors' settings. Nothing is changed yet.
+    pub fn open(root: &Root, plan: &Plan, stop: &'a Stop, progress: &'a dyn Progress) -> Result<CpuArena<'a>> {
+        let works = Works::of(plan)?;
+        let loads = Loads::of(plan)?;
+        let guard = Guard::begin(root)?;
+        let arena = CpuArena {
+            root: root.clone(),
+            programs: Programs::default(),
+            session: Some(Session::begin(root)?),
+            guard: Some(guard),
+            setting: Setting::default(),
+            words: works.words.clone(),
+            works,
+            loads,
+            limits: plan.limits.clone(),
+            stop,
+            progress,
+            flag: stop.flag(),
+            unmovable: BTreeSet::new(),
+            opened: Instant::now(),
+        };
+        plan.arms.iter().try_for_each(|arm| arena.check(arm))?;
+        arena.remarks(plan).iter().for_each(|remark| progress.remark(remark));
+        Ok(arena)
+    }
+
+    fn check(&self, arm: &Arm) -> Result<()> {
+        let guard = self.guard.as_ref().ok_or_else(given_back)?;
+        guard.admit(&setting_of(arm)?).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+    }
+
+    /// What the user should know of the place that schedlab itself has, and of what it can see.
+    fn remarks(&self, plan: &Plan) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let place = inherited(&self.root);
+        if !place.is_empty() {
+            remarks.push(format!("schedlab itself has {place}: programs and loads inherit what an arm does not set"));
+        }
+        let isolates = plan.arms.iter().any(|arm| arm.tunables.contains_key("isolate"));
+        if isolates && !cpu::sees_all_tasks(&self.root) {
+            remarks.push(
+                "isolate moves the tasks of this PID namespace only; others keep using the processors".to_owned(),
+            );
+        }
+        remarks
+    }
+
+    fn session(&self) -> Result<&Session> {
+        self.session.as_ref().ok_or_else(given_back)
+    }
+
+    /// What programs work with.
+    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
+        Place { session, device: None, stop: &self.flag, progress: self.progress, noted }
+    }
+}
+
+/// How this process is placed where that is not the usual; empty if it is.
+fn inherited(root: &Root) -> String {
+    let place = host::placement::own_place(root).into_iter();
+    place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
+}
+
+/// How many tasks that stay where they are told of by name.
+const NAMED: usize = 8;
+
+/// What is told of tasks that could not be moved.
+fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
+    let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
+    let more = unmovable.len().saturating_sub(NAMED);
+    let rest = if more == 0 { String::new() } else { format!(", and {more} more") };
+    (!named.is_empty()).then(|| format!("could not be moved off the isolated processors: {}{rest}", named.join(", ")))
+}
+
+fn given_back() -> anyhow::Error {
+    anyhow!("the processors were given back already")
+}
+
+impl Arena for CpuArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = host::environment::of_machine(&self.root)?;
+        facts.insert("scheduler".into(), cpu::facts(&self.root));
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let own = facts.entry("schedlab".to_owned()).or_default();
+        own.insert("version".to_owned(), version);
+        own.extend(
+            Some(inherited(&self.root)).filter(|place| !place.is_empty()).map(|it| ("placement".to_owned(), it)),
+        );
+        if !self.programs.versions().is_empty() {
+            facts.insert("programs".to_owned(), self.programs.versions().clone());
+        }
+        Ok(facts)
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<()> {
+        self.check(arm)
+    }
+
+    /// Looks for the programs, and starts one that does nothing under every arm: what is not permitted is told before anything is measured.
+    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+        let noted = Noted::default();
+        let programs = Programs::look(&self.works, &self.place(self.session()?, &noted))?;
+        self.programs = programs;
+        for arm in &plan.arms {
+            self.try_out(arm)?;
+        }
+        let mut programs = std::mem::take(&mut self.programs);
+        programs.prepare(&self.place(self.session()?, &noted))?;
+        self.programs = programs;
+        Ok(())
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        let setting = setting_of(arm)?;
+        let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else { return Err(given_back()) };
+        let problems = guard.apply(&setting, session)?;
+        self.unmovable.extend(guard.unmovable());
+        self.setting = setting;
+        Ok(problems.into_iter().map(void_of).collect())
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        self.trial(order)
+    }
+
+    /// Nothing is filled or warmed that the work's own warm-up does not warm.
+    fn preconditions(&self) -> bool {
+        false
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        let mut words = std::mem::take(&mut self.words);
+        words.extend(staying(&self.unmovable));
+        let restored = self.guard.take().map(Guard::restore).transpose();
+        let left = self.session.take().map(Session::end).transpose()?.unwrap_or_default();
+        restored?;
+        if !left.is_empty() {
+            words.push(format!("still running at the end, and ended: {}", left.join(", ")));
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,141 @@
+//! Load beside the work that is measured: each in a process of its own, so that it can have a share of its own, and be ended by a signal.
+//!
+//! The process is this program with a hidden subcommand. It says when its clients have begun, works until it is told to end, and then prints what
+//! it has moved, which the account of the trial needs: what the device counted is the work's and the background's together.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use experiment::record::VoidReason;
+use host::Session;
+use host::session::Launch;
+use loadgen::{ClientFile, Drive, Issued};
+use serde::{Deserialize, Serialize};
+
+use crate::arena::beside::{self, BEGUN, Beside, WITHOUT_END};
+use crate::inside::{self, DONE};
+use crate::signals::Stop;
+use crate::work::Load;
+
+/// What the process is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    kind: String,
+    params: Vec<(String, String)>,
+    files: Vec<(PathBuf, u64, u64)>,
+    seed: u64,
+}
+
+/// What the process tells at its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Told {
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    written_bytes: u64,
+    window_s: f64,
+    errors: u64,
+}
+
+/// What all loads of a trial have done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// What they have moved.
+    pub(super) issued: Issued,
+    /// Figures for the record: `background_read_mb_per_s` …
+    pub(super) counters: Vec<(String, f64)>,
+    /// What speaks against the trial.
+    pub(super) voids: Vec<VoidReason>,
+}
+
+/// The loads of a trial on their way; dropped, they are ended.
+#[derive(Debug, Default)]
+pub(super) struct Loads(Beside);
+
+impl Loads {
+    /// Starts them, and waits until each has begun.
+    pub(super) fn start(session: &Session, loads: &[Load], files: &[Vec<ClientFile>], seed: u64) -> Result<Loads> {
+        let launches = loads.iter().zip(files).enumerate().map(|(at, (load, files))| {
+            let order = Order {
+                kind: load.work.kind.name.to_owned(),
+                params: load.work.kind.show(&load.work.params).into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+                files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
+                seed: seed.wrapping_add(1 + at as u64),
+            };
+            let launch = Launch {
+                program: std::env::current_exe().context("this program's own file is not to be found")?,
+                args: vec!["background-load".into()],
+                dir: "/".into(),
+                share: crate::arena::share_of(&load.share),
+                input: serde_json::to_vec(&order).context("an order has only texts and numbers")?,
+                ..Launch::default()
+            };
+            Ok((load.work.kind.name.to_owned(), launch))
+        });
+        Ok(Loads(Beside::start(session, launches.collect::<Result<_>>()?)?))
+    }
+
+    /// Ends them, and says what they have done.
+    pub(super) fn end(self) -> Result<Done> {
+        let mut done = Done::default();
+        let mut window_s = 0.0f64;
+        for ended in self.0.end()? {
+            let (name, ended) = match ended {
+                Ok(ended) => ended,
+                Err(void) => {
+                    done.voids.push(void);
+                    continue;
+                }
+            };
+            let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<Told>(line).ok());
+            let Some(told) = told else {
+                done.voids.push(beside::ended_early(&name, &ended));
+                continue;
+            };
+            if told.errors > 0 {
+                let first = format!("in the background load {name}");
+                done.voids.push(VoidReason::DeviceErrors { count: told.errors, first });
+            }
+            let (reads, read_bytes, writes, written_bytes) =
+                (told.reads, told.read_bytes, told.writes, told.written_bytes);
+            done.issued.add(&Issued { reads, read_bytes, writes, written_bytes });
+            window_s = window_s.max(told.window_s);
+        }
+        if window_s > 0.0 {
+            let rate = |bytes: u64| bytes as f64 / 1e6 / window_s;
+            done.counters = vec![
+                ("background_read_mb_per_s".to_owned(), rate(done.issued.read_bytes)),
+                ("background_write_mb_per_s".to_owned(), rate(done.issued.written_bytes)),
+            ];
+        }
+        Ok(done)
+    }
+}
+
+/// The process itself.
+pub fn inside() -> Result<u8> {
+    let stop = Stop::install()?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("no order on standard input")?;
+    let order: Order =
+        serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
+    let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
+    let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
+    let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
+    let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
+    let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
+    inside::line(BEGUN)?;
+    let measured = loadgen::run(&drive, &stop.flag())?;
+    let told = Told {
+        reads: measured.issued.reads,
+        read_bytes: measured.issued.read_bytes,
+        writes: measured.issued.writes,
+        written_bytes: measured.issued.written_bytes,
+        window_s: measured.window_ns as f64 / 1e9,
+        errors: measured.errors,
+    };
+    inside::line(serde_json::to_string(&told)?)?;
+    Ok(DONE)
+}

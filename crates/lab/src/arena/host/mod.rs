@@ -1,0 +1,357 @@
+//! The host arena: the machine's own kernel, and a real device.
+//!
+//! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
+//! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
+//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again (`trial`). Around it
+//! there may be a file system on the device, programs instead of the engine, and load in the background.
+
+pub mod background;
+mod ground;
+mod trial;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
+use experiment::record::{Environment, Observation, VoidReason};
+use host::probe::{ProbeError, SystemCounters};
+use host::session::FileSystem;
+use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session, Setting};
+
+use self::ground::Ground;
+use super::defaults::{self, Defaults};
+use super::program::{Place, Programs};
+use super::{Arena, TrialOrder, share_of, void_of};
+use runner::Noted;
+
+use crate::arena::open::OpenOptions;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::work::Works;
+
+/// What a plan's `device` means.
+pub struct Target;
+
+impl Target {
+    /// Whether the word asks for a temporary loop device.
+    pub fn is_temporary(word: &str) -> Result<bool> {
+        Target::temporary_size(word).map(|size| size.is_some())
+    }
+
+    fn temporary_size(word: &str) -> Result<Option<u64>> {
+        let Some(size) = word.strip_prefix("loop:") else { return Ok(None) };
+        match text::parse_size(size) {
+            Some(bytes) if bytes >= 1 << 20 => Ok(Some(bytes.next_multiple_of(4096))),
+            Some(_) => {
+                Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
+            }
+            None => Err(usage(format!("--device {word}: {size:?} is no size; write e.g. loop:512M or loop:2G"))),
+        }
+    }
+}
+
+/// A device that is ours for the time of an experiment.
+pub struct HostArena<'a> {
+    root: Root,
+    device: Device,
+    /// In this order when dropped: programs and mounts first, then settings, then the claim, then the device itself.
+    programs: Programs,
+    session: Option<Session>,
+    guard: Option<Guard>,
+    claim: Option<Claim>,
+    temporary: Option<LoopDevice>,
+    limits: Limits,
+    stop: &'a Stop,
+    progress: &'a dyn Progress,
+    flag: Arc<AtomicBool>,
+    words: Vec<String>,
+    opened: Instant,
+    works: Works,
+    files: Option<FileSystemSpec>,
+    ground: Ground,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
+}
+
+impl<'a> HostArena<'a> {
+    /// Fails early and clearly where settings cannot be changed.
+    pub fn require_root() -> Result<()> {
+        let uid = fs::metadata("/proc/self").map(|me| me.uid());
+        if uid.is_ok_and(|uid| uid != 0) {
+            return Err(anyhow!("changing a device's scheduler needs root: run the same command with sudo"));
+        }
+        Ok(())
+    }
+
+    /// Finds or makes the device, checks that the plan may run on it, and takes hold of its settings. Nothing is changed yet.
+    pub fn open(
+        root: &Root,
+        plan: &Plan,
+        options: &OpenOptions,
+        stop: &'a Stop,
+        progress: &'a dyn Progress,
+    ) -> Result<HostArena<'a>> {
+        let works = Works::of(plan)?;
+        if plan.files.is_some() {
+            works.check_files()?;
+        }
+        let temporary = match Target::temporary_size(&plan.device)? {
+            Some(size) => Some(make_loop(root, size, &options.loop_dir, stop, progress)?),
+            None => None,
+        };
+        let device = match &temporary {
+            Some(made) => made.describe()?,
+            None => host::device::find(root, &plan.device).map_err(as_usage)?,
+        };
+        if device.size_bytes == 0 {
+            return Err(usage(format!(
+                "{} holds no medium or file: there is nothing to measure",
+                device.path.display()
+            )));
+        }
+        plan.arms.iter().try_for_each(|arm| check_scheduler(&device, arm))?;
+        let claim = if plan.files.is_some() || works.write() {
+            // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
+            let ours = temporary.as_ref().map(|made| made.name().to_owned());
+            let consent = ours.as_deref().or(options.destroy_data.as_deref());
+            let claim = host::check_writable(root, &device, consent).map_err(as_usage)?;
+            if temporary.is_none() {
+                progress.say(&format!(
+                    "{} is written to: it holds no file system or partitions that are known, or was given with --destroy-data; what else \
+                     may be on it is lost",
+                    device.path.display()
+                ));
+            }
+            Some(claim)
+        } else {
+            None
+        };
+        let guard = Guard::begin(root, &device)?;
+        let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
+        words.extend_from_slice(&works.words);
+        let schedulers: Vec<String> = plan.arms.iter().map(|arm| arm.scheduler.clone()).collect();
+        words.extend(works.without_effect(&schedulers));
+        Ok(HostArena {
+            root: root.clone(),
+            device,
+            programs: Programs::default(),
+            session: None,
+            guard: Some(guard),
+            claim,
+            temporary,
+            limits: plan.limits.clone(),
+            stop,
+            progress,
+            flag: stop.flag(),
+            words,
+            opened: Instant::now(),
+            works,
+            files: plan.files.clone(),
+            ground: Ground::default(),
+            defaults: Defaults::new(),
+        })
+    }
+
+    /// Makes the file system, the clients' files, and what programs need.
+    fn furnish(&mut self) -> Result<()> {
+        let loads = self.works.labels().flat_map(|label| self.works.loads(label));
+        let has_loads = loads.clone().next().is_some();
+        if self.files.is_some() || has_loads || self.works.programs().next().is_some() {
+            let mut session = Session::begin(&self.root)?;
+            for share in self.works.shares().filter(|share| !share.is_plain()) {
+                session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
+            }
+            if !session.bounds_hold_for_the_page_cache()
+                && let Some(load) = loads.clone().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
+            {
+                return Err(usage(format!(
+                    "the background {} goes through the page cache, and io_max of control groups v1 does not bound what that writes: give it \
+                     direct=true",
+                    load.work.kind.name
+                )));
+            }
+            // Whatever can be known without the file system is asked before anything is overwritten.
+            let noted = Noted::default();
+            self.programs = Programs::look(&self.works, &self.place(&session, &noted))?;
+            if let Some(files) = &self.files {
+                let FileSystemSpec { kind, mkfs, mount } = files.clone();
+                self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
+                // What makes a file system wants the device for itself alone.
+                self.claim = None;
+                session.make_files(&self.device, &FileSystem { kind, mkfs, mount })?;
+            }
+            self.session = Some(session);
+        }
+        let directory = self.session.as_ref().and_then(Session::directory);
+        self.ground = Ground::lay_out(&self.works, &self.device, directory, self.progress)?;
+        if let Some(session) = &self.session {
+            let noted = Noted::default();
+            let place =
+                Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
+            self.programs.prepare(&place)?;
+        }
+        Ok(())
+    }
+
+    /// What programs work with.
+    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
+        Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
+    }
+
+    fn guard(&mut self) -> Result<&mut Guard> {
+        self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
+    }
+
+    fn sysfs(&self) -> PathBuf {
+        self.root.sys("block").join(&self.device.name)
+    }
+
+    fn system(&self) -> Result<SystemCounters, ProbeError> {
+        SystemCounters::read(&self.root.proc(""), &self.root.sys(""))
+    }
+}
+
+impl Arena for HostArena<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        let mut facts = host::environment::capture(&self.root, &self.device)?;
+        facts.insert("scheduler".into(), cpu::facts(&self.root));
+        facts
+            .entry("schedlab".to_owned())
+            .or_default()
+            .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        defaults::note(&mut facts, &self.defaults);
+        if !self.programs.versions().is_empty() {
+            facts.insert("programs".to_owned(), self.programs.versions().clone());
+        }
+        if let Some(FileSystemSpec { kind, mkfs, mount }) = &self.files {
+            let options = [("kind", kind), ("mkfs", mkfs), ("mount", mount)];
+            let told = options.into_iter().filter(|(_, text)| !text.is_empty());
+            facts.insert("files".to_owned(), told.map(|(name, text)| (name.to_owned(), text.clone())).collect());
+        }
+        Ok(facts)
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<()> {
+        check_scheduler(&self.device, arm)
+    }
+
+    /// Tries every arm, and then makes what workloads need, which can take minutes. What the kernel refuses is left to the trials, where it is data.
+    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+        for arm in &plan.arms {
+            self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
+            if arm.name == plan.baseline() {
+                let swept = defaults::swept(plan);
+                let found = self.guard()?.in_effect().cloned().unwrap_or_default();
+                let all = found.queue.into_iter().chain(found.tunables);
+                self.defaults = all.filter(|(name, _)| swept.contains(name)).collect();
+            }
+        }
+        self.furnish()
+    }
+
+    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+        let device = self.device.path.display().to_string();
+        match self.guard()?.apply(&setting_of(arm)) {
+            Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
+            Err(Error::DeviceGone { .. }) => {
+                Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
+        self.trial(order)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        let mut words = std::mem::take(&mut self.words);
+        let ended = self.session.take().map(Session::end).transpose();
+        let restored = self.guard.take().map(Guard::restore).transpose();
+        self.claim = None;
+        // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
+        let removed = self.temporary.take().map(LoopDevice::remove).transpose();
+        if restored?.is_some_and(|restored| restored.device_gone) {
+            words.push(format!("{} is gone, and its settings with it", self.device.path.display()));
+        }
+        let left = ended?.unwrap_or_default();
+        if !left.is_empty() {
+            words.push(format!("still running at the end, and ended: {}", left.join(", ")));
+        }
+        removed?;
+        Ok(words)
+    }
+}
+
+fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Progress) -> Result<LoopDevice> {
+    let what = format!("filling a file of {} in {}", text::format_size(size), dir.display());
+    let made = LoopDevice::create(root, size, dir, &mut |done| {
+        progress.prepare(&what, done, size);
+        if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(made)
+}
+
+/// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
+fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
+    if let Some(why) = &device.no_scheduler {
+        return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
+    }
+    let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
+    if offered().any(|name| name == arm.scheduler) {
+        return Ok(());
+    }
+    let nearest = crate::words::nearest(&arm.scheduler, offered());
+    let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
+    let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
+    Err(usage(format!(
+        "{} does not offer the scheduler {:?}{nearest}{build}; it offers {}",
+        device.path.display(),
+        arm.scheduler,
+        offered().collect::<Vec<_>>().join(", ")
+    )))
+}
+
+fn setting_of(arm: &Arm) -> Setting {
+    Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() }
+}
+
+/// Errors that the user can mend by other words.
+fn as_usage(error: Error) -> anyhow::Error {
+    match error {
+        Error::UnknownDevice { .. }
+        | Error::Partition { .. }
+        | Error::NoScheduler { .. }
+        | Error::UnknownTunable { .. }
+        | Error::Refused { .. }
+        | Error::ReadOnly { .. }
+        | Error::ConsentForOther { .. } => usage(error.to_string()),
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_is_none_is_named_with_an_example() {
+        for word in ["loop:12Q", "loop:", "loop:4k"] {
+            let error = Target::is_temporary(word).unwrap_err().to_string();
+            assert!(error.contains("loop:512M"), "{error}");
+        }
+        assert!(Target::is_temporary("loop:64M").unwrap());
+        assert!(!Target::is_temporary("/dev/loop0").unwrap());
+    }
+}

@@ -1,0 +1,243 @@
+//! A program of the user's in a guest: what `schedlab kernel exec` does, outside and inside.
+//!
+//! Its output goes through two files of the working directory, which the guest writes to the machine at once and which are read here
+//! while it grows: a pipe into the guest would be drained in real time, and a guest that waits for it would see virtual time pass.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use guest::inside::Inside;
+use guest::{Boot, Cache, Source, TimeTravel};
+use serde::{Deserialize, Serialize};
+
+use super::disk::Modelled;
+use super::files::{FileSystem, Files};
+use super::order::{self, Answer, Disk};
+use super::{Built, Setting};
+use crate::arena::sim::Model;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Where the file system is mounted, when there is one; the same in every guest, since a program may show it.
+pub const FILES_AT: &str = "/tmp/disk0";
+/// Files of the working directory that hold what the program says.
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+/// The answer for a program that cannot be started, and for one that is not there, as shells have it.
+const CANNOT_START: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// What is to be run.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    /// The modelled device; None: the guest has no disk.
+    pub device: Option<&'a str>,
+    /// Its scheduler, and the patch of the kernel.
+    pub setting: Setting,
+    /// The kernel without the patch.
+    pub source: Source,
+    /// Whether it has the checks for kernel tests.
+    pub debug: bool,
+    /// How time passes.
+    pub time_travel: TimeTravel,
+    /// How long the guest may be silent.
+    pub patience: Duration,
+    /// Its memory.
+    pub memory_mib: u32,
+    /// Program and arguments.
+    pub command: &'a [String],
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Done {
+    /// The program's exit status; 128 and the signal's number where one ended it.
+    pub status: u8,
+    /// The kernel's release.
+    pub release: String,
+    /// The guest's clock at the end.
+    pub virtual_ns: u64,
+    /// Real time of the guest.
+    pub real: Duration,
+}
+
+/// What the guest is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    here: PathBuf,
+    path: String,
+    command: Vec<String>,
+    modules: Vec<(PathBuf, String)>,
+    /// Where all of them are.
+    modules_dir: PathBuf,
+    disk: Option<Disk>,
+    scheduler: String,
+    attributes: Vec<(String, String)>,
+    files: Option<FileSystem>,
+}
+
+/// Boots a guest for one program, and copies its standard output and standard error to `output`.
+pub fn execute(
+    cache: &Cache,
+    wish: &Wish<'_>,
+    output: [Box<dyn Write>; 2],
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Done> {
+    let model = wish.device.map(Model::read).transpose()?;
+    let tables = model.as_ref().map(|model| super::tables(model, 0)).transpose()?;
+    let files = wish.setting.files.map(Files::found).transpose()?;
+    let built = Built::of(cache, (&wish.source, wish.debug), &wish.setting, stop, progress)?;
+    progress.clear();
+    let dir = guest::workdir(cache.dir())
+        .with_context(|| format!("cannot make a guest's working directory in {}", cache.dir().display()))?;
+    let dir = dir.path();
+    let order = Order {
+        here: std::env::current_dir().context("the current directory is gone")?,
+        path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", std::env::var("PATH").unwrap_or_default()),
+        command: wish.command.to_vec(),
+        modules: model.as_ref().map(|model| super::modules(&built, &wish.setting, model)).unwrap_or_default(),
+        modules_dir: built.modules.dir().to_owned(),
+        // Programs read what they have written, with a file system or without.
+        disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&wish.setting, model) }),
+        scheduler: wish.setting.scheduler.clone(),
+        attributes: wish.setting.attributes(),
+        files,
+    };
+    order::write(dir, order::ORDER, &order)?;
+    fs::write(dir.join(order::TABLES), tables.unwrap_or_default()).context("cannot write the disk's tables")?;
+    let boot = Boot {
+        kernel: &built.kernel,
+        init: &std::env::current_exe().context("this program's own file is not to be found")?,
+        role: "guest-exec",
+        memory_mib: wish.memory_mib,
+        time_travel: wish.time_travel,
+        patience: wish.patience,
+    };
+    let mut streams = STREAMS
+        .into_iter()
+        .zip(output)
+        .map(|(name, ours)| Stream::new(dir, name, ours))
+        .collect::<io::Result<Vec<_>>>()?;
+    // Both are looked at, whichever has something.
+    let mut look = || streams.iter_mut().fold(false, |seen, stream| stream.pass_on() | seen);
+    let ended = boot.run_watched(dir, &stop.flag(), &mut look)?;
+    let Answer { result, release, virtual_ns } = order::answered(dir)?;
+    Ok(Done { status: result.map_err(|error| anyhow!("{error}"))?, release, virtual_ns, real: ended.real })
+}
+
+/// One of the program's streams, on its way to our own of the same name.
+struct Stream {
+    file: File,
+    ours: Box<dyn Write>,
+}
+
+impl Stream {
+    fn new(dir: &Path, name: &str, ours: Box<dyn Write>) -> io::Result<Stream> {
+        let file = OpenOptions::new().read(true).append(true).create_new(true).open(dir.join(name))?;
+        Ok(Stream { file, ours })
+    }
+
+    /// Hands on what is new; whether there was something.
+    fn pass_on(&mut self) -> bool {
+        let mut new = Vec::new();
+        if self.file.read_to_end(&mut new).is_err() || new.is_empty() {
+            return false;
+        }
+        // Whoever does not read any more does not end the program.
+        drop(self.ours.write_all(&new).and_then(|()| self.ours.flush()));
+        true
+    }
+}
+
+/// The first process of the guest; comes back only if this is none.
+pub fn inside(workdir: &Path) -> Result<u8> {
+    order::answer(&Inside::begin_for_programs(workdir)?, command)
+}
+
+/// Runs the program, and gives its exit status.
+fn command(inside: &Inside) -> Result<u8> {
+    let order: Order = order::read(inside.workdir(), order::ORDER)?;
+    for (module, parameters) in &order.modules {
+        inside.load(module, parameters)?;
+    }
+    let (program, arguments) = order.command.split_first().context("no program is named")?;
+    let missing = |status, error: &dyn std::fmt::Display| -> Result<u8> {
+        say(&inside.workdir().join(STREAMS[1]), format!("cannot run {program} in the guest: {error}\n").as_bytes())?;
+        Ok(status)
+    };
+    let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"there is no such program") };
+    let mut command = Command::new(file);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_clear().env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
+    if let Some(wanted) = &order.disk {
+        let disk = Modelled::make(wanted, &inside.workdir().join(order::TABLES))?;
+        if let Some(files) = &order.files {
+            fs::create_dir(FILES_AT).with_context(|| format!("cannot make {FILES_AT} in the guest"))?;
+            files.make(inside, disk.path(), Path::new(FILES_AT))?;
+            command.env("SCHEDLAB_DIR", FILES_AT);
+        }
+        disk.apply(&order.scheduler, &order.attributes)?;
+        command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
+    }
+    std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return missing(CANNOT_START, &error),
+    };
+    let pipes: [Box<dyn Read + Send>; 2] = [
+        Box::new(child.stdout.take().expect("it was asked for as a pipe")),
+        Box::new(child.stderr.take().expect("it was asked for as a pipe")),
+    ];
+    let relays: Vec<_> = pipes
+        .into_iter()
+        .zip(STREAMS)
+        .map(|(pipe, name)| {
+            let to = inside.workdir().join(name);
+            thread::spawn(move || relay(pipe, &to))
+        })
+        .collect();
+    let status = child.wait().context("cannot wait for the program")?;
+    // What it has left behind holds the pipes open.
+    inside.end_all()?;
+    for relay in relays {
+        relay.join().map_err(|_| anyhow!("a thread of the guest broke off"))?.context("cannot hand on the output")?;
+    }
+    let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
+    Ok(code.unwrap_or(u8::MAX))
+}
+
+/// The file of a program. Looked for here, since the standard library's search needs a socket, and the guest has none.
+fn found(program: &str, path: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|file| file.exists());
+    }
+    let files = std::env::split_paths(path).map(|dir| dir.join(program));
+    let runs = |file: &PathBuf| {
+        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    files.into_iter().find(runs)
+}
+
+fn relay(mut pipe: Box<dyn Read + Send>, to: &Path) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match pipe.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => say(to, &buffer[..read])?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Appends to a file of the machine's: closing it writes what the guest has of it to the machine.
+fn say(to: &Path, text: &[u8]) -> io::Result<()> {
+    OpenOptions::new().append(true).open(to)?.write_all(text)
+}

@@ -1,0 +1,128 @@
+//! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes down what they saw, and switches
+//! the guest off.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use experiment::record::{Observation, VoidReason};
+use guest::inside::Inside;
+use guest::load::{self, Load, LoadError, LoadOutcome};
+use loadgen::{ClientFile, Drive};
+use workload::Measured;
+
+use super::disk::Modelled;
+use super::figures::{self, Shown};
+use super::files::{self, FileSystem};
+use super::order::{self, Order};
+use super::setting::Clients;
+
+/// A device that has not answered for so long, in virtual time, hangs.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// Bytes of the modelled disk's smallest unit.
+pub(super) const LOGICAL_BLOCK: u32 = 512;
+
+/// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
+const LEAD_NS: u64 = 1_000_000;
+/// From the start of the clients until all of their first requests are with the scheduler: readings of the guest's clock, which cost
+/// 256 ns each. The disk's life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond
+/// later the first sector of the disk would have passed the head, and everything would happen a revolution later.
+const FIRST_NS: u64 = 4096;
+const FIRST_NS_A_CLIENT: u64 = 1024;
+/// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for schedulers that count ticks.
+const TICK_NS: u64 = 10_000_000;
+
+/// Runs the order in `workdir`; comes back only if this is no guest.
+pub fn run(workdir: &Path) -> Result<u8> {
+    order::answer(&Inside::begin(workdir)?, trial)
+}
+
+fn trial(inside: &Inside) -> Result<Observation> {
+    let order: Order = order::read(inside.workdir(), order::ORDER)?;
+    std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
+    for (module, parameters) in &order.modules {
+        inside.load(module, parameters)?;
+    }
+    let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
+    // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
+    let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
+    disk.apply(&order.scheduler, &order.attributes)?;
+    let merged = disk.merges()?;
+    let shown = Shown { merged, ..work(&order, &disk, files)? };
+    let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
+    if order.disk.log > 0 {
+        fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
+    }
+    Ok(observation)
+}
+
+/// Makes the file system and the clients' files, and forgets what of them is in memory.
+fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
+    let at = inside.workdir().join(order::FILES);
+    files.make(inside, disk.path(), &at)?;
+    let work = crate::work::work_of(&order.workload)?;
+    let made = loadgen::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
+    files::cold()?;
+    Ok(made)
+}
+
+/// Lets the clients work: as threads of the kernel, or by system calls.
+fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
+    let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
+    let params = crate::work::work_of(&order.workload)?.params;
+    let disk_bytes = disk.bytes()?;
+    if order.clients != Clients::Syscalls && files.is_none() {
+        let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
+        let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
+        // start has left them.
+        let clients = u64::from(params.clients);
+        let at_start = || {
+            let at = (guest::inside::now_ns() + LEAD_NS).next_multiple_of(TICK_NS);
+            disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients).map_err(std::io::Error::other)?;
+            Ok(at)
+        };
+        let load = Load {
+            kind,
+            params: &params,
+            seed,
+            disk: &file,
+            disk_bytes,
+            logical_block: LOGICAL_BLOCK,
+            warmup_ns,
+            duration_ns,
+            turnaround_ns,
+            turnaround_spread_ns,
+            at_start: Some(&at_start),
+        };
+        match load::drive(&load) {
+            Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
+                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns), merged: 0 });
+            }
+            Err(LoadError::NeedsSystemCalls { .. }) if order.clients == Clients::Auto => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
+    let files = match files {
+        Some(files) => files,
+        None => loadgen::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
+    };
+    let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
+    disk.begin_at(guest::inside::now_ns())?;
+    Ok(Shown { measured: loadgen::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None, merged: 0 })
+}
+
+/// What the trial itself says against it.
+fn voids(measured: &Measured) -> Vec<VoidReason> {
+    let mut voids = Vec::new();
+    if measured.errors > 0 {
+        let first = measured.first_error.clone().unwrap_or_default();
+        voids.push(VoidReason::DeviceErrors { count: measured.errors, first });
+    }
+    voids.extend(measured.vanished.clone().map(|detail| VoidReason::DeviceVanished { detail }));
+    voids.extend(crate::arena::seen::too_few(measured));
+    voids
+}

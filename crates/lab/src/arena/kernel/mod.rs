@@ -1,0 +1,387 @@
+//! The kernel arena: the schedulers of a real Linux, which runs as a process in virtual time, on a modelled disk.
+//!
+//! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be left in it, and the same trial gives
+//! the same figures, bit for bit. Inside, this same program is the init (`inside`). All arms of a block get the same seed, as in
+//! the simulator.
+
+mod disk;
+pub mod exec;
+mod figures;
+pub mod files;
+pub mod inside;
+pub mod order;
+mod setting;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use elevator::Limits;
+use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::record::{Environment, Observation};
+use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
+
+pub use setting::{ATTRIBUTES, MODULES, Setting};
+
+use super::ahead::Key;
+use super::defaults::{self, Defaults};
+use super::sim::Model;
+use super::virtual_time::{Course, Virtual, facts_of};
+use super::{TrialOrder, interrupted};
+use crate::failure::usage;
+use crate::progress::{BuildProgress, Progress};
+use crate::signals::Stop;
+use crate::work::{Work, Works};
+use files::Files;
+use order::{Answer, Disk, Order};
+
+/// Memory of a guest whose clients are all there is.
+const MEMORY_MIB: u32 = 256;
+/// Bytes of files that a guest may hold: its disk is kept in its memory.
+const MOST_FILES: u64 = 2 << 30;
+
+/// A kernel with our modules.
+#[derive(Debug, Clone)]
+struct Built {
+    kernel: Kernel,
+    modules: ModuleSet,
+}
+
+/// The kernel arena.
+#[derive(Debug)]
+pub struct KernelArena<'a> {
+    model: Model,
+    cache: PathBuf,
+    settings: BTreeMap<String, Setting>,
+    /// By patch.
+    kernels: BTreeMap<Option<PathBuf>, Built>,
+    works: Works,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
+    course: Course,
+    stop: &'a Stop,
+    flag: Arc<AtomicBool>,
+    here: PathBuf,
+    exe: PathBuf,
+    opened: Instant,
+    /// Virtual nanoseconds of all guests, and requests that were done in them.
+    virtual_ns: AtomicU64,
+    ios: AtomicU64,
+    boots: AtomicU64,
+}
+
+/// One trial to be measured.
+#[derive(Debug)]
+pub struct Wanted<'w> {
+    setting: Setting,
+    workload: &'w WorkloadSpec,
+    duration: Duration,
+    warmup: Duration,
+    /// Commands of the disk to keep.
+    log: u32,
+}
+
+/// What came of a boot.
+#[derive(Debug)]
+struct Booted {
+    observation: Observation,
+    /// The disk's log; empty where none was asked for.
+    log: Vec<u8>,
+}
+
+impl<'a> KernelArena<'a> {
+    /// Checks that the plan can be tried, and builds the kernels that it needs.
+    pub fn open(
+        plan: &Plan,
+        cache_dir: Option<&Path>,
+        stop: &'a Stop,
+        progress: &dyn Progress,
+    ) -> Result<KernelArena<'a>> {
+        let model = Model::read(&plan.device)?;
+        tables(&model, 0)?;
+        let works = Works::of(plan)?;
+        let mut settings = BTreeMap::new();
+        for arm in &plan.arms {
+            settings.insert(arm.name.clone(), Setting::of(arm)?);
+        }
+        check_files(&settings, &works)?;
+        let cache = cache(cache_dir)?;
+        let source: Source = plan.kernel.as_deref().map_or(Ok(Source::default()), source)?;
+        let mut kernels = BTreeMap::new();
+        for setting in settings.values() {
+            if !kernels.contains_key(&setting.patch) {
+                let built = Built::of(&cache, (&source, false), setting, stop, progress)?;
+                kernels.insert(setting.patch.clone(), built);
+            }
+        }
+        Ok(KernelArena {
+            model,
+            cache: cache.dir().to_owned(),
+            settings,
+            kernels,
+            works,
+            defaults: defaults::tabled(plan),
+            course: Course::default(),
+            stop,
+            flag: stop.flag(),
+            here: std::env::current_dir().context("the current directory is gone")?,
+            exe: std::env::current_exe().context("this program's own file is not to be found")?,
+            opened: Instant::now(),
+            virtual_ns: AtomicU64::new(0),
+            ios: AtomicU64::new(0),
+            boots: AtomicU64::new(0),
+        })
+    }
+
+    /// What the kernels call themselves.
+    pub fn releases(&self) -> Vec<String> {
+        self.kernels.values().map(|built| built.kernel.release.clone()).collect()
+    }
+
+    /// The disk's model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// One trial, and the disk's log of its first `log` commands.
+    pub fn logged(&self, arm: &str, order: &TrialOrder<'_>, log: u32) -> Result<(Observation, Vec<u8>)> {
+        let key = (arm.to_owned(), order.workload.name.clone(), order.seed);
+        let Booted { observation, log } = self.boot(&key, &Wanted { log, ..self.described(arm, order) })?;
+        Ok((observation, log))
+    }
+
+    fn described<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+        let TrialOrder { workload, duration, warmup, .. } = *order;
+        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, log: 0 }
+    }
+
+    fn boot(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Booted> {
+        let interrupted = || {
+            let observation = Observation { voids: vec![interrupted(self.stop)], ..Observation::default() };
+            Ok(Booted { observation, log: Vec::new() })
+        };
+        if self.flag.load(Ordering::Relaxed) {
+            return interrupted();
+        }
+        let built = &self.kernels[&wanted.setting.patch];
+        let dir = guest::workdir(&self.cache)
+            .with_context(|| format!("cannot make a guest's working directory in {}", self.cache.display()))?;
+        let files = wanted.setting.files.map(Files::found).transpose()?;
+        if files.is_some() {
+            std::fs::create_dir(dir.path().join(order::FILES))
+                .context("cannot make a directory for the guest's files")?;
+        }
+        let memory_mib = memory_mib(wanted.setting.files, &wanted.workload.name, &self.works)?;
+        order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key.2, wanted) })?;
+        // Of this trial's seed: a device may draw its times by lot.
+        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?)
+            .context("cannot write the disk's tables")?;
+        let boot = Boot {
+            kernel: &built.kernel,
+            init: &self.exe,
+            role: "guest-init",
+            memory_mib,
+            time_travel: TimeTravel::InfiniteCpu,
+            patience: guest::PATIENCE,
+        };
+        let named = || format!("arm {}, workload {}", key.0, key.1);
+        match boot.run(dir.path(), &self.flag) {
+            Ok(_) => {}
+            Err(BootError::Interrupted) => return interrupted(),
+            Err(error) => return Err(error).with_context(named),
+        }
+        let Answer { result, virtual_ns, .. } = order::answered::<Observation>(dir.path()).with_context(named)?;
+        let observation = result.map_err(|error| anyhow!("{}: {error}", named()))?;
+        self.boots.fetch_add(1, Ordering::Relaxed);
+        self.virtual_ns.fetch_add(virtual_ns, Ordering::Relaxed);
+        let transfers = observation.counters.get("device_transfers").copied().unwrap_or(0.0);
+        self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
+        let log = match wanted.log {
+            0 => Vec::new(),
+            _ => std::fs::read(dir.path().join(order::LOG)).with_context(named)?,
+        };
+        Ok(Booted { observation, log })
+    }
+
+    fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
+        let Wanted { setting, workload, duration, warmup, log } = wanted;
+        let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        Order {
+            here: self.here.clone(),
+            modules: modules(built, setting, &self.model),
+            disk: Disk { log: *log, ..disk(setting, &self.model) },
+            scheduler: setting.scheduler.clone(),
+            attributes: setting.attributes(),
+            workload: (*workload).clone(),
+            clients: setting.clients,
+            files: None,
+            seed,
+            duration_ns: ns(duration),
+            warmup_ns: ns(warmup),
+            turnaround_ns: setting.turnaround_ns,
+            turnaround_spread_ns: setting.turnaround_ns / 2,
+        }
+    }
+}
+
+impl Built {
+    /// Finds or builds what a setting needs.
+    fn of(
+        cache: &Cache,
+        (source, debug): (&Source, bool),
+        setting: &Setting,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Built> {
+        let request = Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug };
+        let mut shown = BuildProgress::new(progress);
+        let kernel = cache.build(&request, &mut shown, &stop.flag())?;
+        let modules = kernel.modules(&mut shown, &stop.flag())?;
+        Ok(Built { kernel, modules })
+    }
+}
+
+/// The cache of kernels: where the user says, or at its usual place.
+pub fn cache(dir: Option<&Path>) -> Result<Cache> {
+    let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
+        usage("there is no place for built kernels: set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
+    })?;
+    Ok(Cache::open(&dir)?)
+}
+
+/// The source that a word names.
+pub fn source(word: &str) -> Result<Source> {
+    word.parse().map_err(|error: guest::Error| usage(error.to_string()))
+}
+
+/// The tables of a model that the guest's driver has, too, for a trial with this seed.
+fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
+    model.make(seed)?.tables().ok_or_else(|| {
+        usage(format!(
+            "{} is modelled for the simulator only: the kernel arena has the hard disks and null; see: schedlab list devices",
+            model.word()
+        ))
+    })
+}
+
+/// Modules that a setting needs, with their parameters.
+fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, String)> {
+    let mut modules = vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
+    if MODULES.contains(&setting.scheduler.as_str()) {
+        let parameters = model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()));
+        modules.push((format!("{}-iosched", setting.scheduler), parameters));
+    }
+    let found = modules.into_iter().map(|(name, parameters)| (built.modules.get(&name), parameters));
+    found.filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect()
+}
+
+/// The disk that a setting works on.
+fn disk(setting: &Setting, model: &Model) -> Disk {
+    let takes = model.look(|device| device.queue_depth());
+    let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
+    Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: setting.files.is_some() }
+}
+
+/// Whether the files of every workload can be made where an arm wants files.
+fn check_files(settings: &BTreeMap<String, Setting>, works: &Works) -> Result<()> {
+    for files in settings.values().filter_map(|setting| setting.files) {
+        files.found()?;
+        for work in works.iter() {
+            file_bytes(work)?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the files of a workload.
+fn file_bytes(work: &Work) -> Result<u64> {
+    let sizes = work.kind.file_sizes(&work.params, inside::LOGICAL_BLOCK).map_err(|e| usage(e.to_string()))?;
+    let bytes: u64 = sizes.iter().sum();
+    if bytes > MOST_FILES {
+        return Err(usage(format!(
+            "workload {}: its files are {} MiB in all; with fs=ext4 they are kept in the guest's memory, at most {} MiB: give a \
+             smaller file_size",
+            work.kind.name,
+            bytes >> 20,
+            MOST_FILES >> 20
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Memory of a guest: for files as much again as they hold, and again where they are cached.
+fn memory_mib(files: Option<Files>, label: &str, works: &Works) -> Result<u32> {
+    if files.is_none() {
+        return Ok(MEMORY_MIB);
+    }
+    let work = works.named(label);
+    let mib = file_bytes(work)?.div_ceil(1 << 20);
+    let copies = if work.params.direct { 1 } else { 2 };
+    let more = u32::try_from(copies * mib + 2 * files::JOURNAL_MIB).expect("files are bounded");
+    Ok(MEMORY_MIB + more)
+}
+
+impl Virtual for KernelArena<'_> {
+    type Wanted<'w> = Wanted<'w>;
+
+    fn course(&self) -> &Course {
+        &self.course
+    }
+
+    fn course_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+
+    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
+        self.described(arm, order)
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+        Ok(self.boot(key, wanted)?.observation)
+    }
+
+    fn take_in(&mut self, arm: &Arm) -> Result<()> {
+        let setting = Setting::of(arm)?;
+        if !self.kernels.contains_key(&setting.patch) {
+            return Err(usage(format!(
+                "arm {}: its kernel has to be named in the plan, so that it is built first",
+                arm.name
+            )));
+        }
+        self.settings.insert(arm.name.clone(), setting);
+        check_files(&self.settings, &self.works)
+    }
+
+    fn facts(&self) -> Environment {
+        let mut facts = facts_of(&self.model, &self.works);
+        let about = facts.entry("kernel".to_owned()).or_default();
+        for (patch, Built { kernel, modules }) in &self.kernels {
+            let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
+            about.insert("modules".to_owned(), set);
+            about.insert(name.replace("release", "build"), kernel.key.clone());
+            about.insert(name, kernel.release.clone());
+        }
+        defaults::note(&mut facts, &self.defaults);
+        facts
+    }
+
+    fn last_words(&mut self) -> Vec<String> {
+        let mut words = std::mem::take(&mut self.works.words);
+        let (boots, ios) = (self.boots.load(Ordering::Relaxed), self.ios.load(Ordering::Relaxed));
+        if boots > 0 {
+            let virtual_s = self.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
+            let real_s = self.opened.elapsed().as_secs_f64();
+            words.push(format!(
+                "{boots} guests: {virtual_s:.1} s of virtual time and {ios} requests in {real_s:.1} s of real time: {:.0} times as fast, \
+                 {:.0} requests a second",
+                virtual_s / real_s,
+                ios as f64 / real_s
+            ));
+        }
+        words
+    }
+}

@@ -1,0 +1,293 @@
+//! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and what is around it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use elevator::{Geometry, Named};
+use experiment::plan::Arm;
+use serde::{Deserialize, Serialize};
+
+use super::files::Files;
+use crate::arena::sim::TURNAROUND_NS;
+use crate::failure::usage;
+use crate::words::nearest;
+
+/// Elevators that we bring along as modules.
+pub const MODULES: &[&str] = &["anticipatory", "wpcas"];
+
+/// Who does the clients' I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clients {
+    /// Threads of the kernel where the work allows it, else programs.
+    #[default]
+    Auto,
+    /// Threads of the kernel: a client costs no system call.
+    Kernel,
+    /// A program's threads, by system calls.
+    Syscalls,
+}
+
+/// What belongs to the queue and the clients rather than to a scheduler: name, values, meaning.
+pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
+    (
+        "nr_requests",
+        "1 to 65536",
+        "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
+    ),
+    ("queue_depth", "1 to 65536", "requests that the device gets at once [as many as it takes]"),
+    (
+        "turnaround_us",
+        "0 to 1000000",
+        "µs from a completion to the same client's next request, give or take half [10]; with clients=syscalls none",
+    ),
+    (
+        "clients",
+        "auto, kernel, syscalls",
+        "who does the I/O: threads of the kernel (fast), or a program's threads by system calls [auto]",
+    ),
+    ("fs", "none, ext4", "files on that file system instead of the bare device; by system calls [none]"),
+];
+
+/// One arm, ready to be tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The scheduler's name in the guest.
+    pub scheduler: String,
+    /// The patch that its kernel is built with.
+    pub patch: Option<PathBuf>,
+    /// Its tunables, as they are written into sysfs.
+    pub tunables: Vec<(String, String)>,
+    /// Requests that can exist at once, where the arm says so.
+    pub nr_requests: Option<u32>,
+    /// Requests that the device gets at once, where the arm says so.
+    pub queue_depth: Option<u32>,
+    /// From a completion to the same client's next request, in nanoseconds.
+    pub turnaround_ns: u64,
+    /// Who does the I/O.
+    pub clients: Clients,
+    /// The file system that the clients' files are on; None: they work on the device.
+    pub files: Option<Files>,
+    /// A note for the user, where the arm names the scheduler by an old name.
+    pub renamed: Option<String>,
+}
+
+impl Setting {
+    /// Reads an arm; whether the kernel takes it is seen when it is tried.
+    pub fn of(arm: &Arm) -> Result<Setting> {
+        let (name, patch) = match arm.scheduler.split_once('@') {
+            Some((name, patch)) => (name, Some(PathBuf::from(patch))),
+            None => (arm.scheduler.as_str(), None),
+        };
+        let (scheduler, renamed) = scheduler(name)?;
+        let mut setting = Setting {
+            scheduler,
+            patch,
+            tunables: Vec::new(),
+            nr_requests: None,
+            queue_depth: None,
+            turnaround_ns: TURNAROUND_NS,
+            clients: Clients::Auto,
+            files: None,
+            renamed,
+        };
+        for (name, text) in &arm.tunables {
+            setting.take(&arm.name, name, text.trim())?;
+        }
+        if setting.files.is_some() && setting.clients == Clients::Kernel {
+            return Err(usage(format!(
+                "arm {}: clients=kernel works on the bare device; files (fs) need system calls: leave one of them out",
+                arm.name
+            )));
+        }
+        Ok(setting)
+    }
+
+    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
+    pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
+        let plain = kernel.is_none_or(|word| word.starts_with("debian:"));
+        let mut known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+        if self.patch.is_none() && plain && known.all(|name| name != self.scheduler) {
+            return Err(unknown(&self.scheduler));
+        }
+        Ok(())
+    }
+
+    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    pub(super) fn attributes(&self) -> Vec<(String, String)> {
+        let tunables = self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
+        tunables.chain(self.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string()))).collect()
+    }
+
+    fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
+        if let Some((_, values, _)) = ATTRIBUTES.iter().find(|(attribute, ..)| *attribute == name) {
+            let refused = || usage(format!("arm {arm}: {name} = {text} is out of range; it takes {values}"));
+            let number = |min: u32, max: u32| {
+                text.replace('_', "").parse::<u32>().ok().filter(|n| (min..=max).contains(n)).ok_or_else(refused)
+            };
+            match name {
+                "nr_requests" => self.nr_requests = Some(number(1, 65_536)?),
+                "queue_depth" => self.queue_depth = Some(number(1, 65_536)?),
+                "turnaround_us" => self.turnaround_ns = u64::from(number(0, 1_000_000)?) * 1000,
+                "fs" => {
+                    self.files = match text {
+                        "none" => None,
+                        "ext4" => Some(Files::Ext4),
+                        _ => return Err(refused()),
+                    }
+                }
+                _ => {
+                    self.clients = match text {
+                        "auto" => Clients::Auto,
+                        "kernel" => Clients::Kernel,
+                        "syscalls" => Clients::Syscalls,
+                        _ => return Err(refused()),
+                    }
+                }
+            }
+            return Ok(());
+        }
+        self.check_tunable(arm, name, text)?;
+        let text = match text {
+            "true" => "1",
+            "false" => "0",
+            text => text,
+        };
+        self.tunables.push((name.to_owned(), text.to_owned()));
+        Ok(())
+    }
+
+    /// Tunables of a scheduler that we know are checked before anything is booted; those of a patched one are its own affair.
+    fn check_tunable(&self, arm: &str, name: &str, text: &str) -> Result<()> {
+        if self.patch.is_some() || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str()) {
+            return Ok(());
+        }
+        let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
+        let Some(row) = kind.tunable(name) else {
+            let known = || kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
+            return Err(usage(format!(
+                "arm {arm}: {} has no tunable {name}{} There are: {}",
+                kind.name,
+                nearest(name, known()),
+                known().collect::<Vec<_>>().join(", ")
+            )));
+        };
+        let value = match text {
+            "true" => Some(1),
+            "false" => Some(0),
+            text => text.replace('_', "").parse::<u64>().ok(),
+        };
+        if value.is_none_or(|value| !(row.min..=row.max).contains(&value)) {
+            return Err(usage(format!(
+                "arm {arm}: {name} = {text} is out of range; {} takes a whole number from {} to {} {}",
+                kind.name, row.min, row.max, row.unit
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What one of our modules is told when it is loaded: wpcas the disk that it schedules for.
+pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
+    if scheduler != "wpcas" || geometry.cylinders == 0 {
+        return String::new();
+    }
+    let seek = &geometry.seek;
+    let first: Vec<String> = seek.first.iter().map(u64::to_string).collect();
+    let mut words = vec![
+        format!("cylinders={}", geometry.cylinders),
+        format!("cylinder_sectors={}", geometry.sectors_per_cylinder),
+        format!("seek_knee={}", seek.knee),
+        format!("seek_a_ns={}", seek.a_ns),
+        format!("seek_b_ns={}", seek.b_ns),
+        format!("seek_c_ns={}", seek.c_ns),
+        format!("seek_e_ps={}", seek.e_ps),
+    ];
+    if !first.is_empty() {
+        words.push(format!("seek_first={}", first.join(",")));
+    }
+    words.join(" ")
+}
+
+/// The kernel's name of a scheduler.
+fn scheduler(name: &str) -> Result<(String, Option<String>)> {
+    if MODULES.contains(&name) {
+        return Ok((name.to_owned(), None));
+    }
+    let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+    match elevator::resolve(name) {
+        Named::Current(row) => Ok((row.name.to_owned(), None)),
+        Named::Renamed { now, why } => {
+            Ok((now.name.to_owned(), Some(format!("note: {name} is tried as {}: {why}", now.name))))
+        }
+        Named::Gone { fate, .. } => Err(usage(format!(
+            "no kernel of the kernel arena has {name}: {fate}; the simulator has it (--arena sim). There are: {}",
+            known().collect::<Vec<_>>().join(", ")
+        ))),
+        // A patch may bring a scheduler of its own, see `check_known`.
+        Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => Ok((name.to_owned(), None)),
+        Named::Unknown => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
+    usage(format!(
+        "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
+        nearest(name, known()),
+        known().collect::<Vec<_>>().join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(word: &str) -> Result<Setting> {
+        Setting::of(&experiment::plan::parse_arm(word).expect("the word has the form of an arm"))
+    }
+
+    #[test]
+    fn an_arm_names_a_scheduler_perhaps_a_patch_and_what_is_around_it() {
+        let setting = read("kyber@my/delay.patch:read_lat_nsec=5:nr_requests=64:clients=syscalls").unwrap();
+        assert_eq!((setting.scheduler.as_str(), setting.patch), ("kyber", Some(PathBuf::from("my/delay.patch"))));
+        assert_eq!((setting.nr_requests, setting.clients), (Some(64), Clients::Syscalls));
+        assert_eq!(setting.tunables, [("read_lat_nsec".to_owned(), "5".to_owned())]);
+        assert_eq!((setting.files, read("none:fs=ext4").unwrap().files), (None, Some(Files::Ext4)));
+    }
+
+    #[test]
+    fn our_own_modules_are_not_the_schedulers_that_are_gone() {
+        assert_eq!(read("anticipatory").unwrap().scheduler, "anticipatory");
+        let error = read("cfq").unwrap_err().to_string();
+        assert!(error.contains("--arena sim"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_nobody_knows_needs_a_patch_or_a_tree_of_ones_own() {
+        let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
+        assert!(refused.contains("did you mean \"kyber\""), "{refused}");
+        assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());
+        for (word, kernel) in
+            [("kyver@my.patch", None), ("kyver", Some("/usr/src/linux")), ("bfq", None), ("wpcas", None)]
+        {
+            read(word).unwrap().check_known(kernel).expect(word);
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_or_is_out_of_range_is_refused_before_anything_is_booted() {
+        for (word, says) in [
+            ("mq-deadline:fifo_bach=4", "did you mean \"fifo_batch\""),
+            ("none:queue_depth=0", "1 to 65536"),
+            ("wpcas:gamma_percent=101", "from"),
+            ("bfq:clients=many", "auto, kernel, syscalls"),
+            ("sptf", "no Linux has the scheduler"),
+            ("none:fs=xfs", "none, ext4"),
+            ("none:fs=ext4:clients=kernel", "need system calls"),
+        ] {
+            let error = read(word).expect_err(word).to_string();
+            assert!(error.contains(says), "{word}: {error}");
+        }
+    }
+}

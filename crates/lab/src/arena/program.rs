@@ -1,0 +1,230 @@
+//! Programs under test: prepared once, put back before each trial, measured, and their figures held against what the device counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, anyhow};
+use experiment::metric;
+use experiment::plan::Limits;
+use experiment::record::VoidReason;
+use host::placement::Placement;
+use host::probe::{Allowance, DeviceDelta, account};
+use host::{Device, Session};
+use loadgen::Issued;
+use runner::{Bench, Form, Moved, Noted, Opt, Runner, RunnerError, Seen, Trial};
+use sha2::{Digest, Sha256};
+
+use crate::arena::TrialOrder;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::work::{Program, Works};
+
+/// The programs of a plan by the labels of their workloads.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    by_label: BTreeMap<String, (Program, Box<dyn Runner>)>,
+    versions: BTreeMap<String, String>,
+    /// Those that have given figures: what goes wrong with them later is data.
+    proven: BTreeSet<String>,
+}
+
+/// What programs work with.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) session: &'a Session,
+    pub(super) device: Option<&'a Device>,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) progress: &'a dyn Progress,
+    /// What is noted of programs while they run.
+    pub(super) noted: &'a Noted,
+}
+
+impl Place<'_> {
+    fn with<T>(&self, work: impl FnOnce(&Bench<'_>) -> Result<T, RunnerError>) -> Result<T, RunnerError> {
+        let say = |text: &str| self.progress.phase(text);
+        let directory = self.session.directory();
+        work(&Bench {
+            session: self.session,
+            device: self.device,
+            directory,
+            stop: self.stop,
+            say: &say,
+            noted: self.noted,
+        })
+    }
+}
+
+impl Programs {
+    /// Makes the runners and asks for versions.
+    ///
+    /// # Errors
+    /// Wrong usage for a program that is missing or too old.
+    pub(super) fn look(works: &Works, place: &Place<'_>) -> Result<Programs> {
+        let mut all = Programs::default();
+        for (label, program) in works.programs() {
+            let mut runner = (program.kind.make)(&program.options);
+            let version =
+                place.with(|bench| runner.version(bench)).map_err(|e| usage(format!("workload {label}: {e}")))?;
+            all.versions.insert(label.to_owned(), version);
+            all.versions.extend(files_of(label, program)?);
+            all.by_label.insert(label.to_owned(), (program.clone(), runner));
+        }
+        Ok(all)
+    }
+
+    /// Prepares what every trial needs.
+    ///
+    /// # Errors
+    /// Whatever makes the experiment impossible.
+    pub(super) fn prepare(&mut self, place: &Place<'_>) -> Result<()> {
+        for (label, (_, runner)) in &mut self.by_label {
+            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {label}: {e}"))?;
+            runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
+        }
+        Ok(())
+    }
+
+    /// The versions of the programs by label, and a digest of each file that they are given: what must not change in an experiment.
+    pub(super) fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// Puts a program's things back as its first trial found them.
+    pub(super) fn reset(&mut self, label: &str, place: &Place<'_>) -> Result<()> {
+        let Some((_, runner)) = self.by_label.get_mut(label) else { return Ok(()) };
+        place.with(|bench| runner.reset(bench)).map_err(|e| anyhow!("workload {label}: {e}"))
+    }
+
+    /// Measures one trial of a program.
+    ///
+    /// # Errors
+    /// What went wrong with a program that has not given any figures yet: it will not give any later.
+    pub(super) fn measure(
+        &mut self,
+        order: &TrialOrder<'_>,
+        placement: &Placement,
+        place: &Place<'_>,
+    ) -> Result<Result<Seen, VoidReason>> {
+        let label = &order.workload.name;
+        let (program, runner) = self.by_label.get_mut(label).expect("a program is prepared before it is measured");
+        let trial = Trial {
+            seed: order.seed,
+            duration: order.duration,
+            warmup: order.warmup,
+            deadline: program.options.deadline(),
+            share: super::share_of(&order.workload.share),
+            placement: placement.clone(),
+        };
+        match place.with(|bench| runner.measure(bench, &trial)) {
+            Ok(seen) => {
+                self.proven.insert(label.clone());
+                Ok(Ok(seen))
+            }
+            Err(RunnerError::Interrupted) => Ok(Err(VoidReason::Interrupted { by: "a signal".to_owned() })),
+            Err(error) if self.proven.contains(label) => {
+                Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() }))
+            }
+            Err(error) => Err(anyhow!("workload {label}: {error}")),
+        }
+    }
+
+    /// What the device's counters say against a trial. Of `device` the background's part has been taken off.
+    pub(super) fn voids(&self, label: &str, seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+        let (program, _) = self.by_label.get(label).expect("a program is prepared before it is measured");
+        let mut voids = reached(seen, device, limits);
+        if !(program.kind.reaches_device)(&program.options) && voids.is_empty() {
+            let (issued_bytes, device_bytes) = (0, device.read_bytes + device.written_bytes);
+            voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
+        }
+        voids.extend(too_few(seen));
+        voids
+    }
+}
+
+fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
+    let files = program.kind.all_options().filter(|option| option.form == Form::File);
+    let digest = |option: &'static Opt| -> Option<Result<(String, String)>> {
+        let path = program.options.text(option.name)?;
+        let read = std::fs::read(path).with_context(|| format!("workload {label}: cannot read {path}"));
+        Some(read.map(|bytes| (format!("{label}, {}", option.name), format!("sha256 {:x}", Sha256::digest(bytes)))))
+    };
+    files.filter_map(digest).collect()
+}
+
+/// Whether what a program has moved was moved by the device. A program that does not know how much it moved must at least have made it move.
+fn reached(seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+    let device_bytes = device.read_bytes + device.written_bytes;
+    let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {
+        let issued_bytes = 0;
+        return if device_bytes == 0 {
+            vec![VoidReason::NeverReached { issued_bytes, device_bytes }]
+        } else {
+            Vec::new()
+        };
+    };
+    let issued = Issued { read_bytes, written_bytes, ..Issued::default() };
+    let account = account(&issued, device, Allowance { read_bytes: SIGNATURES, written_bytes: 0 });
+    let mut voids = Vec::new();
+    if account.reached_share < limits.reached_share || device_bytes == 0 {
+        voids.push(VoidReason::NeverReached { issued_bytes: account.issued_bytes, device_bytes });
+    }
+    if exact && account.foreign_share > limits.foreign_io_share {
+        voids.push(VoidReason::ForeignIo { share: account.foreign_share, limit: limits.foreign_io_share });
+    }
+    voids
+}
+
+/// What is read to see what a device holds, by the program or by udev after it.
+const SIGNATURES: u64 = 2 << 20;
+
+/// Percentiles that rest on too few requests.
+pub(super) fn too_few(seen: &Seen) -> Vec<VoidReason> {
+    let of = |name: &String| -> Option<VoidReason> {
+        let count = *seen.counts.get(name)?;
+        let needed = loadgen::needed_for(metric::find(name)?.percentile?);
+        (count < needed).then(|| VoidReason::TooFewIos { metric: name.clone(), count, needed })
+    };
+    seen.metrics.keys().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(read_bytes: u64, written_bytes: u64) -> DeviceDelta {
+        DeviceDelta { read_bytes, written_bytes, ..DeviceDelta::default() }
+    }
+
+    fn moved(read_bytes: u64, written_bytes: u64, exact: bool) -> Seen {
+        Seen { moved: Some(Moved { read_bytes, written_bytes, exact }), ..Seen::default() }
+    }
+
+    #[test]
+    fn a_program_whose_bytes_stayed_in_memory_is_void_and_one_that_knows_nothing_must_move_the_device() {
+        let limits = Limits::default();
+        let classes = |seen: &Seen, delta: DeviceDelta| -> Vec<String> {
+            reached(seen, &delta, &limits).iter().map(|void| void.class().to_owned()).collect()
+        };
+        let never = ["I/O never reached the device"];
+        assert_eq!(classes(&moved(0, 100 << 20, false), device(0, 1 << 20)), never);
+        assert_eq!(classes(&moved(0, 100 << 20, false), device(9 << 20, 300 << 20)), [""; 0]);
+        assert_eq!(classes(&Seen::default(), device(0, 0)), never);
+        assert_eq!(classes(&Seen::default(), device(0, 4096)), [""; 0]);
+        assert_eq!(classes(&moved(100 << 20, 0, true), device(100 << 20, 50 << 20)), ["others used the device"]);
+        assert_eq!(classes(&moved(100 << 20, 0, true), device(101 << 20, 0)), [""; 0]);
+    }
+
+    #[test]
+    fn a_percentile_of_a_program_rests_on_enough_requests_or_is_void() {
+        let name = "latency_p99_us".to_owned();
+        let seen = |count| Seen {
+            metrics: [(name.clone(), 1.0), ("tps".to_owned(), 1.0)].into(),
+            counts: [(name.clone(), count)].into(),
+            ..Seen::default()
+        };
+        assert!(
+            matches!(&too_few(&seen(10))[..], [VoidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
+        );
+        assert_eq!(too_few(&seen(1_000_000)), []);
+    }
+}

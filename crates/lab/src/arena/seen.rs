@@ -1,0 +1,195 @@
+//! What a trial on a real device showed: the engine's figures, the device's and the system's counters, and what they say against
+//! the trial.
+//!
+//! The engine knows what it asked for, the counters know what happened; a trial is evidence only where the two agree. Bounds come
+//! from the plan, so that nobody can choose them after seeing the numbers.
+
+use experiment::metric::METRICS;
+use experiment::plan::Limits;
+use experiment::record::{LatencyCurve, Observation, VoidReason};
+use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
+use loadgen::Measured;
+
+/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two processors.
+const LEAST_TICKS: u64 = 100;
+
+/// One trial, as it was seen from three sides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// What the engine measured.
+    pub measured: &'a Measured,
+    /// What the device counted around it.
+    pub device: &'a DeviceDelta,
+    /// What the system counted around it.
+    pub system: &'a SystemDelta,
+}
+
+impl Seen<'_> {
+    /// What the counters say against the trial, or against single percentiles of it.
+    pub(crate) fn voids(&self, allowance: &Allowance, limits: &Limits) -> Vec<VoidReason> {
+        let Seen { measured, device, system } = self;
+        let mut voids = Vec::new();
+        let errors = measured.errors.max(device.device_errors);
+        if errors > 0 {
+            let first = measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
+            voids.push(VoidReason::DeviceErrors { count: errors, first });
+        } else if !measured.interrupted {
+            // Requests that failed, or that nobody waited for, make the two accounts differ without anybody's doing.
+            let account = account(&measured.issued, device, *allowance);
+            if account.reached_share < limits.reached_share {
+                let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
+                voids.push(VoidReason::NeverReached { issued_bytes, device_bytes });
+            }
+            let (share, limit) = (account.foreign_share, limits.foreign_io_share);
+            if share > limit {
+                voids.push(VoidReason::ForeignIo { share, limit });
+            }
+        }
+        voids.extend(of_system(system, limits));
+        voids.extend(too_few(measured));
+        voids
+    }
+
+    /// The trial as the record keeps it.
+    pub(crate) fn observation(&self, voids: Vec<VoidReason>) -> Observation {
+        let Seen { measured, device, system } = self;
+        let own = [
+            ("issued_read_bytes", measured.issued.read_bytes as f64),
+            ("issued_written_bytes", measured.issued.written_bytes as f64),
+            ("errors", measured.errors as f64),
+        ];
+        Observation {
+            duration_ns: measured.window_ns,
+            metrics: loadgen::metrics(measured),
+            latency: curves(measured),
+            counters: counters(device, system)
+                .chain(own.into_iter().map(|(name, value)| (name.to_owned(), value)))
+                .collect(),
+            voids,
+        }
+    }
+}
+
+/// What the system's counters say against a trial, whatever was measured.
+pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<VoidReason> {
+    let mut voids = Vec::new();
+    let (share, limit) = (system.steal_share, limits.steal_share);
+    if system.ticks >= LEAST_TICKS && share > limit {
+        voids.push(VoidReason::Steal { share, limit });
+    }
+    if system.throttle_events > 0 {
+        voids.push(VoidReason::Throttled { events: system.throttle_events });
+    }
+    voids
+}
+
+/// What the device and the system counted, as the record keeps it.
+pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Iterator<Item = (String, f64)> {
+    let counters = [
+        ("device_read_bytes", device.read_bytes as f64),
+        ("device_written_bytes", device.written_bytes as f64),
+        ("device_reads", device.reads as f64),
+        ("device_writes", device.writes as f64),
+        ("device_merges", device.merges as f64),
+        ("device_flushes", device.flushes as f64),
+        ("device_busy_ms", device.busy_ms as f64),
+        ("device_queue_ms", device.queue_ms as f64),
+        ("steal_share", system.steal_share),
+        ("cpu_busy_share", system.busy_share),
+    ];
+    counters.into_iter().map(|(name, value)| (name.to_owned(), value))
+}
+
+/// The latency curves of a trial as the record keeps them.
+pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
+    loadgen::latency_curves(measured)
+        .into_iter()
+        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
+        .collect()
+}
+
+/// Percentiles that rest on too few requests.
+pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
+    let reported = loadgen::metrics(measured);
+    METRICS
+        .iter()
+        .filter(|metric| reported.contains_key(metric.name))
+        .filter_map(|metric| {
+            let count = match metric.name {
+                name if name.starts_with("read_") => measured.reads.count,
+                name if name.starts_with("write_") => measured.writes.count,
+                _ => measured.ios(),
+            };
+            let needed = loadgen::needed_for(metric.percentile?);
+            let metric = metric.name.to_owned();
+            (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::plan::Limits;
+
+    use super::*;
+
+    fn voids(measured: &Measured, device: DeviceDelta, system: SystemDelta) -> Vec<VoidReason> {
+        let seen = Seen { measured, device: &device, system: &system };
+        seen.voids(&Allowance::default(), &Limits::default())
+    }
+
+    fn issued(read_bytes: u64) -> Measured {
+        let mut measured = Measured::default();
+        measured.issued.read_bytes = read_bytes;
+        measured
+    }
+
+    #[test]
+    fn a_trial_whose_bytes_the_device_counted_has_nothing_against_it() {
+        let device = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
+        assert_eq!(voids(&issued(1000), device, SystemDelta::default()), []);
+    }
+
+    #[test]
+    fn each_counter_out_of_bounds_is_a_reason_of_its_own() {
+        let cached = DeviceDelta { read_bytes: 100, ..DeviceDelta::default() };
+        let found = voids(&issued(1000), cached, SystemDelta::default());
+        assert_eq!(found, [VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 100 }]);
+
+        let shared = DeviceDelta { read_bytes: 1000, written_bytes: 1000, ..DeviceDelta::default() };
+        let found = voids(&issued(1000), shared, SystemDelta::default());
+        assert_eq!(found, [VoidReason::ForeignIo { share: 0.5, limit: 0.05 }]);
+
+        let fine = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
+        let system = SystemDelta { ticks: 100, steal_share: 0.5, throttle_events: 3, ..SystemDelta::default() };
+        let found = voids(&issued(1000), fine, system);
+        let short = voids(&issued(1000), fine, SystemDelta { ticks: 20, ..system });
+        assert_eq!(short, [VoidReason::Throttled { events: 3 }], "a share of a few ticks says nothing");
+        let steal = VoidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
+        assert_eq!(found, [steal, VoidReason::Throttled { events: 3 }]);
+    }
+
+    #[test]
+    fn errors_that_only_the_device_counted_void_the_trial_too() {
+        let device = DeviceDelta { read_bytes: 1000, device_errors: 2, ..DeviceDelta::default() };
+        let found = voids(&issued(1000), device, SystemDelta::default());
+        assert_eq!(found, [VoidReason::DeviceErrors { count: 2, first: "counted by the device".to_owned() }]);
+    }
+
+    #[test]
+    fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table_up_to_those_of_the_simulator() {
+        let mut table: Vec<&str> =
+            METRICS.iter().map(|metric| metric.name).take_while(|name| *name != "fairness_jain").collect();
+        let mut engine: Vec<&str> = loadgen::METRIC_NAMES.to_vec();
+        table.sort_unstable();
+        engine.sort_unstable();
+        assert_eq!(table, engine);
+    }
+
+    #[test]
+    fn every_workload_is_decided_by_a_metric_of_the_table() {
+        for kind in workload::WORKLOADS {
+            assert!(experiment::metric::find(kind.primary).is_some(), "{}: {}", kind.name, kind.primary);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! From an arm of a plan to a scheduler of the laboratory with its tunables, and the words for what is wrong with one.
+
+use anyhow::Result;
+use elevator::ElevatorKind;
+use experiment::plan::Arm;
+use sim::DeviceModel;
+
+use crate::failure::usage;
+use crate::words::nearest;
+
+/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every arm.
+pub struct Attribute {
+    /// Its name among an arm's tunables.
+    pub name: &'static str,
+    /// Its smallest and its largest value.
+    pub range: (u64, u64),
+    /// One line of meaning, with unit and default.
+    pub help: &'static str,
+}
+
+/// The attributes of the simulated kernel.
+pub static ATTRIBUTES: &[Attribute] = &[
+    Attribute {
+        name: "hz",
+        range: (100, 1000),
+        help: "ticks a second, for schedulers that count in jiffies [1000, as the WPCAS study's kernel]",
+    },
+    Attribute {
+        name: "one_cpu",
+        range: (0, 1),
+        help: "1: all clients share one processor, as in the kernel arena; 0: each has one of its own; blk-mq without a scheduler and kyber tell the difference [0]",
+    },
+    Attribute {
+        name: "nr_requests",
+        range: (1, 65_536),
+        help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
+    },
+    Attribute {
+        name: "queue_depth",
+        range: (1, 65_536),
+        help: "requests that the device gets at once [as many as it takes]",
+    },
+    Attribute {
+        name: "turnaround_us",
+        range: (0, 1_000_000),
+        help: "µs from a completion to the same client's next request at the earliest, give or take half: interrupt, wake-up, system call [10]",
+    },
+];
+
+/// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's next request, unless an arm says
+/// otherwise; a proposal: the order of magnitude of a machine of the 2000s.
+pub const TURNAROUND_NS: u64 = 10_000;
+
+/// One arm, ready to be simulated.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The scheduler.
+    pub kind: &'static ElevatorKind,
+    /// Its tunables that differ from the defaults.
+    pub tunables: Vec<(String, u64)>,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Whether all clients share one processor.
+    pub one_cpu: bool,
+    /// Requests that can exist at once, where the arm says so.
+    pub nr_requests: Option<u32>,
+    /// Requests that the device gets at once, where the arm says so.
+    pub queue_depth: Option<u32>,
+    /// From a completion to the same client's next request, in nanoseconds.
+    pub turnaround_ns: u64,
+}
+
+impl Setting {
+    /// Reads an arm.
+    pub fn of(arm: &Arm) -> Result<Setting> {
+        let mut setting = Setting {
+            kind: find(&arm.scheduler)?,
+            tunables: Vec::new(),
+            hz: 1000,
+            one_cpu: false,
+            nr_requests: None,
+            queue_depth: None,
+            turnaround_ns: TURNAROUND_NS,
+        };
+        for (name, text) in &arm.tunables {
+            setting.take(&arm.name, name, text)?;
+        }
+        Ok(setting)
+    }
+
+    fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
+        let number = |(min, max): (u64, u64), unit: &str| -> Result<u64> {
+            let range = format!("a whole number from {min} to {max}{unit}");
+            let value = match text.trim() {
+                "true" => Some(1),
+                "false" => Some(0),
+                text => text.replace('_', "").parse().ok(),
+            };
+            value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
+                usage(format!("arm {arm}: {name} = {text} is out of range; {} takes {range}", self.kind.name))
+            })
+        };
+        if let Some(attribute) = ATTRIBUTES.iter().find(|attribute| attribute.name == name) {
+            let value = number(attribute.range, "")?;
+            let small = u32::try_from(value).expect("the ranges of attributes are small");
+            match name {
+                "hz" => self.hz = small,
+                "one_cpu" => self.one_cpu = value == 1,
+                "nr_requests" => self.nr_requests = Some(small),
+                "queue_depth" => self.queue_depth = Some(small),
+                _ => self.turnaround_ns = value * 1000,
+            }
+            return Ok(());
+        }
+        let Some(tunable) = self.kind.tunable(name) else {
+            let known = || self.kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|row| row.name));
+            return Err(usage(format!(
+                "arm {arm}: {} has no tunable {name}{} There are: {}",
+                self.kind.name,
+                nearest(name, known()),
+                known().collect::<Vec<_>>().join(", ")
+            )));
+        };
+        let unit = if tunable.unit.is_empty() { String::new() } else { format!(" ({})", tunable.unit) };
+        let value = number((tunable.min, tunable.max), &unit)?;
+        self.tunables.push((name.to_owned(), value));
+        Ok(())
+    }
+
+    /// Every tunable with the value that it has on this device, for the record.
+    pub fn describe(&self, device: &dyn DeviceModel) -> String {
+        let queue = sim::queue_for(
+            self.kind,
+            &self.tunables,
+            (self.hz, self.one_cpu),
+            self.nr_requests,
+            self.queue_depth,
+            device,
+        );
+        let (elevator, limits) = (queue.elevator(), queue.limits());
+        let mut words = vec![self.kind.name.to_owned()];
+        words.extend(self.kind.tunables.iter().map(|row| format!("{}={}", row.name, elevator.get(row.name))));
+        words.push(format!("hz={}", self.hz));
+        words.push(format!("one_cpu={}", u8::from(self.one_cpu)));
+        words.push(format!("nr_requests={}", limits.nr_requests));
+        words.push(format!("queue_depth={}", limits.queue_depth));
+        words.push(format!("turnaround_us={}", self.turnaround_ns / 1000));
+        words.join(" ")
+    }
+}
+
+/// The row of a scheduler of the laboratory.
+pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
+    elevator::find(name).ok_or_else(|| {
+        let known = || elevator::ELEVATORS.iter().map(|row| row.name);
+        usage(format!(
+            "the simulator has no scheduler {name:?}{} There are: {}",
+            nearest(name, known()),
+            known().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(word: &str) -> Result<Setting> {
+        Setting::of(&experiment::plan::parse_arm(word).expect("the word has the form of an arm"))
+    }
+
+    fn refused(word: &str) -> String {
+        read(word).expect_err(word).to_string()
+    }
+
+    #[test]
+    fn an_arm_sets_the_scheduler_its_tunables_and_the_kernel_around_it() {
+        let setting = read("deadline:fifo_batch=4:hz=250:nr_requests=64:queue_depth=2:turnaround_us=50").unwrap();
+        assert_eq!((setting.kind.name, setting.hz), ("deadline", 250));
+        assert_eq!(setting.tunables, [("fifo_batch".to_owned(), 4)]);
+        assert_eq!((setting.nr_requests, setting.queue_depth, setting.turnaround_ns), (Some(64), Some(2), 50_000));
+    }
+
+    #[test]
+    fn what_does_not_exist_is_answered_with_the_nearest() {
+        assert!(refused("deadlin").contains("deadline"), "{}", refused("deadlin"));
+        assert!(
+            refused("deadline:fifo_bach=4").contains("did you mean \"fifo_batch\""),
+            "{}",
+            refused("deadline:fifo_bach=4")
+        );
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_answered_with_the_range() {
+        for word in ["wpcas:gamma_percent=101", "wpcas:gamma_percent=much", "none:hz=7", "none:queue_depth=0"] {
+            assert!(refused(word).contains("a whole number from"), "{}", refused(word));
+        }
+    }
+}

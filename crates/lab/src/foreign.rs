@@ -1,0 +1,159 @@
+//! Tables that somebody else measured, as samples for the study.
+//!
+//! Any CSV with a header will do: one column names what is compared, one or more hold the numbers. What the table does not
+//! say (blocks, order, direction) is not made up: the study cautions instead.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use experiment::record::VoidReason;
+use experiment::samples::Sample;
+
+use crate::failure::usage;
+
+/// Which columns mean what.
+#[derive(Debug, Clone)]
+pub struct Columns<'a> {
+    pub arm: &'a str,
+    pub metrics: &'a [String],
+    pub block: Option<&'a str>,
+    pub workload: Option<&'a str>,
+    pub void_if: Option<&'a str>,
+}
+
+/// Reads a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
+pub fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+    parse(&text_of(path)?, columns).with_context(|| format!("in {}", path.display()))
+}
+
+/// The names of a table's columns.
+pub fn header(path: &Path) -> Result<Vec<String>> {
+    let text = text_of(path)?;
+    Ok(reader(&text).headers()?.iter().map(str::to_owned).collect())
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.trim().is_empty() {
+        return Err(usage(format!("{} is empty: a table needs a line of column names", path.display())));
+    }
+    Ok(text)
+}
+
+/// Columns are separated by commas, or by semicolons or tabs where the first line has more of those.
+fn reader(text: &str) -> csv::Reader<&[u8]> {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
+    // The last of equals wins, so the comma stands last.
+    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',');
+    csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
+}
+
+fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+    let mut reader = reader(text);
+    let header: Vec<String> = reader.headers().context("the table has no header")?.iter().map(str::to_owned).collect();
+    let place = |name: &str| position(&header, name);
+    let arm = place(columns.arm)?;
+    let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;
+    let [block, workload, void_if] =
+        [columns.block, columns.workload, columns.void_if].map(|name| name.map(place).transpose());
+    let (block, workload, void_if) = (block?, workload?, void_if?);
+
+    let mut samples = Vec::new();
+    let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
+    for (sequence, row) in reader.records().enumerate() {
+        let row = row.context("a row does not fit the header")?;
+        let line = row.position().map_or(0, csv::Position::line);
+        let block = block.map(|at| {
+            let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
+            *blocks.entry(row[at].to_owned()).or_insert(next)
+        });
+        let voids: Vec<VoidReason> = void_if
+            .map(|at| row[at].trim())
+            .filter(|text| !text.is_empty())
+            .map(|text| VoidReason::Foreign { text: text.to_owned() })
+            .into_iter()
+            .collect();
+        for (name, &at) in columns.metrics.iter().zip(&metrics) {
+            let cell = &row[at];
+            let value = match cell.parse::<f64>() {
+                Ok(value) => value,
+                Err(_) if !voids.is_empty() => f64::NAN,
+                Err(_) => {
+                    let what = format!("line {line}: {cell:?} in column {name:?} is no number");
+                    return Err(usage(format!("{what}; a column that says why a row has none is named by --void-if")));
+                }
+            };
+            samples.push(Sample {
+                workload: workload.map_or_else(|| "all".to_owned(), |at| row[at].to_owned()),
+                metric: name.clone(),
+                arm: row[arm].to_owned(),
+                block,
+                sequence: sequence as u64,
+                value,
+                voids: voids.clone(),
+            });
+        }
+    }
+    if samples.is_empty() {
+        return Err(usage("the table has no rows"));
+    }
+    Ok(samples)
+}
+
+fn position(header: &[String], name: &str) -> Result<usize> {
+    header.iter().position(|column| column == name).ok_or_else(|| {
+        let nearest = crate::words::nearest(name, header.iter().map(String::as_str));
+        usage(format!("there is no column {name:?}{nearest}; the table has {}", header.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
+
+    fn columns(metrics: &[String]) -> Columns<'_> {
+        Columns { arm: "scheduler", metrics, block: Some("run"), workload: Some("machine"), void_if: Some("error") }
+    }
+
+    #[test]
+    fn each_row_is_a_sample_with_its_block_and_its_void_reason() {
+        let metrics = ["mb_s".to_owned()];
+        let samples = parse(TABLE, &columns(&metrics)).unwrap();
+        let short: Vec<_> = samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
+        assert_eq!(short, [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]);
+    }
+
+    #[test]
+    fn semicolons_and_tabs_separate_columns_too() {
+        let metrics = ["mb_s".to_owned()];
+        for delimiter in [";", "\t"] {
+            assert_eq!(parse(&TABLE.replace(',', delimiter), &columns(&metrics)).unwrap().len(), 3, "{delimiter:?}");
+        }
+    }
+
+    #[test]
+    fn a_void_row_needs_no_number() {
+        let metrics = ["mb_s".to_owned()];
+        let samples = parse(&TABLE.replace("r2,11,", "r2,,"), &columns(&metrics)).unwrap();
+        assert!(samples[2].value.is_nan() && samples[2].voids.len() == 1);
+    }
+
+    #[test]
+    fn a_wrong_column_names_the_nearest_one() {
+        let metrics = ["mbs".to_owned()];
+        let error = parse(TABLE, &columns(&metrics)).unwrap_err().to_string();
+        assert!(error.contains("mb_s") && error.contains("did you mean"), "{error}");
+    }
+
+    #[test]
+    fn a_cell_that_is_no_number_is_named_with_its_line() {
+        let metrics = ["error".to_owned()];
+        let error = parse(TABLE, &columns(&metrics)).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("error"), "{error}");
+    }
+}

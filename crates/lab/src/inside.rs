@@ -1,0 +1,70 @@
+//! The roles that a program takes when this crate has started it again: a background load, a CPU workload, the warden of a guest,
+//! the first process of a guest.
+//!
+//! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands: nobody but this crate starts them.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::arena;
+
+/// The status of a role that has done its work.
+pub(crate) const DONE: u8 = 0;
+
+/// Does the work of a role, if this process was started for one; None: it is an ordinary one.
+pub fn dispatch() -> Option<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    let role = words.next()?;
+    let done = match role.to_str()? {
+        "background-load" => arena::host::background::inside(),
+        runner::processor::SUBCOMMAND => arena::cpu::inside::run(),
+        "guest-warden" => warden(words),
+        "guest-init" => in_guest(arena::kernel::inside::run),
+        "guest-exec" => in_guest(arena::kernel::exec::inside),
+        _ => return None,
+    };
+    Some(status(done))
+}
+
+/// Does the work of a role of a guest's first process.
+///
+/// # Errors
+/// Those of the role; or the process runs outside of a guest.
+pub fn in_guest(role: impl FnOnce(&Path) -> Result<u8>) -> Result<u8> {
+    let workdir = env::var_os(guest::WORKDIR_VARIABLE)
+        .with_context(|| format!("{}: not set; this role is the first process of a guest", guest::WORKDIR_VARIABLE))?;
+    role(Path::new(&workdir))
+}
+
+/// The exit status of a role; an error goes to standard error, which the process that started the role reads.
+pub fn status(done: Result<u8>) -> ExitCode {
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "schedlab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn warden(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
+    let mut next = || words.next().ok_or_else(|| anyhow!("guest-warden: expected PARENT WORKDIR COMMAND…"));
+    let parent = next()?.to_str().and_then(|text| text.parse().ok()).context("guest-warden: PARENT is no process")?;
+    let workdir = PathBuf::from(next()?);
+    Ok(guest::warden::watch_over(parent, &workdir, &words.collect::<Vec<_>>()))
+}
+
+/// A line for the process that started the role. One that does not read any more ends nothing.
+pub(crate) fn line(text: impl Display) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}

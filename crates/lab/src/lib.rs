@@ -1,0 +1,21 @@
+//! One experiment: plan → record, in each of the arenas; and what is built from experiments, search and watch.
+//!
+//! Architecture invariant: this crate neither prints nor exits. Progress goes to a [`progress::Progress`] of the caller's, the
+//! arguments are plain structs, and the exit status of an error is the caller's choice: wrong usage is told from failure by
+//! [`failure::is_usage`].
+
+pub mod arena;
+pub mod conduct;
+pub mod failure;
+pub mod foreign;
+pub mod inside;
+pub mod progress;
+pub mod resolve;
+pub mod signals;
+pub mod store;
+pub mod trace_file;
+pub mod tune;
+pub mod watch;
+pub mod whole_file;
+pub mod words;
+pub mod work;

@@ -1,0 +1,92 @@
+//! Plans of the cpu arena: arms are settings of the machine's CPUs, and a workload needs no device.
+
+use anyhow::Result;
+use experiment::plan::{self, Arm, Background, Plan, WorkloadSpec};
+use runner::{Needs, RUNNERS};
+
+use crate::arena::cpu;
+use crate::failure::usage;
+use crate::work::Program;
+
+/// An arm of processors can be read; its scheduler is written out.
+pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
+    cpu::setting_of(arm)?;
+    if arm.scheduler.is_empty() {
+        "default".clone_into(&mut arm.scheduler);
+    }
+    Ok(())
+}
+
+/// Work for processors is not compared on a device, nor the other way round.
+pub(super) fn check_work(plan: &Plan) -> Result<()> {
+    if plan.arena.is_cpu() && plan.files.is_some() {
+        return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
+    }
+    for spec in &plan.workloads {
+        let Some(kind) = runner::find(&spec.kind) else {
+            if plan.arena.is_cpu() {
+                return Err(works_on_a_device(spec));
+            }
+            continue;
+        };
+        let program = Program::of(kind, spec)?;
+        let of_processors = program.kind.needs_with(&program.options) == Needs::Processors;
+        if plan.arena.is_cpu() && !of_processors {
+            return Err(works_on_a_device(spec));
+        }
+        if !plan.arena.is_cpu() && of_processors {
+            return Err(usage(format!(
+                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --arena cpu",
+                spec.name, spec.kind
+            )));
+        }
+        if of_processors && !spec.share.is_plain() {
+            return Err(usage(format!(
+                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test",
+                spec.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
+    let own = RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name);
+    usage(format!(
+        "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
+        spec.name,
+        spec.kind,
+        own.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// A program that can do without a device does so where there is none, unless the plan says otherwise.
+pub(super) fn settle(plan: &mut Plan) {
+    if !plan.arena.is_cpu() {
+        return;
+    }
+    for spec in plan.workloads.iter_mut() {
+        if runner::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
+            spec.params.entry("on".to_owned()).or_insert_with(|| "processors".to_owned());
+        }
+    }
+}
+
+/// Virtual time has no processors of its own to compare settings of.
+pub(super) fn check_arena(plan: &Plan) -> Result<()> {
+    if plan.device != plan::CPU_DEVICE || plan.arena.is_cpu() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--device cpu: CPUs are measured on this machine only (--arena cpu), not in the {} arena; what virtual time can say about \
+         them stands in docs/src/explanation/kernel-arena.md",
+        plan.arena.name()
+    )))
+}
+
+/// Fills in what a load leaves open.
+pub(super) fn complete_load(label: &str, load: &mut Background) -> Result<()> {
+    let (_, options) = cpu::background::read(label, load)?;
+    load.params = options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Ok(())
+}

@@ -1,0 +1,335 @@
+//! From the user's words to a plan that can be carried out.
+//!
+//! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
+//! wrong without touching the machine is refused with the next step.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use elevator::Named;
+use experiment::metric;
+use experiment::metric::Direction;
+use experiment::plan::{ArenaKind, Arm, Better, Budget, FileSystemSpec, OwnMetric, Plan, TrialLength, WorkloadSpec};
+use runner::{Form, RunnerKind};
+use workload::WorkloadKind;
+
+use crate::arena::kernel;
+use crate::arena::sim::{Model, Setting};
+use crate::conduct;
+use crate::failure::usage;
+use crate::words::nearest;
+use crate::work::{self, Program};
+
+mod cpu;
+
+/// A scheduler as the kernel sets it up.
+pub fn bare(scheduler: &str) -> Arm {
+    Arm { name: scheduler.to_owned(), scheduler: scheduler.to_owned(), tunables: BTreeMap::new() }
+}
+
+/// Finds the patches that arms name: where they are named from here, or else beside the plan.
+pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
+    let mut arms = plan.arms.iter_mut().filter(|_| plan.arena == ArenaKind::Kernel);
+    arms.try_for_each(|arm| locate_patch(arm, beside))
+}
+
+/// Finds the files that programs name: where they are named from here, or else beside the plan. Whole paths afterwards, since a watch
+/// runs the plan from elsewhere.
+pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
+    for spec in &mut plan.workloads {
+        let Some(kind) = runner::find(&spec.kind) else { continue };
+        for option in kind.all_options().filter(|option| option.form == Form::File) {
+            let Some(named) = spec.params.get_mut(option.name) else { continue };
+            let places = [Some(Path::new("").join(&*named)), beside.map(|dir| dir.join(&*named))];
+            let found = places.into_iter().flatten().find_map(|place| std::fs::canonicalize(place).ok());
+            if let Some(found) = found.as_deref().and_then(Path::to_str) {
+                found.clone_into(named);
+            }
+        }
+    }
+}
+
+/// Finds the patch of one arm.
+pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
+    let Some((name, patch)) = arm.scheduler.split_once('@') else { return Ok(()) };
+    if Path::new(patch).is_file() {
+        return Ok(());
+    }
+    let other = beside.map(|dir| dir.join(patch));
+    match other.as_ref().filter(|other| other.is_file()) {
+        Some(other) => {
+            arm.scheduler = format!("{name}@{}", other.display());
+            Ok(())
+        }
+        None => Err(usage(format!(
+            "arm {}: there is no patch {patch}{}; {name}@FILE runs {name} of a kernel with that patch",
+            arm.name,
+            beside.map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
+        ))),
+    }
+}
+
+/// Checks a plan against what there is, and fills in what it leaves open.
+pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
+    cpu::check_arena(&plan)?;
+    cpu::settle(&mut plan);
+    for arm in &mut plan.arms {
+        check_arm(plan.arena, plan.kernel.as_deref(), arm, say)?;
+    }
+    check_virtual(&plan)?;
+    cpu::check_work(&plan)?;
+    for spec in &mut plan.workloads {
+        match runner::find(&spec.kind) {
+            Some(kind) => complete_program(kind, spec, &mut plan.files, &mut plan.metrics)?,
+            None => complete_workload(spec)?,
+        }
+        let primary = spec.primary.as_deref().unwrap_or_default();
+        if plan.metrics.iter().all(|own| own.name != primary) {
+            check_primary(&spec.name, primary)?;
+        }
+        for load in &mut spec.background {
+            if plan.arena.is_cpu() {
+                cpu::complete_load(&spec.name, load)?;
+                continue;
+            }
+            let kind = work::find_load(&spec.name, &load.kind)?;
+            load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
+        }
+    }
+    plan.check().map_err(|e| usage(e.to_string()))?;
+    plan.baseline = Some(plan.baseline().to_owned());
+    if plan.arena != ArenaKind::Kernel && plan.kernel.is_some() {
+        return Err(usage(
+            "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out".to_owned(),
+        ));
+    }
+    if plan.arena.is_virtual() {
+        in_virtual_time(&mut plan)?;
+    }
+    let (duration, warmup) = conduct::trial_length(&plan);
+    let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years");
+    plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
+    let round_s = conduct::round_s(&plan);
+    if plan.budget.time_s < round_s {
+        return Err(usage(format!(
+            "the budget of {} s is shorter than one block of every workload with its precondition, about {round_s:.1} s: give \
+             --budget {:.0}s or more (budget.time_s in a plan), or shorter trials",
+            plan.budget.time_s,
+            (12.0 * round_s).ceil()
+        )));
+    }
+    Ok(plan)
+}
+
+/// Fills in what a workload of the load engine leaves open.
+fn complete_workload(spec: &mut WorkloadSpec) -> Result<()> {
+    let kind = work::find(&spec.kind)?;
+    spec.params = complete(kind, &spec.params, &spec.name)?;
+    spec.primary.get_or_insert_with(|| kind.primary.to_owned());
+    if !spec.share.is_plain() {
+        return Err(usage(format!(
+            "workload {}: {} is done by schedlab itself, which has no share of its own; give io_weight, io_max or ioprio to programs and to \
+             the background",
+            spec.name, spec.kind
+        )));
+    }
+    Ok(())
+}
+
+fn complete(
+    kind: &'static WorkloadKind,
+    given: &BTreeMap<String, String>,
+    label: &str,
+) -> Result<BTreeMap<String, String>> {
+    let pairs = given.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let params = kind.params(pairs).map_err(|e| usage(format!("workload {label}: {e}")))?;
+    Ok(kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// The same for a program: also the file system that it needs, and the metrics that only it reports.
+fn complete_program(
+    kind: &'static RunnerKind,
+    spec: &mut WorkloadSpec,
+    files: &mut Option<FileSystemSpec>,
+    metrics: &mut Vec<OwnMetric>,
+) -> Result<()> {
+    let program = Program::of(kind, spec)?;
+    spec.params = program.options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    if program.needs_files() && files.is_none() {
+        *files = Some(FileSystemSpec { kind: "ext4".to_owned(), mkfs: String::new(), mount: String::new() });
+    }
+    for (name, more_is_better) in (kind.own_metrics)(&program.options) {
+        let better = if more_is_better { Better::Higher } else { Better::Lower };
+        match metrics.iter().find(|own| own.name == name) {
+            Some(own) if own.better != better => {
+                return Err(usage(format!(
+                    "workload {}: the plan says otherwise which way {name} is better",
+                    spec.name
+                )));
+            }
+            Some(_) => {}
+            None => metrics.push(OwnMetric { name, better }),
+        }
+    }
+    spec.primary.get_or_insert_with(|| (kind.primary)(&program.options));
+    Ok(())
+}
+
+/// Programs, file systems and load in the background need a machine.
+fn check_virtual(plan: &Plan) -> Result<()> {
+    if !plan.arena.is_virtual() {
+        return Ok(());
+    }
+    let program = plan.workloads.iter().find(|spec| runner::find(&spec.kind).is_some());
+    if let Some(spec) = program {
+        return Err(usage(format!(
+            "workload {}: the program {} is measured on this machine only (--arena disk); a program runs in virtual time, without verdicts, with \
+             schedlab kernel exec",
+            spec.name, spec.kind
+        )));
+    }
+    if plan.files.is_some() {
+        return Err(usage("--fs (files in a plan): only on this machine; in the kernel arena an arm takes fs=ext4"));
+    }
+    if plan.workloads.iter().any(|spec| !spec.background.is_empty()) {
+        return Err(usage(
+            "--background: only on this machine; in virtual time take a workload with several kinds of clients, e.g. mixed",
+        ));
+    }
+    Ok(())
+}
+
+/// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.
+pub fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm, say: &mut dyn FnMut(&str)) -> Result<()> {
+    match arena {
+        ArenaKind::Cpu => cpu::check_arm(arm),
+        ArenaKind::Disk => current_name(arm, say),
+        // In the simulator an old name means the old scheduler.
+        ArenaKind::Sim => Setting::of(arm).map(drop),
+        ArenaKind::Kernel => {
+            let setting = kernel::Setting::of(arm)?;
+            setting.renamed.iter().for_each(|note| say(note));
+            setting.check_known(kernel)
+        }
+    }
+}
+
+/// A metric that decides exists, and can decide.
+fn check_primary(workload: &str, primary: &str) -> Result<()> {
+    match metric::find(primary) {
+        Some(row) if row.direction == Direction::Descriptive => Err(usage(format!(
+            "workload {workload}: {primary} describes, and cannot decide: more of it is neither better nor worse; see: schedlab list metrics"
+        ))),
+        Some(_) => Ok(()),
+        None => {
+            let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
+            Err(usage(format!(
+                "workload {workload}: no metric is called {primary:?}{nearest}; see: schedlab list metrics; of a figure of a program of your \
+                 own say which way it improves: better=higher or better=lower"
+            )))
+        }
+    }
+}
+
+/// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and the usual budget is no bound but
+/// room for thirty blocks.
+fn in_virtual_time(plan: &mut Plan) -> Result<()> {
+    const BLOCKS: f64 = 30.0;
+    let model = Model::read(&plan.device)?;
+    if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
+        plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
+    }
+    let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * conduct::round_s(plan);
+    if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {
+        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s);
+    }
+    Ok(())
+}
+
+/// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone.
+fn current_name(arm: &mut Arm, say: &mut dyn FnMut(&str)) -> Result<()> {
+    match elevator::resolve(&arm.scheduler) {
+        Named::Current(_) | Named::Unknown => Ok(()),
+        Named::Renamed { now, why } => {
+            say(&format!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
+            now.name.clone_into(&mut arm.scheduler);
+            Ok(())
+        }
+        Named::Gone { fate, nearest } => Err(usage(format!(
+            "{} cannot be measured on this kernel: {fate}; the nearest choice is {} ({})",
+            arm.scheduler, nearest.name, nearest.help
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(plan: Plan) -> Result<Plan> {
+        super::checked(plan, &mut |_| ())
+    }
+
+    #[test]
+    fn every_plan_of_record_can_be_run() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
+            let mut plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            locate_patches(&mut plan, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            locate_files(&mut plan, path.parent());
+            let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            // What is written into an experiment's directory gives the same experiment again.
+            assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());
+            seen += 1;
+        }
+        assert!(seen >= 3, "the plans of record are in plans/");
+    }
+
+    #[test]
+    fn a_patch_is_found_beside_the_plan_and_a_missing_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("my.patch"), "").unwrap();
+        let located = |scheduler: &str, beside| {
+            let mut arm = Arm { scheduler: scheduler.to_owned(), ..experiment::plan::parse_arm("a=kyber").unwrap() };
+            locate_patch(&mut arm, beside).map(|()| arm.scheduler)
+        };
+        let there = format!("kyber@{}", dir.path().join("my.patch").display());
+        assert_eq!(located("kyber@my.patch", Some(dir.path())).unwrap(), there);
+        assert_eq!(located(&there, None).unwrap(), there);
+        assert_eq!(located("kyber", None).unwrap(), "kyber");
+        let error = located("kyber@my.patch", None).unwrap_err().to_string();
+        assert!(error.contains("no patch my.patch"), "{error}");
+        let error = located("kyber@other.patch", Some(dir.path())).unwrap_err().to_string();
+        assert!(error.contains(&format!("neither here nor in {}", dir.path().display())), "{error}");
+    }
+
+    #[test]
+    fn a_trial_is_as_long_as_a_dozen_blocks_allow() {
+        let text = |budget: &str| {
+            format!(
+                "device = \"loop:16M\"\n[budget]\n{budget}\n[[arm]]\nname = \"a\"\nscheduler = \"none\"\n[[arm]]\nname = \"b\"\n\
+                 scheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n"
+            )
+        };
+        let length = |budget: &str| checked(Plan::from_toml(&text(budget)).unwrap()).unwrap().trial;
+        let of = |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
+        assert_eq!(length("time_s = 60"), of(2058, 411));
+        assert_eq!(length("time_s = 2"), of(100, 20), "shorter than a tenth of a second measures the start only");
+        assert_eq!(length("time_s = 100000"), of(10_000, 2000), "more blocks are better than longer trials");
+    }
+
+    #[test]
+    fn a_budget_too_short_for_one_block_is_refused_with_one_that_would_do() {
+        let text = "device = \"loop:16M\"\n[budget]\ntime_s = 1\n[trial]\nduration_ms = 2000\n[[arm]]\nname = \"a\"\n\
+                    scheduler = \"none\"\n[[arm]]\nname = \"b\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n";
+        let error = checked(Plan::from_toml(text).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("7.3 s") && error.contains("--budget 88s"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The directory of an experiment: plan.toml, and record.jsonl as it grows.
+//!
+//! Each line is on the disk (fsync) before the next trial starts, so a crash can cost the trial that was running and
+//! nothing else. A line that could not be written whole (the file system is full) is cut off again, so that the record
+//! stays readable and the experiment can be resumed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::record::{Header, Line, Record};
+
+use crate::failure::usage;
+use crate::whole_file;
+
+/// The name of the record in an experiment's directory.
+pub const RECORD: &str = "record.jsonl";
+
+/// An experiment's directory, open for appending; locked against a second writer.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl Store {
+    /// Makes the directory and writes the plan and the record's first line. An old record is never overwritten.
+    pub fn create(dir: &Path, header: &Header) -> Result<Store> {
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let path = dir.join(RECORD);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .with_context(|| format!("cannot make {}", path.display()))?;
+        // Locked before it is looked at: another schedlab may just be writing its first line.
+        let mut store = Store::locked(dir, file, 0)?;
+        let len = store.file.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len();
+        // An empty one is what is left when there was no room for its first line.
+        if len > 0 {
+            return Err(usage(format!(
+                "{} already holds a record: add --resume to go on with it, or name another --out",
+                dir.display()
+            )));
+        }
+        let begun = whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())
+            .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
+        if let Err(error) = begun {
+            // Without its first line there is nothing to resume, whatever the error advises.
+            let _ = fs::remove_file(&path);
+            return Err(error.context("nothing was measured; make room or name another --out, and start again"));
+        }
+        sync_dir(dir)?;
+        Ok(store)
+    }
+
+    /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
+    pub fn resume(dir: &Path) -> Result<(Store, Record)> {
+        let path = dir.join(RECORD);
+        let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
+            format!("nothing to resume: cannot open {}; without --resume a new experiment begins", path.display())
+        })?;
+        // Locked before it is read: what another process is still writing looks like a line that was cut off.
+        let mut store = Store::locked(dir, file, 0)?;
+        let mut bytes = Vec::new();
+        store.file.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", path.display()))?;
+        let record = parse(&path, &bytes)?;
+        store.len = record.cut.as_ref().map_or(bytes.len() as u64, |cut| cut.offset);
+        store
+            .file
+            .set_len(store.len)
+            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        if record.needs_newline {
+            store.file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
+            store.len += 1;
+        }
+        Ok((store, record))
+    }
+
+    /// The experiment's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Appends a line and waits until it is on the disk.
+    pub fn append(&mut self, line: &Line) -> Result<()> {
+        let mut text = line.to_json_line();
+        text.push('\n');
+        match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
+            Ok(()) => {
+                self.len += text.len() as u64;
+                Ok(())
+            }
+            Err(e) => {
+                let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
+                let state = if cut.is_ok() { "every earlier trial is kept" } else { "its last line is unfinished" };
+                Err(anyhow!(
+                    "cannot write {}: {e}; {state}. Make room, then repeat the command with --out {} --resume",
+                    self.dir.join(RECORD).display(),
+                    self.dir.display()
+                ))
+            }
+        }
+    }
+
+    fn locked(dir: &Path, file: File, len: u64) -> Result<Store> {
+        if file.try_lock().is_err() {
+            bail!("another schedlab is writing {}: wait for it, or name another --out", dir.display());
+        }
+        Ok(Store { dir: dir.to_path_buf(), file, len })
+    }
+}
+
+/// Reads the record of an experiment from its directory, or from the file itself.
+pub fn read(source: &Path) -> Result<Record> {
+    let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
+    let bytes = fs::read(&path).with_context(|| {
+        format!("cannot read {}: name the directory that `compare --out` or `run --out` wrote", path.display())
+    })?;
+    parse(&path, &bytes)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
+    Record::from_bytes(bytes).with_context(|| format!("{} is no readable record", path.display()))
+}
+
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))
+}

@@ -1,0 +1,258 @@
+//! Files of events: what a simulated trial did, one row each, for people's own tools.
+//!
+//! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes and shell. Both hold the same
+//! columns and are read back here; `schedlab trace` recomputes a trial's figures from either.
+
+mod columnar;
+mod comma;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use elevator::{Op, Time};
+use sim::{Event, EventKind, Observer};
+
+/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or nothing, number, number.
+const COLUMNS: [&str; 7] = ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
+
+/// What kind of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet, compressed.
+    Parquet,
+    /// Comma-separated text with a head line.
+    Csv,
+}
+
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Format::Parquet => "parquet",
+            Format::Csv => "csv",
+        }
+    }
+
+    /// The format of a file, by its name.
+    fn of(path: &Path) -> Result<Format> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("parquet") => Ok(Format::Parquet),
+            Some("csv") => Ok(Format::Csv),
+            _ => Err(crate::failure::usage(format!(
+                "{}: a trace is a .parquet or a .csv file, as compare --arena sim --trace writes them",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// Where the traces of an experiment go.
+#[derive(Debug)]
+pub struct TraceFile {
+    format: Format,
+    dir: PathBuf,
+}
+
+impl TraceFile {
+    /// Makes the directory.
+    pub fn new(format: Format, dir: &Path) -> Result<TraceFile> {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {} for traces", dir.display()))?;
+        Ok(TraceFile { format, dir: dir.to_owned() })
+    }
+
+    /// The file of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
+    pub fn path(&self, workload: &str, arm: &str, taken: &[PathBuf]) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+        let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
+        let extension = self.format.extension();
+        let numbered = (2..).map(|number| self.dir.join(format!("{name}-{number}.{extension}")));
+        let plain = self.dir.join(format!("{name}.{extension}"));
+        std::iter::once(plain).chain(numbered).find(|path| !taken.contains(path)).expect("numbers do not end")
+    }
+
+    /// A writer of events into `path`.
+    pub fn writer(&self, path: &Path) -> Result<Writer> {
+        Writer::create(self.format, path)
+    }
+}
+
+enum Sink {
+    Parquet(Box<columnar::Writer>),
+    Csv(Box<comma::Writer>),
+}
+
+/// Writes events as they come. The first error is kept and told at the end: the simulation cannot do anything about it.
+pub struct Writer {
+    sink: Sink,
+    path: PathBuf,
+    failed: Option<anyhow::Error>,
+}
+
+impl Writer {
+    fn create(format: Format, path: &Path) -> Result<Writer> {
+        let file = std::fs::File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
+        let sink = match format {
+            Format::Parquet => Sink::Parquet(Box::new(columnar::Writer::new(file)?)),
+            Format::Csv => Sink::Csv(Box::new(comma::Writer::new(file)?)),
+        };
+        Ok(Writer { sink, path: path.to_owned(), failed: None })
+    }
+
+    /// Writes what is left, and tells what went wrong.
+    pub fn finish(self) -> Result<()> {
+        let named = || format!("cannot write the trace {}: make room, or leave --trace out", self.path.display());
+        if let Some(error) = self.failed {
+            return Err(error.context(named()));
+        }
+        match self.sink {
+            Sink::Parquet(writer) => writer.finish(),
+            Sink::Csv(writer) => writer.finish(),
+        }
+        .with_context(named)
+    }
+}
+
+impl Observer for Writer {
+    fn event(&mut self, event: &Event) {
+        if self.failed.is_some() {
+            return;
+        }
+        let written = match &mut self.sink {
+            Sink::Parquet(writer) => writer.push(event),
+            Sink::Csv(writer) => writer.push(event),
+        };
+        self.failed = written.err();
+    }
+}
+
+/// Reads a trace, one event after the other, in the order of the file, which is that of time.
+pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
+    let named = || format!("cannot read the trace {}", path.display());
+    let file = std::fs::File::open(path).with_context(named)?;
+    let (mut number, mut last) = (0u64, Time::ZERO);
+    let mut in_order = |event: &Event| {
+        number += 1;
+        if event.at < last {
+            let (at, last) = (event.at.as_ns(), last.as_ns());
+            return Err(anyhow!(
+                "event {number} is at {at} ns, before the one above it ({last} ns): it was changed or damaged"
+            ));
+        }
+        last = event.at;
+        each(event);
+        Ok(())
+    };
+    match Format::of(path)? {
+        Format::Parquet => columnar::read(file, &mut in_order),
+        Format::Csv => comma::read(file, &mut in_order),
+    }
+    .with_context(named)
+}
+
+/// Writes the events of one file into another, new one.
+pub fn convert(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        return Err(crate::failure::usage(format!("{} is there already: name a new file with --to", to.display())));
+    }
+    let mut writer = Writer::create(Format::of(to)?, to)?;
+    read(from, &mut |event| writer.event(event))?;
+    writer.finish()
+}
+
+fn kind_of(word: &str) -> Result<EventKind> {
+    let known = || EventKind::ALL.iter().map(|kind| kind.name());
+    EventKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| anyhow!("there is no event {word:?}{}", crate::words::nearest(word, known())))
+}
+
+fn op_of(word: &str) -> Result<Option<Op>> {
+    match word {
+        "" => Ok(None),
+        "read" => Ok(Some(Op::Read)),
+        "write" => Ok(Some(Op::Write)),
+        other => Err(anyhow!("{other:?} is no direction: read, write or nothing")),
+    }
+}
+
+fn op_name(op: Option<Op>) -> &'static str {
+    match op {
+        None => "",
+        Some(Op::Read) => "read",
+        Some(Op::Write) => "write",
+    }
+}
+
+fn time_of(ns: i64) -> Result<Time> {
+    Ok(Time::from_ns(u64::try_from(ns).context("a time is 0 or more nanoseconds")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events() -> Vec<Event> {
+        let one = |at: u64, kind, process, tag, op, sector, nr_sectors| Event {
+            at: Time::from_ns(at),
+            kind,
+            process,
+            tag,
+            op,
+            sector,
+            nr_sectors,
+        };
+        // More rows than a row group holds.
+        (0..150_000u64)
+            .flat_map(|n| {
+                [
+                    one(10 * n, EventKind::Submit, Some(n as u32 % 7), None, Some(Op::Write), n * 8, 8),
+                    one(10 * n + 5, EventKind::Issue, Some(0), Some(3), Some(Op::Read), 1 << 40, 1024),
+                    one(10 * n + 9, EventKind::Timer, None, None, None, 0, 0),
+                ]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn events_survive_both_formats_and_the_way_from_one_to_the_other() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        for format in [Format::Parquet, Format::Csv] {
+            let file = TraceFile::new(format, dir.path()).expect("the directory is there");
+            let path = file.path("a b", "x/y", &[]);
+            assert_ne!(file.path("a-b", "x-y", std::slice::from_ref(&path)), path, "two arms never share a file");
+            let mut writer = file.writer(&path).expect("the file is made");
+            events().iter().for_each(|event| writer.event(event));
+            writer.finish().expect("the file is written");
+            let other = dir.path().join(if format == Format::Csv { "other.parquet" } else { "other.csv" });
+            convert(&path, &other).expect("it can be converted");
+            for path in [path, other] {
+                let mut seen = Vec::new();
+                read(&path, &mut |event| seen.push(*event)).expect("the file is read");
+                assert!(seen == events(), "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_trace_is_named_with_what_is_wrong() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let cases = [
+            ("a.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,isue,0,0,read,0,8\n", "did you mean \"issue\""),
+            ("b.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,issue,0,0,read,x,8\n", "line 2"),
+            ("c.csv", "time,what\n", "at_ns"),
+            (
+                "f.csv",
+                "at_ns,event,process,tag,op,sector,nr_sectors\n5,timer,,,,0,0\n4,timer,,,,0,0\n",
+                "event 2 is at 4 ns, before",
+            ),
+            ("d.parquet", "not parquet", "d.parquet"),
+            ("e.txt", "", ".parquet or a .csv"),
+        ];
+        for (name, text, word) in cases {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).expect("the file is written");
+            let error = format!("{:#}", read(&path, &mut |_| ()).expect_err(name));
+            assert!(error.contains(word) && error.contains(name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! OUT/search.jsonl: everything that a search saw, one JSON line each, on the disk before the next trial.
+//!
+//! The search is a function of its seed and of what trials showed. So a search that was cut off goes on by being made again from its
+//! first trial, with every trial that stands here taken from here.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::plan::{Arm, Plan};
+use experiment::record::{Environment, Note, Trial};
+use serde::{Deserialize, Serialize};
+
+use super::result::BranchOut;
+use crate::failure::usage;
+
+/// The name of the file in a search's directory.
+pub const SEARCH: &str = "search.jsonl";
+
+/// What a search is; two of the same header are the same search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of this format; 1.
+    pub schema: u32,
+    /// Workloads, device, length of trials, margin, alpha, seed; its arms are the default and an example.
+    pub plan: Plan,
+    /// What is searched for.
+    pub objective: String,
+    /// What must hold.
+    pub constraints: Vec<String>,
+    /// Every branch with its dimensions and levels.
+    pub space: Vec<BranchOut>,
+    /// What is set beside, on every candidate.
+    pub fixed: BTreeMap<String, String>,
+    /// Trials of search and confirmation together.
+    pub trials: u32,
+    /// How patient the search is.
+    pub patience: Option<u32>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Line {
+    /// The first line.
+    Search(Box<Header>),
+    /// The machine, as found at the start.
+    Environment(Environment),
+    /// A candidate, before its first trial.
+    Candidate {
+        /// Its number, the default is 0.
+        number: usize,
+        /// What is set.
+        arm: Arm,
+    },
+    /// One trial, as in a record.
+    Trial(Box<Trial>),
+    /// Something that happened.
+    Note(Note),
+    /// The search ended, and this was its choice; what comes after is in OUT/confirm.
+    Chosen {
+        /// After so many trials.
+        trials: u32,
+        /// Why it ended.
+        why: String,
+    },
+}
+
+/// The file, open for appending; locked against a second writer.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+/// What stands in a file.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Trials by arm, workload and block.
+    pub trials: BTreeMap<(String, String, u32), Trial>,
+    /// The last trial's number, and when the last thing was seen, in milliseconds after the start.
+    pub last: Option<(u64, u64)>,
+    /// Arms that are written down.
+    pub candidates: usize,
+    /// After how many trials the search ended, if it did.
+    pub ended: Option<u32>,
+}
+
+impl Log {
+    /// A new search. An old one is never overwritten.
+    pub fn create(dir: &Path, header: &Header, environment: &Environment) -> Result<Log> {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let mut log = Log::open(dir, true)?;
+        if log.file.metadata()?.len() > 0 {
+            return Err(usage(format!(
+                "{} already holds a search: add --resume to go on with it, or name another --out",
+                dir.display()
+            )));
+        }
+        log.append(&Line::Search(Box::new(header.clone())))?;
+        log.append(&Line::Environment(environment.clone()))?;
+        File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))?;
+        Ok(log)
+    }
+
+    /// The search to go on with: only the budget and the time of each trial's kind may not differ.
+    pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, Seen)> {
+        let path = dir.join(SEARCH);
+        if !path.exists() {
+            bail!("nothing to resume: there is no {}; without --resume a new search begins", path.display());
+        }
+        let mut log = Log::open(dir, false)?;
+        let mut text = String::new();
+        log.file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+        // What a crash has cut off is one line without its end.
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        log.file
+            .set_len(whole as u64)
+            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        let mut lines = text[..whole].lines().enumerate().map(|(i, line)| {
+            serde_json::from_str::<Line>(line)
+                .with_context(|| format!("{}, line {}, cannot be read", path.display(), i + 1))
+        });
+        match lines.next().transpose()? {
+            Some(Line::Search(old)) if *old == *header => {}
+            Some(Line::Search(_)) => {
+                return Err(usage(format!(
+                    "{} holds another search: repeat its command with --resume added, or name another --out",
+                    dir.display()
+                )));
+            }
+            _ => bail!("{} does not begin with its header; name another --out", path.display()),
+        }
+        let mut seen = Seen::default();
+        for line in lines {
+            seen.take(line?, environment, dir)?;
+        }
+        Ok((log, seen))
+    }
+
+    /// Appends a line and waits until it is on the disk.
+    pub fn append(&mut self, line: &Line) -> Result<()> {
+        let mut text = serde_json::to_string(line).expect("a line has only text keys and numbers");
+        text.push('\n');
+        let len = self.file.metadata().map(|meta| meta.len());
+        self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
+            if let Ok(len) = len {
+                let _ = self.file.set_len(len);
+            }
+            anyhow!(
+                "cannot write {}: {e}; every earlier trial is kept. Make room, then repeat the command with --resume",
+                self.path.display()
+            )
+        })
+    }
+
+    fn open(dir: &Path, create: bool) -> Result<Log> {
+        let path = dir.join(SEARCH);
+        let file = OpenOptions::new().read(true).append(true).create(create).open(&path);
+        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        if file.try_lock().is_err() {
+            bail!("another schedlab is writing {}: wait for it, or name another --out", dir.display());
+        }
+        Ok(Log { path, file })
+    }
+}
+
+impl Seen {
+    fn take(&mut self, line: Line, environment: &Environment, dir: &Path) -> Result<()> {
+        match line {
+            Line::Environment(then) => {
+                for (section, name) in [("kernel", "release"), ("device", "size_bytes"), ("device", "description")] {
+                    let of = |env: &Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
+                    if of(&then) != of(environment) {
+                        return Err(usage(format!(
+                            "{}: the {section}'s {name} was another: trials of different machines are never joined; name another --out",
+                            dir.display()
+                        )));
+                    }
+                }
+            }
+            Line::Candidate { .. } => self.candidates += 1,
+            Line::Trial(trial) => {
+                let end = trial.started_ms + trial.observation.duration_ns / 1_000_000;
+                self.last = Some((trial.sequence, end));
+                self.trials.insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
+            }
+            Line::Note(_) => {}
+            Line::Chosen { trials, .. } => self.ended = Some(trials),
+            Line::Search(_) => bail!("{} holds two searches that were joined; name another --out", dir.display()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Search, then confirm: what `schedlab tune` is made of.
+//!
+//! `tuner` decides what is tried and what may be believed; the parts here give it a space, an objective and trials, keep what was
+//! seen, and take its winner to an ordinary experiment against the default.
+
+pub mod log;
+pub mod objective;
+pub mod result;
+pub mod scored;
+pub mod session;
+pub mod space;

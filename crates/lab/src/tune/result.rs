@@ -1,0 +1,322 @@
+//! tune.json: what was searched, what it showed, what was confirmed, and what is recommended.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use experiment::plan::Plan;
+use experiment::record::Trial;
+use experiment::stats::{Interval, Moments, sequence};
+use experiment::study::{Study, Verdict};
+use serde::{Deserialize, Serialize};
+use tuner::{BASELINE, Point, Search, belief};
+
+use super::objective::Constraint;
+use super::session::{Course, Step, effect};
+
+/// What tune.json holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tuned {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of schedlab.
+    pub schedlab: String,
+    /// `host`, `sim`, `kernel`.
+    pub arena: String,
+    /// As the user named it.
+    pub device: String,
+    /// The device's stable name, where it has one.
+    pub identity: Option<String>,
+    /// The work.
+    pub workloads: Vec<String>,
+    /// What was searched for, in words.
+    pub objective: String,
+    /// What had to hold.
+    pub constraints: Vec<String>,
+    /// What the winner had to beat.
+    pub default: String,
+    /// Whether the default itself holds the constraints, as far as the search saw; none without constraints.
+    pub default_holds: Option<bool>,
+    /// What could be chosen.
+    pub space: Vec<BranchOut>,
+    /// How many settings those are.
+    pub points: u64,
+    /// How the search went.
+    pub search: SearchOut,
+    /// The winner of the search; none when nothing looked better than the default.
+    pub winner: Option<Winner>,
+    /// What the fresh comparison showed; none when there was none.
+    pub confirmation: Option<Confirmation>,
+    /// What to set; none when the default stays.
+    pub recommended: Option<Recommended>,
+    /// In a sentence.
+    pub answer: String,
+}
+
+/// A scheduler of the space.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BranchOut {
+    /// Its name.
+    pub scheduler: String,
+    /// What could be turned, with its levels.
+    pub tunables: BTreeMap<String, Vec<String>>,
+}
+
+/// How a search went.
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchOut {
+    /// Trials of the search.
+    pub trials: u32,
+    /// Why it ended.
+    pub why: String,
+    /// Best so far.
+    pub curve: Vec<Step>,
+    /// Everything that was tried, in order; the default first.
+    pub candidates: Vec<CandidateOut>,
+}
+
+/// Something that was tried.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidateOut {
+    /// What was set.
+    pub arm: String,
+    /// It was first measured after so many trials.
+    pub after_trials: u32,
+    /// Valid blocks.
+    pub blocks: usize,
+    /// Void ones.
+    pub voids: u32,
+    /// Mean log ratio to the default, positive when better; none without a valid block.
+    pub effect: Option<f64>,
+    /// Whether the constraints held; none without constraints.
+    pub holds: Option<bool>,
+    /// `racing`, `incumbent`, `dropped`, `hopeless`.
+    pub state: String,
+}
+
+/// What the search believes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Winner {
+    /// What was set.
+    pub arm: String,
+    /// Mean ratio to the default in the search, turned so that more is better. Selected evidence: too good on average.
+    pub searched_ratio: f64,
+    /// Blocks that this rests on.
+    pub blocks: usize,
+}
+
+/// What the fresh comparison showed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Confirmation {
+    /// Where its record and report are, below OUT.
+    pub dir: String,
+    /// Fresh blocks.
+    pub blocks: usize,
+    /// Blocks of the search that count beside, at the level that selection leaves them.
+    pub search_blocks: usize,
+    /// Mean ratio to the default over the fresh blocks, turned so that more is better.
+    pub ratio: Option<f64>,
+    /// Ends of the interval at 1 − alpha; none: open.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// 1 − alpha.
+    pub confidence: f64,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Each constraint, and whether the fresh blocks show that it holds.
+    pub constraints: Vec<(String, bool)>,
+}
+
+/// What to set: `schedlab keep --from OUT` reads this.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recommended {
+    /// As the user named it.
+    pub device: String,
+    /// The device's stable name; empty where it has none.
+    pub identity: String,
+    /// `host`, `sim`, `kernel`.
+    pub arena: String,
+    /// The scheduler.
+    pub scheduler: String,
+    /// Tunables of it and attributes of the queue.
+    pub tunables: BTreeMap<String, String>,
+    /// Why.
+    pub verdict: Why,
+    /// When, UTC; absent where time is virtual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+}
+
+/// Why a setting is recommended.
+#[derive(Debug, Clone, Serialize)]
+pub struct Why {
+    /// `better`.
+    pub verdict: Verdict,
+    /// Than this.
+    pub default: String,
+    /// By so much, with the interval, in percent.
+    pub change: String,
+    /// At this confidence.
+    pub confidence: f64,
+}
+
+/// The search's part of tune.json.
+pub fn searched(search: &Search, course: &Course, arms: &[String], constrained: bool) -> SearchOut {
+    let candidates = search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
+    let of = |(number, c): (usize, &tuner::Candidate)| CandidateOut {
+        arm: arms[number].clone(),
+        after_trials: course.first[number],
+        blocks: c.blocks(),
+        voids: c.voids,
+        effect: Some(c.effect()).filter(|_| c.blocks() > 0),
+        holds: constrained.then(|| c.feasible()),
+        state: format!("{:?}", c.state).to_lowercase(),
+    };
+    SearchOut {
+        trials: course.trials,
+        why: course.why.clone(),
+        curve: course.curve.clone(),
+        candidates: candidates.map(of).collect(),
+    }
+}
+
+/// What the record of the confirmation shows of the winner, together with what the search saw of it.
+pub fn confirmed(
+    plan: &Plan,
+    search: &Search,
+    winner: usize,
+    trials: &[Trial],
+    study: &Study,
+    alpha: f64,
+    constraints: &[Constraint],
+) -> Confirmation {
+    let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
+    for trial in trials {
+        let (own, default) = blocks.entry(trial.block).or_default();
+        if trial.arm == plan.baseline() { default.push(trial.clone()) } else { own.push(trial.clone()) }
+    }
+    let fresh: Vec<f64> = blocks.values().filter_map(|(own, default)| effect(plan, own, default)).collect();
+    let candidate = &search.candidates()[winner];
+    let seen: Vec<f64> = candidate.effects.values().copied().collect();
+    let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
+    let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
+    let void = study.judgements.iter().any(|judgement| judgement.primary && judgement.verdict == Verdict::Void);
+    let shown = |c: &Constraint| {
+        // Every workload that reports the metric has to show it.
+        let mut told = plan.workloads.iter().filter_map(|workload| {
+            let of = trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
+            let excesses: Vec<f64> = of.filter_map(|trial| c.excess(&trial.observation)).collect();
+            (!excesses.is_empty()).then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
+        });
+        let first = told.next();
+        first.is_some_and(|first| first && told.all(|shown| shown))
+    };
+    let end = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
+    Confirmation {
+        dir: "confirm".to_owned(),
+        blocks: fresh.len(),
+        search_blocks: seen.len(),
+        ratio: Some(Moments::of(&fresh).mean.exp()).filter(|_| !fresh.is_empty()),
+        low: end(interval.low),
+        high: end(interval.high),
+        confidence: 1.0 - alpha,
+        verdict: if void || fresh.is_empty() {
+            Verdict::Void
+        } else {
+            verdict(&interval, plan.criteria.margin.ln_1p())
+        },
+        constraints: constraints.iter().map(|c| (c.text.clone(), shown(c))).collect(),
+    }
+}
+
+/// The conclusion from an interval of the effect, positive when better.
+fn verdict(interval: &Interval, margin: f64) -> Verdict {
+    if interval.low > margin {
+        Verdict::Better
+    } else if interval.high < -margin {
+        Verdict::Worse
+    } else if experiment::judge::equivalent(interval, margin) {
+        Verdict::Equivalent
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+impl Confirmation {
+    /// Whether the winner may be recommended.
+    pub fn holds(&self) -> bool {
+        self.verdict == Verdict::Better && self.constraints.iter().all(|(_, shown)| *shown)
+    }
+
+    /// `+8.3 % [+6.1, +10.4]`.
+    pub fn words(&self) -> String {
+        let end = |end: Option<f64>, open: &str| end.map_or(open.to_owned(), |ratio| percent(ratio - 1.0));
+        let ratio = self.ratio.map_or_else(|| "no value".to_owned(), |ratio| percent(ratio - 1.0) + " %");
+        format!("{ratio} [{}, {}]", end(self.low, "open"), end(self.high, "open"))
+    }
+}
+
+/// A change in percent, with its sign and without the unit.
+fn percent(change: f64) -> String {
+    format!("{:+.1}", change * 100.0)
+}
+
+impl fmt::Display for Tuned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = format!("{} on {} ({})", self.workloads.join(", "), self.device, self.arena);
+        writeln!(f, "{on}\nobjective: {}", self.objective)?;
+        if !self.constraints.is_empty() {
+            writeln!(f, "must hold: {}", self.constraints.join(", "))?;
+        }
+        if self.default_holds == Some(false) {
+            writeln!(f, "the default, {}, does not hold it", self.default)?;
+        }
+        let tried = self.search.candidates.len().saturating_sub(1);
+        writeln!(
+            f,
+            "\nsearched   {} trials, {tried} settings of {} (ended by: {})",
+            self.search.trials, self.points, self.search.why
+        )?;
+        if let Some(winner) = &self.winner {
+            writeln!(f, "winner     {}", winner.arm)?;
+            writeln!(
+                f,
+                "  search believed  {} % over {} in {} blocks (the luckiest of {tried}: too good on average)",
+                percent(winner.searched_ratio - 1.0),
+                self.default,
+                winner.blocks
+            )?;
+        }
+        if let Some(confirmation) = &self.confirmation {
+            writeln!(
+                f,
+                "  confirmed        {} at {:.0} %, {} fresh blocks and {} of the search: {}",
+                confirmation.words(),
+                confirmation.confidence * 100.0,
+                confirmation.blocks,
+                confirmation.search_blocks,
+                word(confirmation.verdict)
+            )?;
+            for (constraint, shown) in &confirmation.constraints {
+                writeln!(f, "  {constraint}: {}", if *shown { "holds" } else { "not shown to hold" })?;
+            }
+        }
+        writeln!(f, "\n{}", self.answer)
+    }
+}
+
+/// The word of a verdict.
+pub fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Void => "void",
+    }
+}
+
+/// Whether the default's constraints hold, as the search saw it.
+pub fn default_holds(search: &Search, constraints: &[Constraint]) -> Option<bool> {
+    (!constraints.is_empty()).then(|| search.candidates()[BASELINE].feasible())
+}

@@ -1,0 +1,153 @@
+//! The space of a search: schedulers, their knobs, the queue's attributes, and what the user leaves of them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use elevator::{Build, ElevatorKind};
+use experiment::plan::Arm;
+use tuner::{Branch, Dimension, Point, Space};
+
+use crate::arena::sim::Model;
+use crate::failure::usage;
+use crate::words::nearest;
+
+/// What the user leaves of everything that can be turned.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// Names of schedulers; at least one.
+    pub schedulers: Vec<String>,
+    /// Only these are turned; empty: all.
+    pub tunables: Vec<String>,
+    /// These are not turned but set, wherever they exist.
+    pub fixed: BTreeMap<String, String>,
+}
+
+/// An attribute of the queue that can be turned under every scheduler.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// Its name among an arm's tunables.
+    pub name: String,
+    /// Its value now; none: not known.
+    pub default: Option<u64>,
+    /// Values worth trying.
+    pub levels: Vec<u64>,
+}
+
+/// A space, and what is set on every point of it.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// What is searched.
+    pub space: Space,
+    /// What is set beside, by scheduler.
+    fixed: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Field {
+    /// The space of a wish on a device with these attributes.
+    ///
+    /// # Errors
+    /// Wrong usage: a tunable that no scheduler of the wish has, or nothing to choose.
+    pub fn of(wish: &Wish, build: &Build, attributes: impl Fn(&str) -> Vec<Attribute>) -> Result<Field> {
+        let (mut branches, mut fixed) = (Vec::new(), BTreeMap::new());
+        let mut known: Vec<String> = Vec::new();
+        for scheduler in &wish.schedulers {
+            let mut dimensions = elevator::find(scheduler).map_or_else(Vec::new, |kind| knobs(kind, build));
+            dimensions.extend(attributes(scheduler).iter().map(dimension));
+            known.extend(dimensions.iter().map(|dimension| dimension.name.clone()));
+            let set = wish.fixed.iter().filter(|(name, _)| dimensions.iter().any(|d| d.name == **name));
+            fixed.insert(scheduler.clone(), set.map(|(name, value)| (name.clone(), value.clone())).collect());
+            let turned = |d: &Dimension| wish.tunables.is_empty() || wish.tunables.contains(&d.name);
+            dimensions.retain(|d| d.levels.len() > 1 && turned(d) && !wish.fixed.contains_key(&d.name));
+            branches.push(Branch { name: scheduler.clone(), dimensions });
+        }
+        for (flag, name) in
+            wish.tunables.iter().map(|name| ("--tunables", name)).chain(wish.fixed.keys().map(|name| ("--fix", name)))
+        {
+            if !known.contains(name) {
+                known.sort();
+                known.dedup();
+                let like = nearest(name, known.iter().map(String::as_str));
+                return Err(usage(format!(
+                    "{flag}: nothing here is called {name:?}{like} There are: {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        let space = Space::new(branches).map_err(|e| usage(e.to_string()))?;
+        if space.size() < 2 {
+            return Err(usage(
+                "the space has one point: there is nothing to search; name more schedulers (--schedulers) or leave more tunables free \
+                 (--tunables, --fix)",
+            ));
+        }
+        Ok(Field { space, fixed })
+    }
+
+    /// The arm of a point, named by its key.
+    pub fn arm(&self, point: &Point) -> Arm {
+        let scheduler = &self.space.branches()[point.branch].name;
+        let mut tunables = self.fixed[scheduler].clone();
+        tunables
+            .extend(self.space.settings(point).into_iter().map(|(name, level)| (name.to_owned(), level.to_owned())));
+        let mut words = vec![scheduler.clone()];
+        words.extend(tunables.iter().map(|(name, value)| format!("{name}={value}")));
+        Arm { name: words.join(":"), scheduler: scheduler.clone(), tunables }
+    }
+
+    /// The point that is this scheduler with nothing turned and nothing set, if there is one.
+    pub fn plain(&self, scheduler: &str) -> Option<Point> {
+        let branch = self.space.branches().iter().position(|branch| branch.name == scheduler)?;
+        self.fixed[scheduler].is_empty().then(|| self.space.default_of(branch))
+    }
+}
+
+fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
+    kind.knobs(build)
+        .iter()
+        .map(|knob| {
+            let levels = knob.levels();
+            let default = levels.iter().position(|level| *level == knob.default).expect("the default is a level");
+            Dimension {
+                name: knob.row.name.to_owned(),
+                levels: levels.iter().map(ToString::to_string).collect(),
+                default,
+            }
+        })
+        .collect()
+}
+
+/// An attribute's levels in order, what it is now among them; where that is not known it stands first, under that name.
+fn dimension(attribute: &Attribute) -> Dimension {
+    let mut levels = attribute.levels.clone();
+    levels.extend(attribute.default);
+    levels.sort_unstable();
+    levels.dedup();
+    let mut words: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    let default = match attribute.default {
+        Some(now) => levels.iter().position(|level| *level == now).expect("it was just added"),
+        None => {
+            words.insert(0, "unchanged".to_owned());
+            0
+        }
+    };
+    Dimension { name: attribute.name.clone(), levels: words, default }
+}
+
+/// What a scheduler on a modelled device is built with.
+pub fn build_on(model: &Model) -> Build {
+    let geometry = model.look(|device| device.geometry());
+    Build { rotational: geometry.cylinders > 0, geometry, ..Build::default() }
+}
+
+/// The attributes of the simulated queue under a scheduler.
+pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
+    let Some(kind) = elevator::find(scheduler) else { return Vec::new() };
+    let now = model.look(|device| sim::queue_for(kind, &[], (1000, false), None, None, device).limits().nr_requests);
+    vec![ratios("nr_requests", now.into(), 4, 1..=4096)]
+}
+
+/// An attribute whose effect goes by ratios: values around its present one.
+pub fn ratios(name: &str, now: u64, step: u64, range: std::ops::RangeInclusive<u64>) -> Attribute {
+    let levels = [now / (step * step), now / step, now * step].into_iter().filter(|value| range.contains(value));
+    Attribute { name: name.to_owned(), default: Some(now), levels: levels.collect() }
+}

@@ -1,0 +1,181 @@
+//! The history of a device: one line a test, for ever; the reports of the last ones beside it.
+//!
+//! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its history when its name changes, and a new
+//! disk under an old name begins its own. Lines are only ever added.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+pub use experiment::history::{Entry, Measured, Outcome};
+use host::Root;
+
+/// The name of the file.
+const FILE: &str = "history.jsonl";
+
+/// The history of one device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    dir: PathBuf,
+    /// In the order of time.
+    pub entries: Vec<Entry>,
+    /// Lines that could not be read.
+    pub broken: usize,
+}
+
+impl History {
+    /// The history of the device with this identity; empty where there is none yet.
+    pub fn of(root: &Root, identity: &str) -> Result<History> {
+        History::at(root.state("history").join(host::key(identity)))
+    }
+
+    /// Every history that there is.
+    pub fn all(root: &Root) -> Result<Vec<History>> {
+        let dir = root.state("history");
+        let Ok(entries) = fs::read_dir(&dir) else { return Ok(Vec::new()) };
+        let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        dirs.sort();
+        dirs.into_iter().map(History::at).collect()
+    }
+
+    fn at(dir: PathBuf) -> Result<History> {
+        let path = dir.join(FILE);
+        let text = match fs::read(&path) {
+            // A byte that is no text costs its own line only.
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(anyhow!("cannot read {}: {error}", path.display())),
+        };
+        let mut history = History { dir, entries: Vec::new(), broken: 0 };
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            match serde_json::from_str(line) {
+                Ok(entry) => history.entries.push(entry),
+                // One line that a crash has cut must not hide all others.
+                Err(_) => history.broken += 1,
+            }
+        }
+        Ok(history)
+    }
+
+    /// Where it is kept.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What this watch measured last.
+    pub fn last_measured(&self, watch: &str) -> Option<&Measured> {
+        self.entries.iter().rev().filter(|entry| entry.watch == watch).find_map(|entry| match &entry.outcome {
+            Outcome::Measured(measured) => Some(measured.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Adds a line, and waits until it is on the disk.
+    pub fn append(&mut self, entry: Entry) -> Result<()> {
+        let path = self.dir.join(FILE);
+        let mut line =
+            serde_json::to_string(&entry).expect("an entry has only texts and numbers, which always make JSON");
+        line.push('\n');
+        let written = fs::create_dir_all(&self.dir).and_then(|()| {
+            let new = !path.exists();
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let length = file.metadata()?.len();
+            // A line that a crash has cut ends here, so that this one is not joined to it.
+            let line = if self.broken > 0 { format!("\n{line}") } else { line };
+            file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
+                let _ = file.set_len(length);
+            })?;
+            if new { File::open(&self.dir)?.sync_all() } else { Ok(()) }
+        });
+        written.with_context(|| format!("cannot write {}: make room; the former history is kept", path.display()))?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Removes the reports of all but the last so many tests of a watch; returns how many went.
+    pub fn prune(&self, watch: &str, keep: u32) -> usize {
+        let reports: Vec<&str> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.watch == watch)
+            .filter_map(|entry| match &entry.outcome {
+                Outcome::Measured(measured) => Some(measured.report.as_str()),
+                _ => None,
+            })
+            .collect();
+        let old = reports.len().saturating_sub(keep as usize);
+        // What an entry names is a directory of ours below the history, and nothing else is removed.
+        let ours = |report: &&&str| !report.is_empty() && !report.contains('/') && !report.starts_with('.');
+        let removed =
+            reports[..old].iter().filter(ours).filter(|report| fs::remove_dir_all(self.dir.join(report)).is_ok());
+        removed.count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(watch: &str, recommended: Option<&str>) -> Entry {
+        let outcome = match recommended {
+            None => Outcome::Skipped { why: "noise".to_owned() },
+            Some(arm) => Outcome::Measured(Box::new(Measured {
+                recommended: Some(arm.to_owned()),
+                sentence: format!("Use {arm}."),
+                changed: false,
+                applied: None,
+                effects: Vec::new(),
+                report: format!("report-{arm}"),
+            })),
+        };
+        Entry { at: "2026-11-22T02:00:07Z".to_owned(), watch: watch.to_owned(), device: "/dev/sdb".to_owned(), outcome }
+    }
+
+    #[test]
+    fn lines_are_added_and_read_again_and_each_device_has_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        let mut history = History::of(&root, "wwid a/b").unwrap();
+        assert!(history.entries.is_empty());
+        for (watch, arm) in [("x", Some("bfq")), ("x", None), ("y", Some("none"))] {
+            history.append(entry(watch, arm)).unwrap();
+        }
+        let again = History::of(&root, "wwid a/b").unwrap();
+        assert_eq!(again, history);
+        assert_eq!(again.last_measured("x").unwrap().recommended.as_deref(), Some("bfq"));
+        assert!(again.last_measured("z").is_none());
+        assert!(History::of(&root, "wwid c").unwrap().entries.is_empty());
+        assert_eq!(History::all(&root).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_line_that_a_crash_has_cut_costs_that_line_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        let mut history = History::of(&root, "a").unwrap();
+        history.append(entry("x", Some("bfq"))).unwrap();
+        let path = history.dir().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{}", &text[..text.len() / 2])).unwrap();
+        let mut cut = History::of(&root, "a").unwrap();
+        assert_eq!((cut.entries.len(), cut.broken), (1, 1));
+        cut.append(entry("x", Some("none"))).unwrap();
+        let again = History::of(&root, "a").unwrap();
+        assert_eq!((again.entries.len(), again.broken), (2, 1));
+    }
+
+    #[test]
+    fn old_reports_go_and_the_lines_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        let mut history = History::of(&root, "a").unwrap();
+        for arm in ["a", "b", "c"] {
+            fs::create_dir_all(history.dir().join(format!("report-{arm}"))).unwrap();
+            history.append(entry("x", Some(arm))).unwrap();
+        }
+        assert_eq!(history.prune("x", 2), 1);
+        assert!(!history.dir().join("report-a").exists() && history.dir().join("report-b").exists());
+        assert_eq!(History::of(&root, "a").unwrap().entries.len(), 3);
+    }
+}

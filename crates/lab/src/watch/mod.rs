@@ -1,0 +1,238 @@
+//! A watch: a device that is tested again and again, since the best choice changes with the work, the disk's age and the kernel.
+//!
+//! A watch is a plan bound to the identity of a device, kept in STATE/watch/NAME.toml. A timer of systemd starts a test when its
+//! window opens; the test itself waits for a quiet moment inside of the window ([`quiet`]), measures as `schedlab run` does, and
+//! writes what came of it into the device's [`history`]. Nothing but the kernel's clock decides when: a machine that was off at that hour
+//! is not tested by day instead.
+
+pub mod history;
+pub mod quiet;
+pub mod units;
+pub mod window;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::plan::Plan;
+use host::Root;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::usage;
+use crate::words::nearest;
+use window::{Days, Window};
+
+const SCHEMA: u32 = 1;
+
+/// What to do when a test recommends another setting than the one in effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Apply {
+    /// Nothing.
+    Never,
+    /// Set it, until the next restart.
+    Set,
+}
+
+/// A watch, as STATE/watch/NAME.toml holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    schema: u32,
+    /// Its name: letters, digits, `.`, `_`, `-`.
+    pub name: String,
+    /// Stable identity of the device: a test of another device under the same name is refused.
+    pub identity: String,
+    /// Local hours in which tests may be made.
+    pub between: Window,
+    /// Days on which they are made.
+    pub every: Days,
+    /// Load average for each processor above which a test waits.
+    pub max_load: f64,
+    /// Share of the time that others may keep the device busy.
+    pub max_busy: f64,
+    /// What to do with a recommendation.
+    pub apply: Apply,
+    /// Shell command to be told of a changed verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tell: Option<String>,
+    /// Whether workloads may destroy the data on this device.
+    #[serde(default)]
+    pub destroy_data: bool,
+    /// The program that its service starts.
+    pub program: PathBuf,
+    /// How many tests' reports are kept.
+    pub keep_reports: u32,
+    /// What is measured. Its device is the one that was named; which disk is meant says the identity.
+    pub plan: Plan,
+}
+
+impl Watch {
+    /// A watch with this name for this device; the other fields are the caller's.
+    pub fn new(name: &str, identity: &str, hours: (Window, Days), program: PathBuf, plan: Plan) -> Result<Watch> {
+        check_name(name)?;
+        Ok(Watch {
+            schema: SCHEMA,
+            name: name.to_owned(),
+            identity: identity.to_owned(),
+            between: hours.0,
+            every: hours.1,
+            max_load: 0.3,
+            max_busy: 0.05,
+            apply: Apply::Never,
+            tell: None,
+            destroy_data: false,
+            program,
+            keep_reports: 52,
+            plan,
+        })
+    }
+
+    /// Reads the watch of this name.
+    ///
+    /// # Errors
+    /// Wrong usage for a name that is not there; otherwise what is wrong with its file.
+    pub fn load(root: &Root, name: &str) -> Result<Watch> {
+        check_name(name)?;
+        let path = path(root, name);
+        let text = fs::read_to_string(&path).map_err(|error| {
+            let known = names(root);
+            match error.kind() {
+                std::io::ErrorKind::NotFound if known.is_empty() => {
+                    usage("nothing is watched; begin with: schedlab watch add --device DEVICE")
+                }
+                std::io::ErrorKind::NotFound => usage(format!(
+                    "no watch is called {name:?}{}; there are: {}",
+                    nearest(name, known.iter().map(String::as_str)),
+                    known.join(", ")
+                )),
+                _ => anyhow!("cannot read {}: {error}", path.display()),
+            }
+        })?;
+        let watch: Watch = toml::from_str(&text)
+            .with_context(|| format!("{} is broken: mend it, or remove the watch and add it again", path.display()))?;
+        if watch.schema != SCHEMA || watch.name != name {
+            bail!(
+                "{} was written by another version, or for another watch; remove it and add it again",
+                path.display()
+            );
+        }
+        Ok(watch)
+    }
+
+    /// Every watch by its name, or why it cannot be read.
+    pub fn all(root: &Root) -> Vec<(String, Result<Watch>)> {
+        let load = |name: String| {
+            let watch = Watch::load(root, &name);
+            (name, watch)
+        };
+        names(root).into_iter().map(load).collect()
+    }
+
+    /// As it is written down.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a watch has only texts and numbers, which always make TOML")
+    }
+
+    /// Exclusive ownership of this watch's tests, for as long as the file is open; none while another process has it.
+    pub fn lock(&self, root: &Root) -> Result<Option<File>> {
+        let path = path(root, &self.name);
+        let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        Ok(file.try_lock().is_ok().then_some(file))
+    }
+}
+
+/// Where the watch of a name is.
+pub fn path(root: &Root, name: &str) -> PathBuf {
+    root.state("watch").join(format!("{name}.toml"))
+}
+
+/// The names of all watches.
+pub fn names(root: &Root) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root.state("watch")) else { return Vec::new() };
+    let stem = |path: PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(".toml")?.to_owned());
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| stem(entry.path())).collect();
+    names.sort();
+    names
+}
+
+/// A name for a device's watch: what of the device's name can be in the name of a file and a unit.
+pub fn name_for(device: &Path) -> String {
+    let name = device.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    name.chars().filter(|c| is_plain(*c)).collect()
+}
+
+/// Refuses what cannot be in the name of a file and of a unit.
+pub fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.starts_with('.') || name.len() > 100 || !name.chars().all(is_plain) {
+        return Err(usage(format!(
+            "{name:?} cannot be the name of a watch: use letters, digits, `.`, `_` and `-`, e.g. --name nightly"
+        )));
+    }
+    Ok(())
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch() -> Watch {
+        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+                    [[workload]]\nname = 'r'\nkind = 'randread'\n";
+        let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
+        Watch::new("sdb", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap()).unwrap()
+    }
+
+    fn save(root: &Root) {
+        fs::create_dir_all(root.state("watch")).unwrap();
+        fs::write(path(root, "sdb"), watch().to_toml()).unwrap();
+    }
+
+    #[test]
+    fn a_watch_is_read_as_it_was_written_and_a_wrong_name_gets_the_nearest() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        assert!(Watch::load(&root, "sdb").unwrap_err().to_string().contains("watch add"));
+        save(&root);
+        assert_eq!(Watch::load(&root, "sdb").unwrap(), watch());
+        assert!(Watch::load(&root, "sdc").unwrap_err().to_string().contains("did you mean \"sdb\""));
+        assert_eq!(names(&root), ["sdb"]);
+    }
+
+    #[test]
+    fn a_watch_that_was_edited_into_nonsense_is_named_with_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        save(&root);
+        for (from, to) in
+            [("weekly", "now and then"), ("02:00-05:00", "night"), ("schema = 1", "schema = 2"), ("max_load", "load")]
+        {
+            fs::write(path(&root, "sdb"), watch().to_toml().replacen(from, to, 1)).unwrap();
+            let error = format!("{:#}", Watch::load(&root, "sdb").unwrap_err());
+            assert!(error.contains("sdb.toml"), "{from}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_lead_out_of_the_directory() {
+        for name in ["", "../x", "a/b", ".x", "a b", "ä"] {
+            assert!(Watch::load(&Root::at("/nowhere"), name).unwrap_err().to_string().contains("--name"), "{name}");
+        }
+        assert_eq!(name_for(Path::new("/dev/cciss!c0d0")), "ccissc0d0");
+    }
+
+    #[test]
+    fn one_test_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        save(&root);
+        let first = watch().lock(&root).unwrap();
+        assert!(first.is_some() && watch().lock(&root).unwrap().is_none());
+        drop(first);
+        assert!(watch().lock(&root).unwrap().is_some());
+    }
+}

@@ -1,0 +1,191 @@
+//! Waiting for a quiet moment: a test beside other work would disturb it, and be void.
+//!
+//! Two things are looked at: the load average of the last minute, and how much of the time others keep the device itself busy, over a
+//! few seconds just before the test. Inside of its window a test waits until both are low enough and there is still time
+//! for it; then it gives up and says what was in the way.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use host::Root;
+use host::probe::DeviceCounters;
+
+use super::Watch;
+use crate::signals::Stop;
+
+/// How long the device is looked at.
+const LOOK: Duration = Duration::from_secs(3);
+/// From one look to the next.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// What the machine was doing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Load average of the last minute, for each processor.
+    pub load: f64,
+    /// Share of the time that the device was busy.
+    pub busy: f64,
+}
+
+/// Why no test is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NotNow {
+    /// The window is closed, or too little of it is left.
+    Late {
+        /// What is left.
+        left: Duration,
+        /// What a test needs.
+        needed: Duration,
+    },
+    /// It never became quiet.
+    Noisy(Noise),
+    /// A signal ended the waiting.
+    Stopped,
+}
+
+impl fmt::Display for NotNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotNow::Late { left, .. } if left.is_zero() => f.write_str("its hours are over, or have not begun"),
+            NotNow::Late { left, needed } => write!(
+                f,
+                "{} min of its hours are left, and a test needs {} min",
+                left.as_secs().div_ceil(60),
+                needed.as_secs().div_ceil(60)
+            ),
+            NotNow::Noisy(noise) => write!(
+                f,
+                "it was never quiet: at last the load was {:.2} a processor, and others kept the device busy for {:.0} % of the time",
+                noise.load,
+                noise.busy * 100.0
+            ),
+            NotNow::Stopped => f.write_str("it was stopped while it waited for a quiet moment"),
+        }
+    }
+}
+
+/// Looks at the machine for a few seconds.
+pub fn listen(root: &Root, device: &str) -> Result<Noise> {
+    let path = root.proc("loadavg");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let load: f64 = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .with_context(|| format!("{} holds {text:?} where a load average belongs", path.display()))?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let busy = busy(&root.sys("block").join(device))?;
+    Ok(Noise { load: load / processors as f64, busy })
+}
+
+fn busy(device: &Path) -> Result<f64> {
+    let before = DeviceCounters::read(device)?;
+    let began = Instant::now();
+    thread::sleep(LOOK);
+    let delta = DeviceCounters::read(device)?.since(&before);
+    Ok(delta.busy_ms as f64 / began.elapsed().as_millis().max(1) as f64)
+}
+
+/// Waits for a moment that is quiet enough, as long as a test of this length would still end within `left`. `listen` takes time by
+/// itself; `clock` tells how much has passed.
+pub fn wait(
+    watch: &Watch,
+    (left, needed): (Duration, Duration),
+    listen: &mut dyn FnMut() -> Result<Noise>,
+    clock: &dyn Fn() -> Duration,
+    stop: &Stop,
+) -> Result<Option<NotNow>> {
+    let began = clock();
+    if left < needed {
+        return Ok(Some(NotNow::Late { left, needed }));
+    }
+    loop {
+        let noise = listen()?;
+        if stop.signal().is_some() {
+            return Ok(Some(NotNow::Stopped));
+        }
+        if noise.load <= watch.max_load && noise.busy <= watch.max_busy {
+            return Ok(None);
+        }
+        if clock() - began + PAUSE + needed > left {
+            return Ok(Some(NotNow::Noisy(noise)));
+        }
+        pause(stop, clock);
+    }
+}
+
+/// Until the next look, or until a signal comes.
+fn pause(stop: &Stop, clock: &dyn Fn() -> Duration) {
+    let until = clock() + PAUSE;
+    while clock() < until && stop.signal().is_none() {
+        thread::sleep(Duration::from_millis(200).min(PAUSE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const QUIET: Noise = Noise { load: 0.1, busy: 0.0 };
+    const LOUD: Noise = Noise { load: 0.1, busy: 0.9 };
+
+    fn watch() -> Watch {
+        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+                    [[workload]]\nname = 'r'\nkind = 'randread'\n";
+        let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
+        Watch::new(
+            "sdb",
+            "wwid naa.5",
+            hours,
+            "/usr/bin/schedlab".into(),
+            experiment::plan::Plan::from_toml(plan).unwrap(),
+        )
+        .unwrap()
+    }
+
+    /// What comes of it when the machine is noisy so many times, with so many minutes left; a test needs five.
+    fn outcome(noisy: u32, minutes: u64) -> (Option<NotNow>, u32) {
+        let (time, looks) = (Cell::new(Duration::ZERO), Cell::new(0));
+        let mut listen = || {
+            looks.set(looks.get() + 1);
+            Ok(if looks.get() <= noisy { LOUD } else { QUIET })
+        };
+        // Every look at the clock takes half a minute, so that nobody has to wait for it.
+        let clock = || {
+            time.set(time.get() + Duration::from_secs(30));
+            time.get()
+        };
+        let stop = Stop::install().unwrap();
+        let hours = (Duration::from_secs(minutes * 60), Duration::from_secs(300));
+        (wait(&watch(), hours, &mut listen, &clock, &stop).unwrap(), looks.get())
+    }
+
+    #[test]
+    fn a_quiet_machine_is_tested_at_once_and_a_noisy_one_when_it_becomes_quiet() {
+        assert_eq!(outcome(0, 180), (None, 1));
+        assert_eq!(outcome(3, 180), (None, 4));
+    }
+
+    #[test]
+    fn a_test_that_would_not_end_within_its_hours_is_not_begun() {
+        assert_eq!(
+            outcome(0, 4).0,
+            Some(NotNow::Late { left: Duration::from_secs(240), needed: Duration::from_secs(300) })
+        );
+        assert_eq!(outcome(0, 5).0, None);
+    }
+
+    #[test]
+    fn a_machine_that_is_never_quiet_is_given_up_in_time_with_what_was_in_the_way() {
+        let (outcome, looks) = outcome(u32::MAX, 30);
+        assert_eq!(outcome, Some(NotNow::Noisy(LOUD)));
+        assert!((2..30).contains(&looks), "{looks} looks");
+        assert!(outcome.unwrap().to_string().contains("90 %"));
+    }
+}

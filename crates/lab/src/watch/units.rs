@@ -1,0 +1,104 @@
+//! The units that make systemd start the tests of a watch, and the line for those who have cron.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::Root;
+
+use super::Watch;
+
+/// Where an administrator's units are.
+const DIR: &str = "/etc/systemd/system";
+
+/// A unit's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// Where it is written.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+}
+
+/// The name of a watch's units, without what follows the dot.
+pub fn name(watch: &str) -> String {
+    format!("schedlab-watch-{watch}")
+}
+
+/// Where the service and the timer of a watch are.
+pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
+    ["service", "timer"].map(|kind| root.path(DIR).join(format!("{}.{kind}", name(watch))))
+}
+
+/// The service and the timer of a watch.
+pub fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
+    let [service_path, timer_path] = paths(root, &watch.name);
+    let head = format!(
+        "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
+        watch.name
+    );
+    let patience = Duration::from_secs(3600) + watch.between.length();
+    let service = format!(
+        "{head}[Unit]\nDescription=Test the I/O schedulers of {device} again\nDocumentation=man:systemd.timer(5)\n\
+         \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}\n\
+         # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
+         TimeoutStartSec={timeout}\nKillMode=mixed\nPrivateTmp=true\nProtectHome=read-only\nNoNewPrivileges=true\n",
+        device = specifiers(&watch.plan.device),
+        program = quoted(&watch.program),
+        state = quoted(&state_dir(root)),
+        name = watch.name,
+        timeout = patience.as_secs(),
+    );
+    let timer = format!(
+        "{head}[Unit]\nDescription=When to test the I/O schedulers of {device} again\n\n[Timer]\nOnCalendar={calendar}\n\
+         # A test that was missed is not made up for by day.\nPersistent=false\nAccuracySec=1min\n\n[Install]\nWantedBy=timers.target\n",
+        device = specifiers(&watch.plan.device),
+        calendar = watch.every.calendar(&watch.between),
+    );
+    [Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }]
+}
+
+/// The state directory, from wherever the service is started.
+fn state_dir(root: &Root) -> PathBuf {
+    let dir = root.state("");
+    std::path::absolute(&dir).unwrap_or(dir).components().collect()
+}
+
+/// A path as one word of a unit's command line.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string().replace('\\', r"\\").replace('"', "\\\"").replace('$', "$$");
+    format!("\"{}\"", specifiers(&text))
+}
+
+/// A text without specifiers of systemd.
+fn specifiers(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::plan::Plan;
+
+    #[test]
+    fn paths_with_spaces_and_signs_stay_one_word() {
+        assert_eq!(quoted(Path::new("/opt/my lab/$x/50%")), "\"/opt/my lab/$$x/50%%\"");
+    }
+
+    #[test]
+    fn a_timer_opens_with_the_window_and_the_service_knows_its_watch() {
+        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+                    [[workload]]\nname = 'r'\nkind = 'randread'\n";
+        let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
+        let watch =
+            Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap())
+                .unwrap();
+        let [service, timer] = units(&Root::at("/r"), &watch);
+        assert_eq!(service.path, Path::new("/r/etc/systemd/system/schedlab-watch-nightly.service"));
+        assert!(
+            service
+                .text
+                .contains("ExecStart=\"/usr/bin/schedlab\" --state-dir \"/r/var/lib/schedlab\" watch run nightly\n")
+        );
+        assert!(timer.text.contains("OnCalendar=*-*-* 23:00:00\n") && timer.text.contains("Persistent=false\n"));
+    }
+}

@@ -1,0 +1,349 @@
+//! `schedlab watch` and `schedlab history`.
+
+mod round;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use experiment::plan::{self, ArenaKind};
+use host::systemd::Timer;
+use host::{Device, Root};
+use serde_json::json;
+
+use super::experiment::settled;
+use super::plan::plan_of;
+use crate::cli::{ApplyArg, HistoryArgs, WatchAddArgs, WatchArgs, WatchCommand};
+use crate::failure::{REACHED, usage};
+use crate::out;
+use lab::arena::host::{HostArena, Target};
+use lab::watch::history::{History, Outcome};
+use lab::watch::window::{Days, Window};
+use lab::watch::{self, Apply, Watch, units};
+use lab::whole_file;
+use lab::work::Works;
+
+/// What a test may take unless --budget says otherwise.
+const BUDGET: &str = "5min";
+/// The work unless --workload says otherwise: it only reads.
+const WORKLOAD: &str = "randread";
+
+/// Adds, lists, tests or removes a watch.
+pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
+    match &args.what {
+        WatchCommand::Add(args) => add(root, args),
+        WatchCommand::List { json } => list(root, *json),
+        WatchCommand::Run { name, now } => {
+            let watch = Watch::load(root, name)?;
+            HostArena::require_root()?;
+            round::test(root, &watch, *now)
+        }
+        WatchCommand::Remove { name, force } => remove(root, name, *force),
+    }
+}
+
+fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
+    let device = watched(root, args)?;
+    let watch = described(root, args, &device)?;
+    if args.design.plan_only {
+        out::print(watch.plan.to_toml())?;
+        return Ok(REACHED);
+    }
+    let files = files(root, &watch);
+    if args.print {
+        for (path, text) in &files {
+            out::print(format_args!("# {}\n{text}\n", path.display()))?;
+        }
+        return Ok(REACHED);
+    }
+    HostArena::require_root()?;
+    let name = &watch.name;
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
+        return Err(usage(format!(
+            "{name} is watched already ({} is there); remove it first (schedlab watch remove {name}), or give another --name",
+            path.display()
+        )));
+    }
+    host::kept::place(root, &key(name), &format!("the watch {name}"), &files)?;
+    let timer = format!("{}.timer", units::name(name));
+    let started = match host::systemd::enable(root, &timer) {
+        Ok(started) => started,
+        Err(error) => {
+            let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
+            host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            return Err(error.into());
+        }
+    };
+    let when = format!("{}, {}", watch.every, watch.between);
+    out::line(format_args!("{} is watched as {name}: {when} (schedlab watch list)", device.path.display()))?;
+    cautions(&watch, &device, started);
+    Ok(REACHED)
+}
+
+/// What the user should know who has just added a watch.
+fn cautions(watch: &Watch, device: &Device, started: Timer) {
+    let name = &watch.name;
+    match started {
+        Timer::Started => {}
+        Timer::AtBoot => out::note("note: systemd does not run here; the timer begins with the next boot"),
+        Timer::Never => out::note(format_args!(
+            "note: there is no systemd here; let cron start this when the window opens: {} watch run {name}",
+            watch.program.display()
+        )),
+    }
+    if has_only_a_name(device) {
+        out::note(format_args!(
+            "note: {} has no world-wide name and no serial number: whatever has this name at the time is tested",
+            device.path.display()
+        ));
+    }
+    if !round::will_stay(&watch.program) {
+        out::note(format_args!(
+            "note: the service starts {}, which looks like a place that is cleaned up: install schedlab, and add the watch with that",
+            watch.program.display()
+        ));
+    }
+}
+
+/// Whether nothing but its name tells the device from others.
+fn has_only_a_name(device: &Device) -> bool {
+    device.identity.starts_with("name ")
+}
+
+/// The files of a watch with their texts.
+fn files(root: &Root, watch: &Watch) -> Vec<(PathBuf, String)> {
+    let units = units::units(root, watch).map(|unit| (unit.path, unit.text));
+    [(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect()
+}
+
+/// The name under which the files of a watch are locked and journaled.
+fn key(name: &str) -> String {
+    format!("watch-{name}")
+}
+
+/// The device, if it is one that will be there next week.
+fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
+    if args.design.arena_kind() != ArenaKind::Disk {
+        return Err(usage("--arena: a modelled device never changes; only real ones are watched"));
+    }
+    let word = &args.design.device;
+    if Target::is_temporary(word)? {
+        return Err(usage(format!(
+            "--device {word}: a temporary device is gone when the experiment ends; name a disk"
+        )));
+    }
+    host::device::find(root, word).map_err(|e| usage(e.to_string()))
+}
+
+/// The watch that the flags describe.
+fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch> {
+    let between: Window = args.between.parse().map_err(|e| usage(format!("--between: {e}")))?;
+    let every: Days = args.every.parse().map_err(|e| usage(format!("--every: {e}")))?;
+    let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
+    let max_busy = percent("--max-busy", &args.max_busy)?;
+    if !(args.max_load.is_finite() && args.max_load > 0.0) {
+        return Err(usage(format!("--max-load {}: give a number above 0, e.g. 0.3", args.max_load)));
+    }
+    let mut design = args.design.clone();
+    if design.budget.is_none() {
+        design.budget = Some(BUDGET.to_owned());
+    }
+    let may_write = |kind: &str| match runner::find(kind) {
+        Some(program) => program.needs != runner::Needs::Device,
+        None => workload::find(kind).is_ok_and(|kind| kind.writes),
+    };
+    let writes = |word: &String| plan::parse_workload(word).is_ok_and(|spec| may_write(&spec.kind));
+    let destroys = match &args.destroy_data {
+        Some(word) => {
+            let named = host::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
+            if named.identity != device.identity {
+                return Err(usage(format!(
+                    "--destroy-data {word} is not the watched device, {}",
+                    device.path.display()
+                )));
+            }
+            if has_only_a_name(device) {
+                return Err(usage(format!(
+                    "--destroy-data {word}: {} has no world-wide name and no serial number, so at the next test another disk could \
+                     have its name, and its data would be lost; watch it with a workload that only reads",
+                    device.path.display()
+                )));
+            }
+            true
+        }
+        None => false,
+    };
+    let is_program = |word: &String| plan::parse_workload(word).is_ok_and(|spec| runner::find(&spec.kind).is_some());
+    if !destroys && design.workload.iter().any(|word| writes(word) && !is_program(word)) {
+        let dropped = std::mem::replace(&mut design.workload, vec![WORKLOAD.to_owned()]);
+        out::note(format_args!(
+            "note: {} writes, and would destroy the data on {}: watching with {WORKLOAD}, which only reads",
+            dropped.join(","),
+            device.path.display()
+        ));
+    }
+    let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
+    let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()))?, &design)?;
+    plan.name = format!("{} again", plan.name);
+    if !destroys && (plan.files.is_some() || Works::of(&plan)?.write()) {
+        return Err(usage(format!(
+            "this writes, and would destroy the data on {0}: give --destroy-data {0}, or watch with a workload that only reads, without --fs",
+            device.path.display()
+        )));
+    }
+    let mut watch = Watch::new(&name, &device.identity, (between, every), round::program()?, plan)?;
+    watch.max_load = args.max_load;
+    watch.max_busy = max_busy;
+    watch.apply = match args.apply {
+        ApplyArg::Never => Apply::Never,
+        ApplyArg::Set => Apply::Set,
+    };
+    watch.tell.clone_from(&args.tell);
+    watch.destroy_data = destroys;
+    watch.keep_reports = args.keep_reports;
+    let (needed, there) = (watch.plan.budget.time_s, between.length().as_secs_f64());
+    if needed > there {
+        return Err(usage(format!(
+            "a test takes {:.0} min, and --between {between} is shorter: widen it, or give a smaller --budget",
+            needed / 60.0
+        )));
+    }
+    Ok(watch)
+}
+
+fn list(root: &Root, json: bool) -> Result<u8> {
+    let mut rows = Vec::new();
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["WATCH", "DEVICE", "WORK", "WHEN", "LAST TEST", "VERDICT"]);
+    for (name, watch) in Watch::all(root) {
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                let why = format!("{error:#}; or: schedlab watch remove {name} --force");
+                table.add_row([&name, "", "", "", "cannot be read", &why]);
+                rows.push(json!({"name": name, "error": why}));
+                continue;
+            }
+        };
+        let history = History::of(root, &watch.identity)?;
+        let last = history.entries.iter().rev().find(|entry| entry.watch == watch.name);
+        let measured = history.last_measured(&watch.name);
+        let work: Vec<&str> = watch.plan.workloads.iter().map(|spec| spec.name.as_str()).collect();
+        let when = format!("{}, {}", watch.every, watch.between);
+        let told = match last.map(|last| &last.outcome) {
+            None => String::new(),
+            Some(Outcome::Measured(_)) => last.map_or_else(String::new, |last| last.at.clone()),
+            Some(Outcome::Skipped { why }) => format!("skipped: {why}"),
+            Some(Outcome::Failed { why }) => format!("failed: {why}"),
+        };
+        let verdict = measured.map_or("none yet", |measured| measured.sentence.as_str());
+        table.add_row([&watch.name, &watch.plan.device, &work.join(","), &when, &told, verdict]);
+        rows.push(
+            json!({"name": watch.name, "device": watch.plan.device, "identity": watch.identity, "workloads": work,
+            "every": watch.every, "between": watch.between, "apply": watch.apply, "last": last,
+            "recommended": measured.and_then(|measured| measured.recommended.as_deref())}),
+        );
+    }
+    if json {
+        out::line(serde_json::to_string_pretty(&rows)?)?;
+    } else if rows.is_empty() {
+        out::line("nothing is watched; begin with: schedlab watch add --device DEVICE")?;
+    } else {
+        out::line(table)?;
+    }
+    Ok(REACHED)
+}
+
+fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
+    let config = watch::path(root, name);
+    let watch = match Watch::load(root, name) {
+        Ok(watch) => watch,
+        // What can no longer be read, or is half there, must not stay for ever.
+        Err(_) if force => return remove_whatever_is_there(root, name),
+        Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
+            return Err(error.context(format!(
+                "to remove its timer, its service and its file all the same: schedlab watch remove {name} --force"
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    HostArena::require_root()?;
+    // Its own file is there to be edited; the units are not.
+    let files: Vec<_> = files(root, &watch)
+        .into_iter()
+        .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
+        .collect();
+    let timer = format!("{}.timer", units::name(name));
+    host::systemd::disable(root, &timer)?;
+    if let Err(error) = host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, force) {
+        // Nothing was removed, so it goes on.
+        host::systemd::enable(root, &timer)?;
+        return Err(error.into());
+    }
+    host::systemd::reload(root)?;
+    out::line(format_args!("{name} is no longer watched; its history stays: schedlab history"))?;
+    Ok(REACHED)
+}
+
+/// Removes the files of a watch, whatever they say.
+fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
+    watch::check_name(name)?;
+    HostArena::require_root()?;
+    let files = units::paths(root, name).into_iter().chain([watch::path(root, name)]);
+    let files: Vec<_> = files.map(|path| (path, None)).collect();
+    if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {
+        host::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
+    }
+    host::kept::take_away(root, &key(name), &format!("the watch {name}"), &files, true)?;
+    host::systemd::reload(root)?;
+    out::line(format_args!("what was left of the watch {name} is removed; its history stays: schedlab history"))?;
+    Ok(REACHED)
+}
+
+/// Shows how the verdicts of a device, or of all devices, went.
+pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
+    let histories = match &args.device {
+        None => History::all(root)?,
+        Some(word) => {
+            let device = host::device::find(root, word).map_err(|e| usage(e.to_string()))?;
+            vec![History::of(root, &device.identity)?]
+        }
+    };
+    let there: Vec<_> = histories
+        .iter()
+        .filter(|history| !history.entries.is_empty())
+        .map(|history| report::history::History { entries: &history.entries, broken: history.broken })
+        .collect();
+    if let Some(path) = &args.out {
+        if there.is_empty() {
+            return Err(usage(nothing(args.device.as_deref())));
+        }
+        whole_file::replace(path, &report::history::page(&there)?)?;
+    }
+    if args.json {
+        let entries: Vec<_> = there.iter().flat_map(|history| history.entries).collect();
+        out::line(serde_json::to_string_pretty(&entries)?)?;
+    } else if there.is_empty() {
+        out::line(nothing(args.device.as_deref()))?;
+    } else {
+        for history in &there {
+            out::print(report::history::terminal(history))?;
+        }
+        if let Some(path) = &args.out {
+            out::line(format_args!("\n{}", path_of(path)))?;
+        }
+    }
+    Ok(REACHED)
+}
+
+fn nothing(device: Option<&str>) -> String {
+    let of = device.map_or_else(String::new, |device| format!(" of {device}"));
+    format!("there is no history{of} yet; begin with: schedlab watch add --device {}", device.unwrap_or("DEVICE"))
+}
+
+fn path_of(path: &Path) -> String {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

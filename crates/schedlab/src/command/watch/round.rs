@@ -1,0 +1,178 @@
+//! One test of a watch: from the timer to a line in the history.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use experiment::plan::Plan;
+use experiment::study::Study;
+use host::{Change, Device, Root, Setting};
+use jiff::{Timestamp, Zoned};
+
+use crate::cli::ConductArgs;
+use crate::command::experiment::planned;
+use crate::failure::{FAILED, REACHED};
+use crate::out;
+use lab::signals::Stop;
+use lab::watch::history::{Entry, History, Measured, Outcome};
+use lab::watch::quiet::{self, NotNow};
+use lab::watch::{Apply, Watch};
+
+/// What a test takes beside its budget: opening, the first trials that are not counted, judging.
+const BESIDE: Duration = Duration::from_secs(60);
+
+/// Tests once. Not to have tested because of the hour or of noise is no failure; the history says it.
+pub(crate) fn test(root: &Root, watch: &Watch, now: bool) -> Result<u8> {
+    let Some(_mine) = watch.lock(root)? else {
+        out::note(format_args!("{} is being tested by another process", watch.name));
+        return Ok(REACHED);
+    };
+    let device = match host::device::find_by_identity(root, &watch.identity, &watch.plan.device) {
+        Ok(device) => device,
+        Err(error) => {
+            let why = format!("{error}; when it was replaced: schedlab watch remove {0}, and add it again", watch.name);
+            return note(root, watch, &watch.plan.device, Outcome::Failed { why: why.clone() }).map(|()| {
+                out::note(format_args!("{}: {why}", watch.name));
+                FAILED
+            });
+        }
+    };
+    let named = device.path.display().to_string();
+    if !now && let Some(why) = not_now(root, watch, &device)? {
+        out::line(format_args!("{}: not tested: {why}", watch.name))?;
+        note(root, watch, &named, Outcome::Skipped { why: why.to_string() })?;
+        return Ok(REACHED);
+    }
+    let plan = Plan { device: named.clone(), ..watch.plan.clone() };
+    match measure(root, watch, plan) {
+        Ok((measured, status)) => conclude(root, watch, &device, measured).map(|()| status),
+        Err(error) => {
+            note(root, watch, &named, Outcome::Failed { why: format!("{error:#}") })?;
+            Err(error)
+        }
+    }
+}
+
+/// Waits for a quiet moment; why there is none.
+fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>> {
+    let stop = Stop::install()?;
+    let began = Instant::now();
+    let left = watch.between.left(Zoned::now().time()).unwrap_or_default();
+    let needed = Duration::from_secs_f64(watch.plan.budget.time_s) + BESIDE;
+    let mut listen = || quiet::listen(root, &device.name);
+    quiet::wait(watch, (left, needed), &mut listen, &|| began.elapsed(), &stop)
+}
+
+/// Measures into the history's directory.
+fn measure(root: &Root, watch: &Watch, plan: Plan) -> Result<(Measured, u8)> {
+    let report = format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), watch.name);
+    let dir = History::of(root, &watch.identity)?.dir().join(&report);
+    let conduct = ConductArgs {
+        destroy_data: watch.destroy_data.then(|| plan.device.clone()),
+        out: Some(dir.clone()),
+        quiet: true,
+        resume: false,
+        loop_dir: "/var/tmp".into(),
+        cache_dir: None,
+        trace: None,
+        json: false,
+        verbose: false,
+    };
+    let status = planned(root, plan, &conduct)?;
+    let path = dir.join("study.json");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let study: Study = serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
+    Ok((Measured::of(&study, report), status))
+}
+
+/// Writes the line, applies what was asked for, and tells of a change.
+fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
+    let mut history = History::of(root, &watch.identity)?;
+    let former = history.last_measured(&watch.name).map(|last| last.recommended.clone());
+    measured.changed = former.as_ref().is_some_and(|former| *former != measured.recommended);
+    measured.applied = match (watch.apply, &measured.recommended) {
+        (Apply::Set, Some(arm)) => apply(root, watch, device, arm)?,
+        _ => None,
+    };
+    let words = words(watch, device, &measured, former);
+    let changed = measured.changed;
+    let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let named = device.path.display().to_string();
+    history.append(Entry {
+        at,
+        watch: watch.name.clone(),
+        device: named,
+        outcome: Outcome::Measured(measured.into()),
+    })?;
+    history.prune(&watch.name, watch.keep_reports);
+    out::line(&words)?;
+    if changed && let Some(command) = &watch.tell {
+        tell(command, &words);
+    }
+    Ok(())
+}
+
+fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<Option<String>>) -> String {
+    let name = |arm: Option<&str>| arm.unwrap_or("no advice").to_owned();
+    let changed = if measured.changed {
+        let (before, now) = (name(former.flatten().as_deref()), name(measured.recommended.as_deref()));
+        format!("The verdict on {} has changed from {before} to {now}.", device.path.display())
+    } else if former.is_none() {
+        format!("The first verdict on {}.", device.path.display())
+    } else {
+        format!("The verdict on {} is what it was.", device.path.display())
+    };
+    let applied = measured.applied.as_ref().map_or_else(String::new, |what| format!("\nSet: {what}"));
+    let hint = match (&measured.applied, watch.apply) {
+        (None, Apply::Never) if measured.changed => "\nNothing was set; to do so: schedlab set",
+        _ => "",
+    };
+    format!("{changed} {}{applied}{hint}", measured.sentence)
+}
+
+/// Sets what is recommended, where it is not what is in effect; what was set.
+fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
+    let arm =
+        watch.plan.arms.iter().find(|known| known.name == arm).context("the recommendation is an arm of the plan")?;
+    let setting = Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
+    let done = Change::plan(root, device, &setting)?.carry_out()?;
+    let changed: Vec<String> =
+        done.changed.iter().map(|change| format!("{}={}", change.attribute, change.new)).collect();
+    Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
+}
+
+/// Starts the user's command with the text on its standard input. What goes wrong with it is told, and changes nothing.
+fn tell(command: &str, words: &str) {
+    let told = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::piped()).spawn().and_then(|mut child| {
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that does not read is none of our errors.
+            let _ = writeln!(stdin, "{words}");
+        }
+        child.wait()
+    });
+    match told {
+        Ok(status) if status.success() => {}
+        Ok(status) => out::note(format_args!("the command of --tell ended with {status}: {command}")),
+        Err(error) => out::note(format_args!("the command of --tell could not be started: {error}")),
+    }
+}
+
+fn note(root: &Root, watch: &Watch, device: &str, outcome: Outcome) -> Result<()> {
+    let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let entry = Entry { at, watch: watch.name.clone(), device: device.to_owned(), outcome };
+    History::of(root, &watch.identity)?.append(entry)
+}
+
+/// The path of this program, as a unit names it.
+pub(crate) fn program() -> Result<std::path::PathBuf> {
+    let exe = std::env::current_exe().context("this program's own file is not to be found")?;
+    Ok(fs::canonicalize(&exe).unwrap_or(exe))
+}
+
+/// A program that a unit may name: one that is removed with its build directory may not.
+pub(crate) fn will_stay(program: &Path) -> bool {
+    !program.starts_with("/tmp") && !program.components().any(|part| part.as_os_str() == "target")
+}

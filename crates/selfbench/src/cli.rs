@@ -1,0 +1,127 @@
+//! Flags of `selfbench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Compare schedlab's own parts with the tools that people use for the same, and with what is promised of them.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) what: Bench,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
+    Engine(BenchEngineArgs),
+    /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
+    /// what was promised.
+    Kernel(BenchKernelArgs),
+    /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in turn; prints the ratio.
+    Linpack(BenchLinpackArgs),
+    /// Time to read and judge a large record.
+    Study {
+        /// Trials in the record.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+        trials: u32,
+    },
+    /// The same trials in the simulator and in the kernel arena, figure by figure; every request's service time to the nanosecond.
+    Conformance(BenchConformanceArgs),
+    /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known; prints the regrets and whether they
+    /// are what was promised.
+    Tune(BenchTuneArgs),
+    /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
+    Calibration {
+        /// Simulated experiments for each kind of noise.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+        experiments: u32,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchConformanceArgs {
+    /// A part of the table, in under two minutes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only trials whose DISK/WORKLOAD/SCHEDULER holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the table to this file as well, in Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Keep what both disks did, one command a line, in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) logs: Option<PathBuf>,
+    /// The kernel: debian:6.1, debian:6.12, or a directory with its source.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Option<String>,
+    /// Where built kernels are kept.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchKernelArgs {
+    /// Rounds; each runs every side.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Reads of each client; what is promised is promised for the default.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reads: u32,
+    /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) kernel: Vec<String>,
+    /// Where built kernels are kept [default: ~/.cache/schedlab].
+    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchEngineArgs {
+    /// Rounds; each runs both engines on each case.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Length of one measurement.
+    #[arg(long, value_name = "TIME", default_value = "200ms")]
+    pub(crate) time: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchLinpackArgs {
+    /// Leading dimension of the matrix; systems have half as many unknowns.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) array: u32,
+    /// Repetitions double until a round takes as long.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) least: String,
+    /// Pairs of measurements, ours and C's.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchTuneArgs {
+    /// Searches of each kind on each surface.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Only surfaces whose name holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,145 @@
+//! The simulator and the kernel arena held against each other: the same trials in both, figure by figure, and for every trial of
+//! the kernel the disk's own log against the model.
+//!
+//! A trial is compared three ways. The log of the guest's disk is replayed through the model: every request must be done at the
+//! same nanosecond, given when it was sent; that holds for every scheduler. Under `none` the order of completions and the end
+//! must be the simulator's as well. And the figures of both arenas are set side by side, each difference against its bound
+//! (`bounds`).
+
+mod bounds;
+mod cases;
+mod compare;
+mod table;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use experiment::plan::Plan;
+use serde::Serialize;
+
+pub(crate) use compare::Row;
+
+use lab::arena::TrialOrder;
+use lab::arena::ahead::on_all_processors;
+use lab::arena::kernel::KernelArena;
+use lab::arena::sim::SimArena;
+use lab::failure::usage;
+use lab::progress::Progress;
+use lab::signals::Stop;
+
+/// Commands of a disk that are kept: more than any trial here has.
+const LOG: u32 = 400_000;
+/// The seed of both arenas' trial.
+const SEED: u64 = 7;
+/// More seeds, for the simulator alone: how far its own figures are apart where nothing but the clients' choices and turnarounds
+/// differs. A figure that no two seeds agree on is none that two arenas could agree on.
+const MORE_SEEDS: std::ops::Range<u64> = 100..106;
+
+/// What is to be compared.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// A part of the cases, in under two minutes.
+    pub(crate) quick: bool,
+    /// Only trials whose `disk/workload/scheduler` holds this text.
+    pub(crate) only: Option<String>,
+    /// Where built kernels are kept, if not in the usual place.
+    pub(crate) cache: Option<PathBuf>,
+    /// Which kernel, as `kernel build --source` takes it.
+    pub(crate) kernel: Option<String>,
+    /// Where the logs of the kernel's trials are kept, if anywhere.
+    pub(crate) logs: Option<PathBuf>,
+}
+
+/// Both arenas, trial by trial.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// The kernel, by its release.
+    kernel: String,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// What is beyond its bound, in words; nothing if all is as it should be.
+    pub(crate) fn broken(&self) -> Vec<String> {
+        self.rows.iter().flat_map(Row::broken).collect()
+    }
+}
+
+/// Runs everything.
+pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
+    let mut report = Report { kernel: String::new(), rows: Vec::new() };
+    for disk in cases::disks() {
+        let wanted: Vec<cases::Case> = cases::of(disk, options.quick)
+            .into_iter()
+            .filter(|case| options.only.as_ref().is_none_or(|only| case.name().contains(only.as_str())))
+            .collect();
+        if !wanted.is_empty() {
+            of_disk(disk, &wanted, options, (stop, progress), &mut report)?;
+        }
+    }
+    if report.rows.is_empty() {
+        return Err(usage("no trial of the table has a name that holds the text of --only".to_owned()));
+    }
+    Ok(report)
+}
+
+/// All trials of a disk: one plan for each arena, since the knobs around a scheduler differ.
+fn of_disk(
+    disk: &str,
+    wanted: &[cases::Case],
+    options: &Options,
+    (stop, progress): (&Stop, &dyn Progress),
+    report: &mut Report,
+) -> Result<()> {
+    let simulated = cases::plan(disk, wanted, cases::Side::Sim, options.kernel.as_deref())?;
+    let real = cases::plan(disk, wanted, cases::Side::Kernel, options.kernel.as_deref())?;
+    let sim = SimArena::open(&simulated, stop)?;
+    let kernel = KernelArena::open(&real, options.cache.as_deref(), stop, progress)?;
+    report.kernel = kernel.releases().join(", ");
+    let rows = on_all_processors(wanted, &|case: &cases::Case| -> Result<Row> {
+        let row = one(case, &simulated, (&sim, &kernel), options).with_context(|| case.name())?;
+        progress.prepare(&case.name(), 0, 1);
+        Ok(row)
+    });
+    for row in rows {
+        report.rows.push(row?);
+    }
+    Ok(())
+}
+
+fn one(
+    case: &cases::Case,
+    plan: &Plan,
+    (sim, kernel): (&SimArena<'_>, &KernelArena<'_>),
+    options: &Options,
+) -> Result<Row> {
+    let workload =
+        plan.workloads.iter().find(|spec| spec.name == case.workload.name).expect("the plan is made of the cases");
+    let order = TrialOrder { workload, seed: SEED, duration: case.workload.duration(), warmup: Duration::ZERO };
+    let mut heard = compare::Heard::default();
+    let simulated = sim.heard(case.scheduler, &order, &mut heard)?;
+    let (measured, log) = kernel.logged(case.scheduler, &order, LOG)?;
+    if let Some(dir) = &options.logs {
+        keep(dir, case, &heard, &log)?;
+    }
+    let log = ::sim::conformance::Log::read(&log)?;
+    let replayed = compare::replayed(&log, kernel.model().make(SEED)?.as_mut());
+    let others = MORE_SEEDS.map(|seed| {
+        let mut heard = compare::Heard::default();
+        let observation = sim.heard(case.scheduler, &TrialOrder { seed, ..order }, &mut heard)?;
+        Ok((observation, heard))
+    });
+    let others = others.collect::<Result<Vec<_>>>()?;
+    Ok(compare::row(case, (&simulated, &heard), (&measured, &log), &others, replayed))
+}
+
+/// Keeps what both disks did, one command a line, to be looked at side by side.
+fn keep(dir: &std::path::Path, case: &cases::Case, heard: &compare::Heard, log: &[u8]) -> Result<()> {
+    let path = |side: &str| dir.join(format!("{}.{side}", case.name().replace('/', "-")));
+    std::fs::create_dir_all(dir)?;
+    let log = ::sim::conformance::Log::read(log)?;
+    std::fs::write(path("sim"), heard.lines())?;
+    std::fs::write(path("kernel"), compare::lines(&log))?;
+    Ok(())
+}

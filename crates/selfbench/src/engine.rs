@@ -1,0 +1,328 @@
+//! `selfbench engine`: what a request costs our load engine and what it costs fio, on the same file in one run.
+//!
+//! A load engine that uses the processor for itself measures itself on a fast device. The measure is requests per second of
+//! processor time (user and system) of the client's thread, because it does not depend on how fast the target happens to be; plain
+//! requests per second stand beside it. Both sides do 4 KiB random reads with one client and take one latency for each request;
+//! they alternate, and who is first alternates too, so that a machine that warms up or is shared hits both alike. The ratio is
+//! the median of the ratios of neighbouring measurements; beside it stand the ratios at 10 and 90 % of the pairs. Many short
+//! pairs tell more than a few long ones: what disturbs a shared machine lasts longer than a pair and is divided out of it.
+//!
+//! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages there (nothing is waited
+//! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the processors
+//! and completions come in bunches of chance, so that single measurements differ widely). io_uring is not measured on the tmpfs:
+//! it has no reads that do not block, so io_uring hands each one to a worker thread, whose time fio does not report.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use experiment::stats::describe;
+use loadgen::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
+use serde::Serialize;
+
+use super::fio;
+
+/// How much to measure.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Pairs of measurements of each case; at least 1.
+    pub(crate) rounds: u32,
+    /// Length of each measurement in seconds.
+    pub(crate) seconds: f64,
+    /// Bytes of the file.
+    pub(crate) file_size: u64,
+    /// A directory on a tmpfs.
+    pub(crate) dir: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { rounds: 11, seconds: 0.2, file_size: 32 << 20, dir: "/dev/shm".into() }
+    }
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Sample {
+    /// Requests per second.
+    pub(crate) iops: f64,
+    /// Requests per second of processor time.
+    pub(crate) iops_per_core: f64,
+}
+
+/// One case: a target and a way to make requests.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Case {
+    /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (the same with direct I/O).
+    pub(crate) target: &'static str,
+    /// `psync`, `io_uring` or `io_uring batched` (what fio was told; ours has one way for each iodepth).
+    pub(crate) engine: &'static str,
+    /// Our measurements, in order.
+    pub(crate) schedlab: Vec<Sample>,
+    /// fio's, each next to ours.
+    pub(crate) fio: Vec<Sample>,
+    /// Ours / fio's, median over pairs of measurements.
+    pub(crate) ratio_iops_per_core: f64,
+    /// The same ratio at 10 % and at 90 % of the pairs.
+    pub(crate) ratio_per_core_range: [f64; 2],
+    /// Ours / fio's, best of all measurements each: other work on the machine only ever makes a request dearer.
+    pub(crate) ratio_best_per_core: f64,
+    /// Ours / fio's, median over pairs of measurements.
+    pub(crate) ratio_iops: f64,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    /// fio's version.
+    pub(crate) fio_version: String,
+    /// fio's settings, all cases.
+    pub(crate) fio_common: Vec<&'static str>,
+    /// fio's settings for each engine.
+    pub(crate) fio_engines: Vec<(&'static str, Vec<&'static str>)>,
+    /// The cases.
+    pub(crate) cases: Vec<Case>,
+    /// What was left out and why.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A way to make requests: fio's name for it, our iodepth, fio's settings.
+struct Engine {
+    name: &'static str,
+    iodepth: &'static str,
+    fio: &'static [&'static str],
+}
+
+const PSYNC: Engine = Engine { name: "psync", iodepth: "1", fio: fio::PSYNC };
+const RINGS: [Engine; 2] = [
+    Engine { name: "io_uring", iodepth: "32", fio: fio::IO_URING },
+    Engine { name: "io_uring batched", iodepth: "32", fio: fio::IO_URING_BATCHED },
+];
+
+/// What is read.
+struct Target<'a> {
+    name: &'static str,
+    path: &'a Path,
+    direct: bool,
+}
+
+/// Measures all cases.
+///
+/// # Errors
+/// fio is missing, the file or loop device cannot be made, or a measurement fails.
+pub(crate) fn run(options: &Options) -> Result<Report> {
+    ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
+    let fio_version = fio::version()?;
+    let dir = tempfile::Builder::new().prefix("schedlab-bench-").tempdir_in(&options.dir)?;
+    let file = prepare_files(dir.path(), &[options.file_size])?.remove(0);
+    let engines = || std::iter::once(&PSYNC).chain(&RINGS);
+    let mut report = Report {
+        fio_version,
+        fio_common: fio::COMMON.to_vec(),
+        fio_engines: engines().map(|engine| (engine.name, engine.fio.to_vec())).collect(),
+        cases: Vec::new(),
+        notes: Vec::new(),
+    };
+    report.cases.push(case(&Target { name: "tmpfs", path: &file, direct: false }, &PSYNC, options)?);
+    match Loop::over(&file) {
+        Err(error) => report.notes.push(format!("no loop device ({error:#}): run as root to compare io_uring")),
+        Ok(device) => {
+            for engine in engines() {
+                report.cases.push(case(&Target { name: "cached", path: &device.0, direct: false }, engine, options)?);
+            }
+            for engine in engines() {
+                report.cases.push(case(&Target { name: "loop", path: &device.0, direct: true }, engine, options)?);
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..options.rounds {
+        // In the first round ours comes first: its warm-up leaves every page in the cache, in folios of the same size for both.
+        for side in [round, round + 1] {
+            if side.is_multiple_of(2) {
+                ours.push(one_of_ours(target, engine, options, round)?);
+            } else {
+                theirs.push(fio::run(engine.fio, target.path, options.file_size, target.direct, options.seconds)?);
+            }
+        }
+    }
+    let ratios = |of: fn(&Sample) -> f64| sorted(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)));
+    let per_core = ratios(|sample| sample.iops_per_core);
+    let ratio_iops_per_core = quantile(&per_core, 0.5);
+    let ratio_per_core_range = [quantile(&per_core, 0.1), quantile(&per_core, 0.9)];
+    let ratio_iops = quantile(&ratios(|sample| sample.iops), 0.5);
+    let ratio_best_per_core = best(&ours) / best(&theirs);
+    let (target, engine) = (target.name, engine.name);
+    Ok(Case {
+        target,
+        engine,
+        schedlab: ours,
+        fio: theirs,
+        ratio_iops_per_core,
+        ratio_per_core_range,
+        ratio_best_per_core,
+        ratio_iops,
+    })
+}
+
+fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) -> Result<Sample> {
+    let kind = workload::find("randread").expect("randread is a workload");
+    let direct = target.direct.to_string();
+    let params = kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
+    let files = place_on_device(kind, &params, target.path, options.file_size, 512)?;
+    let drive = Drive {
+        kind,
+        params,
+        files,
+        seed: u64::from(round),
+        duration: Duration::from_secs_f64(options.seconds),
+        warmup: if target.direct { Duration::ZERO } else { Duration::from_secs_f64(options.seconds) },
+        patience: PATIENCE,
+    };
+    let measured = measure(&drive, &AtomicBool::new(false))?;
+    ensure!(measured.errors == 0, "requests failed: {}", measured.first_error.unwrap_or_default());
+    // fio knows only its client's own thread, so ours is taken for the comparison as well.
+    let cpu_ns = measured.clients[0].cpu_ns;
+    ensure!(cpu_ns > 0 && measured.ios() > 0, "nothing was measured: run longer");
+    Ok(Sample {
+        iops: measured.ios() as f64 * 1e9 / measured.window_ns as f64,
+        iops_per_core: measured.ios() as f64 * 1e9 / cpu_ns as f64,
+    })
+}
+
+/// A loop device over the file, detached at the end. It is kept open, since the kernel drops a device's cached pages when the
+/// last one who has it open closes it.
+struct Loop(PathBuf, Option<File>);
+
+impl Loop {
+    fn over(file: &Path) -> Result<Loop> {
+        let output =
+            Command::new("losetup").args(["-f", "--show"]).arg(file).output().context("cannot start losetup")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let open = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        Ok(Loop(path, Some(open)))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(self.1.take());
+        // Nothing is lost if it fails: the file is gone with its directory, and the device shows in `losetup -l`.
+        let _ = Command::new("losetup").arg("-d").arg(&self.0).status();
+    }
+}
+
+fn best(samples: &[Sample]) -> f64 {
+    samples.iter().map(|sample| sample.iops_per_core).fold(0.0, f64::max)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(&sorted(values), 0.5)
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    describe::quantile(sorted, share).expect("there is at least one round")
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
+        table.set_header([
+            "target", "engine", "per core", "fio", "ratio", "10-90 %", "best", "fio", "ratio", "IOPS", "fio", "ratio",
+        ]);
+        let thousands = |value: f64| format!("{:.0} k", value / 1e3);
+        for case in &self.cases {
+            table.add_row([
+                case.target.to_owned(),
+                case.engine.to_owned(),
+                thousands(median(case.schedlab.iter().map(|sample| sample.iops_per_core))),
+                thousands(median(case.fio.iter().map(|sample| sample.iops_per_core))),
+                format!("{:.2}", case.ratio_iops_per_core),
+                format!("{:.2} … {:.2}", case.ratio_per_core_range[0], case.ratio_per_core_range[1]),
+                thousands(best(&case.schedlab)),
+                thousands(best(&case.fio)),
+                format!("{:.2}", case.ratio_best_per_core),
+                thousands(median(case.schedlab.iter().map(|sample| sample.iops))),
+                thousands(median(case.fio.iter().map(|sample| sample.iops))),
+                format!("{:.2}", case.ratio_iops),
+            ]);
+        }
+        writeln!(
+            f,
+            "4 KiB random reads, one client, alternating measurements: medians, and of the ratios of neighbours also the range that"
+        )?;
+        writeln!(
+            f,
+            "holds 80 % of them. A range on both sides of 1 shows no difference. Per core: I/Os per second of"
+        )?;
+        writeln!(
+            f,
+            "processor time of the client's thread, user and system. {} {}",
+            self.fio_version,
+            self.fio_common.join(" ")
+        )?;
+        for (name, args) in &self.fio_engines {
+            writeln!(f, "  {name}: {}", args.join(" "))?;
+        }
+        writeln!(f, "{table}")?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0].into_iter()), 2.5);
+        assert_eq!(median([4.0, 1.0, 3.0].into_iter()), 3.0);
+    }
+
+    #[test]
+    fn a_tenth_of_eleven_values_is_the_second_smallest() {
+        let eleven = sorted((0..11).rev().map(f64::from));
+        assert_eq!((quantile(&eleven, 0.1), quantile(&eleven, 0.9)), (1.0, 9.0));
+        assert_eq!(quantile(&[2.0], 0.9), 2.0);
+    }
+
+    #[test]
+    fn every_metric_that_the_engine_reports_is_known_to_studies() {
+        for name in loadgen::METRIC_NAMES {
+            assert!(experiment::metric::find(name).is_some(), "{name}");
+        }
+        for row in workload::WORKLOADS {
+            assert!(loadgen::METRIC_NAMES.contains(&row.primary), "{}: {}", row.name, row.primary);
+        }
+    }
+
+    #[test]
+    fn all_cases_are_measured_where_fio_is_installed() {
+        if let Err(error) = fio::version() {
+            assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none_or(|v| v != "1"), "{error:#}");
+            eprintln!("SKIPPED: {error:#}");
+            return;
+        }
+        let report = run(&Options { rounds: 1, seconds: 0.1, file_size: 8 << 20, ..Options::default() }).unwrap();
+        assert!(report.cases.len() == 7 || report.notes.len() == 1, "{report}");
+        for case in &report.cases {
+            assert!(case.ratio_iops_per_core > 0.0 && case.ratio_iops.is_finite(), "{case:?}");
+        }
+    }
+}

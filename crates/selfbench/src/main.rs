@@ -1,0 +1,36 @@
+//! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the arenas against their promises.
+//!
+//! A program for developers, which is not installed.
+
+mod cli;
+mod conformance;
+mod engine;
+mod fio;
+mod kernel;
+mod linpack;
+mod out;
+mod progress;
+mod run;
+mod study;
+mod tune;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use lab::{failure, inside};
+
+fn main() -> ExitCode {
+    if let Some(status) = inside::dispatch() {
+        return status;
+    }
+    if std::env::args().nth(1).is_some_and(|role| role == kernel::ROLE) {
+        return inside::status(inside::in_guest(kernel::run_inside));
+    }
+    match run::run(&cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("selfbench: {error:#}");
+            ExitCode::from(if failure::is_usage(&error) { 2 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Progress as lines on standard error: each new phase, nothing within one.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The phase that was printed last.
+    last: Mutex<String>,
+}
+
+impl lab::progress::Progress for Progress {
+    fn trial(&self, _: f64, _: Option<Duration>, workload: &str, arm: &str, _: u32) {
+        self.phase(&format!("{workload} · {arm}"));
+    }
+
+    fn prepare(&self, what: &str, _: u64, _: u64) {
+        self.phase(what);
+    }
+
+    fn phase(&self, what: &str) {
+        let mut last = self.last.lock().expect("no holder of the lock panics");
+        if *last != what {
+            eprintln!("{what}");
+            what.clone_into(&mut last);
+        }
+    }
+
+    fn say(&self, text: &str) {
+        eprintln!("{text}");
+    }
+
+    fn remark(&self, text: &str) {
+        self.say(text);
+    }
+
+    fn clear(&self) {}
+}

@@ -1,0 +1,109 @@
+//! The commands of `selfbench`.
+
+use anyhow::{Context, Result, bail};
+use experiment::calibration::{Calibration, calibrate};
+use experiment::plan;
+
+use crate::cli::{Bench, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchTuneArgs, Cli};
+use crate::out;
+use crate::progress::Progress;
+use crate::{conformance, engine, kernel, linpack, study, tune};
+use lab::arena;
+use lab::failure::usage;
+use lab::signals::Stop;
+
+/// Runs one of the benchmarks.
+pub(crate) fn run(args: &Cli) -> Result<()> {
+    match &args.what {
+        Bench::Engine(args) => against_fio(args),
+        Bench::Kernel(args) => of_the_arena(args),
+        Bench::Linpack(args) => against_c(args),
+        Bench::Study { trials } => {
+            out::print(study::run(*trials)?)?;
+            Ok(())
+        }
+        Bench::Conformance(args) => conform(args),
+        Bench::Tune(args) => search(args),
+        Bench::Calibration { experiments } => calibration((*experiments).into()),
+    }
+}
+
+fn against_fio(args: &BenchEngineArgs) -> Result<()> {
+    let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
+    let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(())
+}
+
+fn against_c(args: &BenchLinpackArgs) -> Result<()> {
+    let least_s = plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
+    cpu_workloads::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
+    let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
+    let report = linpack::run(&options, &Stop::install()?)?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(())
+}
+
+fn of_the_arena(args: &BenchKernelArgs) -> Result<()> {
+    let kernels = args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
+    let cache = arena::kernel::cache(args.cache_dir.as_deref())?.dir().to_owned();
+    let kernels = kernels.collect::<Result<_>>()?;
+    let report = kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    Ok(())
+}
+
+fn conform(args: &BenchConformanceArgs) -> Result<()> {
+    let BenchConformanceArgs { quick, only, json, markdown, logs, kernel, cache_dir } = args.clone();
+    let options = conformance::Options { quick, only, cache: cache_dir, kernel, logs };
+    let report = conformance::run(&options, &Stop::install()?, &Progress::default())?;
+    if let Some(file) = markdown {
+        std::fs::write(&file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    let broken = report.broken().len();
+    if broken > 0 {
+        bail!("{broken} differences are beyond their bounds: see above");
+    }
+    Ok(())
+}
+
+fn search(args: &BenchTuneArgs) -> Result<()> {
+    let options = tune::Options { rounds: args.rounds, only: args.only.clone() };
+    let report = tune::run(&options, &Stop::install()?, &Progress::default())?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
+    }
+    if report.broken() > 0 {
+        bail!("{} promises are broken: the surfaces that say so above", report.broken());
+    }
+    Ok(())
+}
+
+fn calibration(experiments: u64) -> Result<()> {
+    let report = calibrate(&Calibration { experiments, ..Calibration::default() });
+    out::print(&report)?;
+    let broken = report.broken().len();
+    if broken > 0 {
+        bail!("{broken} promises are broken: the rows that say so above");
+    }
+    Ok(())
+}

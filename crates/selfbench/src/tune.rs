@@ -1,0 +1,466 @@
+//! `selfbench tune`: the search against what it replaces, on response surfaces whose optimum is known.
+//!
+//! Each surface is a device and a workload of the simulator with a space small enough that every point of it can be measured. Truth:
+//! every point over some seeds, then the best of them again over many. The search, a random search with the same race, and a random
+//! search without one then get a quarter of the trials that sweeps of one tunable at a time would need, over many seeds of their own, on
+//! trials with seeds that truth has not seen. What counts is the regret: by how much the true value of the final choice is below
+//! the optimum.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan::{self, Arm, Plan, TrialLength};
+use experiment::schedule;
+use experiment::stats::describe;
+use serde::Serialize;
+use tuner::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search};
+
+use lab::arena::sim::{Model, SimArena};
+use lab::arena::{Arena, TrialOrder, Upcoming};
+use lab::progress::Progress;
+use lab::signals::Stop;
+use lab::tune::space::{Field, Wish, build_on, modelled_attributes};
+
+/// Blocks that a sweep needs for a verdict on a level: what its confidence sequence takes at least for all but the largest effects.
+const SWEEP_BLOCKS: u64 = 6;
+/// The share of a sweep's trials that a search may take.
+const SHARE: f64 = 0.25;
+/// Regrets that differ by less are the same: that is about what truth itself is known to.
+const TIE: f64 = 0.002;
+/// What is promised of the median regret.
+const PROMISED: f64 = 0.02;
+/// Seeds of every point of the grid.
+const COARSE: u32 = 3;
+/// Seeds of those points that may be the best, and of what searches choose.
+const FINE: u32 = 16;
+/// So many of the coarse grid's best are looked at finely.
+const FINALISTS: usize = 24;
+
+/// The logarithm that stands for a trial without a value.
+const NOTHING: f64 = -50.0;
+
+/// One surface.
+struct Surface {
+    name: &'static str,
+    device: &'static str,
+    workload: &'static str,
+    baseline: &'static str,
+    schedulers: &'static [&'static str],
+    tunables: &'static [&'static str],
+    trial_ms: u64,
+}
+
+static SURFACES: &[Surface] = &[
+    Surface {
+        name: "transactions on an old disk",
+        device: "hp97560",
+        workload: "oltp:clients=32",
+        baseline: "mq-deadline",
+        schedulers: &["mq-deadline", "kyber", "bfq", "deadline"],
+        tunables: &[
+            "writes_starved",
+            "fifo_batch",
+            "read_expire",
+            "read_lat_nsec",
+            "slice_idle",
+            "fifo_expire_sync",
+            "low_latency",
+            "nr_requests",
+        ],
+        trial_ms: 10_000,
+    },
+    Surface {
+        name: "scans of a disk of the 1990s",
+        device: "barracuda7200",
+        workload: "dss:clients=6",
+        baseline: "mq-deadline",
+        schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
+        tunables: &[
+            "fifo_batch",
+            "read_expire",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+        ],
+        trial_ms: 4_000,
+    },
+    Surface {
+        name: "clients that think",
+        device: "atlas10k",
+        workload: "think-mix:clients=6:random_share=50:think_time=2ms",
+        baseline: "mq-deadline",
+        schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
+        tunables: &[
+            "fifo_batch",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "back_seek_max",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+            "read_expire",
+        ],
+        trial_ms: 2_000,
+    },
+    Surface {
+        name: "twenty files at once",
+        device: "hp97560",
+        workload: "iozone:clients=20",
+        baseline: "mq-deadline",
+        schedulers: &["mq-deadline", "cfq", "bfq", "anticipatory"],
+        tunables: &[
+            "fifo_batch",
+            "quantum",
+            "slice_sync",
+            "slice_idle",
+            "max_budget",
+            "timeout_sync",
+            "antic_expire",
+            "read_batch_expire",
+            "read_expire",
+        ],
+        trial_ms: 10_000,
+    },
+    Surface {
+        name: "a reader and a writer on a queueing disk",
+        device: "wd4tb7200",
+        workload: "mixed:writers=1:iodepth=8",
+        baseline: "mq-deadline",
+        schedulers: &["none", "mq-deadline", "kyber", "bfq"],
+        tunables: &[
+            "writes_starved",
+            "read_expire",
+            "read_lat_nsec",
+            "slice_idle",
+            "timeout_sync",
+            "low_latency",
+            "nr_requests",
+        ],
+        trial_ms: 4_000,
+    },
+    Surface {
+        name: "transactions on an SSD",
+        device: "nvme",
+        workload: "oltp:clients=32:read_share=70",
+        baseline: "mq-deadline",
+        schedulers: &["none", "mq-deadline", "kyber", "bfq"],
+        tunables: &[
+            "writes_starved",
+            "fifo_batch",
+            "read_lat_nsec",
+            "write_lat_nsec",
+            "slice_idle",
+            "low_latency",
+            "nr_requests",
+        ],
+        trial_ms: 20,
+    },
+];
+
+/// How much to measure.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Searches of each kind on each surface.
+    pub(crate) rounds: u32,
+    /// Only surfaces whose name holds this text.
+    pub(crate) only: Option<String>,
+}
+
+/// Regrets of one kind of search.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Regrets {
+    /// Half of the searches are at most that far below the optimum, as a share.
+    pub(crate) median: f64,
+    /// Nine of ten are.
+    pub(crate) p90: f64,
+}
+
+/// What one surface showed.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    /// The surface.
+    pub(crate) surface: String,
+    /// Points of the space.
+    pub(crate) points: u64,
+    /// The best point, and its advantage over the default as a ratio.
+    pub(crate) optimum: String,
+    /// See `optimum`.
+    pub(crate) advantage: f64,
+    /// Share of the points that are within 2 % of the optimum.
+    pub(crate) near: f64,
+    /// Trials of sweeps of one tunable at a time.
+    pub(crate) sweep_trials: u64,
+    /// Trials that each search got.
+    pub(crate) trials: u32,
+    /// The search.
+    pub(crate) tune: Regrets,
+    /// The same race over random proposals.
+    pub(crate) random_raced: Regrets,
+    /// Random points, three trials each.
+    pub(crate) random: Regrets,
+}
+
+impl Row {
+    fn met(&self) -> bool {
+        let no_worse = |other: &Regrets| self.tune.median <= other.median + TIE && self.tune.p90 <= other.p90 + TIE;
+        self.tune.median <= PROMISED && no_worse(&self.random)
+    }
+}
+
+/// Everything that was measured.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    /// One a surface.
+    pub(crate) rows: Vec<Row>,
+    /// Searches of each kind on each surface.
+    pub(crate) rounds: u32,
+}
+
+impl Report {
+    /// Surfaces on which a promise is not kept.
+    pub(crate) fn broken(&self) -> usize {
+        self.rows.iter().filter(|row| !row.met()).count()
+    }
+}
+
+/// Measures all surfaces.
+///
+/// # Errors
+/// A trial cannot be simulated, or the user stops it.
+pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
+    let mut rows = Vec::new();
+    for surface in SURFACES.iter().filter(|s| options.only.as_ref().is_none_or(|only| s.name.contains(only.as_str()))) {
+        rows.push(Bench::open(surface, stop)?.row(surface, options.rounds, progress)?);
+    }
+    progress.clear();
+    Ok(Report { rows, rounds: options.rounds })
+}
+
+/// A surface that is measured point by point, each trial once.
+struct Bench<'a> {
+    arena: SimArena<'a>,
+    plan: Plan,
+    field: Field,
+    metric: String,
+    sign: f64,
+    known: BTreeMap<(String, u64), f64>,
+    stop: &'a Stop,
+}
+
+impl<'a> Bench<'a> {
+    fn open(surface: &Surface, stop: &'a Stop) -> Result<Bench<'a>> {
+        let model = Model::read(surface.device)?;
+        let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+        let wish =
+            Wish { schedulers: owned(surface.schedulers), tunables: owned(surface.tunables), fixed: BTreeMap::new() };
+        let field = Field::of(&wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler))?;
+        let baseline = lab::resolve::bare(surface.baseline);
+        let mut plan: Plan = toml::from_str(&format!(
+            "arena = \"sim\"\ndevice = \"{}\"\narm = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",
+            surface.device
+        ))?;
+        plan.arms.insert(0, baseline);
+        plan.workloads = plan::parse_workloads(&[surface.workload])?;
+        plan.trial = TrialLength { duration_ms: Some(surface.trial_ms), warmup_ms: Some(surface.trial_ms / 5) };
+        let plan = lab::resolve::checked(plan, &mut |_| ())?;
+        let metric = plan.workloads[0].primary.clone().expect("a checked plan names what decides");
+        let lower = experiment::metric::direction_of(&metric).0 == experiment::metric::Direction::LowerIsBetter;
+        let sign = if lower { -1.0 } else { 1.0 };
+        Ok(Bench { arena: SimArena::open(&plan, stop)?, plan, field, metric, sign, known: BTreeMap::new(), stop })
+    }
+
+    /// Measures what is not known yet, side by side.
+    fn prepare(&mut self, arms: &[Arm], seeds: &[u64]) -> Result<()> {
+        let duration = Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
+        let warmup = Duration::from_millis(self.plan.trial.warmup_ms.expect("a checked plan says so"));
+        let workload = &self.plan.workloads[0];
+        for &seed in seeds {
+            let missing: Vec<&Arm> =
+                arms.iter().filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed))).collect();
+            missing.iter().try_for_each(|arm| self.arena.admit(arm))?;
+            self.arena.announce(&Upcoming { workload, arms: missing.clone(), seeds: vec![seed], duration, warmup })?;
+            for arm in missing {
+                self.arena.apply(arm)?;
+                let seen = self.arena.measure(&TrialOrder { workload, seed, duration, warmup })?;
+                if let Some(signal) = self.stop.signal() {
+                    anyhow::bail!("stopped by {signal}");
+                }
+                let value = seen.metrics.get(&self.metric).copied().filter(|value| *value > 0.0);
+                // A trial in which nothing was done is worse than any other.
+                self.known.insert((arm.name.clone(), seed), value.map_or(NOTHING, |value| self.sign * value.ln()));
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, arm: &Arm, seed: u64) -> f64 {
+        self.known[&(arm.name.clone(), seed)]
+    }
+
+    fn mean(&self, arm: &Arm, seeds: &[u64]) -> f64 {
+        seeds.iter().map(|seed| self.value(arm, *seed)).sum::<f64>() / seeds.len() as f64
+    }
+
+    fn row(&mut self, surface: &Surface, rounds: u32, progress: &dyn Progress) -> Result<Row> {
+        let seeds = |round: u32, n: u32| -> Vec<u64> {
+            (0..n).map(|block| schedule::trial_seed(u64::from(round), surface.name, block, 0)).collect()
+        };
+        let (coarse, fine) = (seeds(u32::MAX, COARSE), seeds(u32::MAX, FINE));
+        let points: Vec<Point> = self.field.space.points().collect();
+        let arms: Vec<Arm> = points.iter().map(|point| self.field.arm(point)).collect();
+        for (i, chunk) in arms.chunks(64).enumerate() {
+            let done = (i * 64) as u64;
+            progress.prepare(&format!("{}: the whole grid", surface.name), done, arms.len() as u64);
+            self.prepare(chunk, &coarse)?;
+        }
+        let mut order: Vec<&Arm> = arms.iter().collect();
+        order.sort_by(|a, b| self.mean(b, &coarse).total_cmp(&self.mean(a, &coarse)));
+        let finalists: Vec<Arm> = order.into_iter().take(FINALISTS).cloned().collect();
+        let baseline = self.plan.arms[0].clone();
+        self.prepare(&finalists, &fine)?;
+        self.prepare(std::slice::from_ref(&baseline), &fine)?;
+        let best = finalists.iter().max_by(|a, b| self.mean(a, &fine).total_cmp(&self.mean(b, &fine)));
+        let best = best.expect("there are finalists").clone();
+        let optimum = self.mean(&best, &fine);
+        let near = arms.iter().filter(|arm| self.mean(arm, &coarse) >= optimum - PROMISED).count();
+        let sweep_trials = self.field.space.one_at_a_time() * SWEEP_BLOCKS;
+        let trials = (SHARE * sweep_trials as f64) as u32;
+        let mut regrets: [Vec<f64>; 3] = Default::default();
+        for round in 0..rounds {
+            progress.prepare(&format!("{}: searches", surface.name), round.into(), rounds.into());
+            let blocks = seeds(round, 64);
+            for (kind, proposals) in [Proposals::Mixed, Proposals::Random].into_iter().enumerate() {
+                let chosen = self.search(&blocks, round, trials, proposals)?;
+                regrets[kind].push(self.regret(&chosen, &fine, optimum)?);
+            }
+            let chosen = self.plain_random(&blocks, round, trials)?;
+            regrets[2].push(self.regret(&chosen, &fine, optimum)?);
+        }
+        let [tune, random_raced, random] = regrets.map(|all| Regrets::of(&all));
+        Ok(Row {
+            surface: format!("{} ({} on {})", surface.name, surface.workload, surface.device),
+            points: points.len() as u64,
+            optimum: best.name.clone(),
+            advantage: (optimum - self.mean(&baseline, &fine)).exp(),
+            near: near as f64 / points.len() as f64,
+            sweep_trials,
+            trials,
+            tune,
+            random_raced,
+            random,
+        })
+    }
+
+    fn regret(&mut self, chosen: &Arm, fine: &[u64], optimum: f64) -> Result<f64> {
+        self.prepare(std::slice::from_ref(chosen), fine)?;
+        Ok(1.0 - (self.mean(chosen, fine) - optimum).exp())
+    }
+
+    /// One search with the race; the default where nothing better was found.
+    fn search(&mut self, blocks: &[u64], round: u32, trials: u32, proposals: Proposals) -> Result<Arm> {
+        let baseline = self.plan.arms[0].clone();
+        let options = SearchOptions {
+            seed: round.into(),
+            mode: Mode::Reused,
+            margin: self.plan.criteria.margin.ln_1p(),
+            trials,
+            width: 4,
+            patience: None,
+            proposals,
+        };
+        let mut search = Search::new(self.field.space.clone(), self.field.plain(&baseline.scheduler), options);
+        loop {
+            let wanted = search.next();
+            if wanted.is_empty() {
+                break;
+            }
+            for request in wanted {
+                let seed = blocks[request.block as usize];
+                let arm = match &search.candidates()[request.candidate].point {
+                    Some(point) if request.candidate != BASELINE => self.field.arm(point),
+                    _ => baseline.clone(),
+                };
+                self.prepare(&[arm.clone(), baseline.clone()], &[seed])?;
+                let effect = self.value(&arm, seed) - self.value(&baseline, seed);
+                search.tell(request, &Outcome { effect: Some(effect).filter(|e| e.is_finite()), excess: None });
+            }
+        }
+        let chosen = search.chosen().and_then(|number| search.candidates()[number].point.clone());
+        Ok(chosen.map_or(baseline, |point| self.field.arm(&point)))
+    }
+
+    /// Random points, three trials each, the best mean wins: a search without a race.
+    fn plain_random(&mut self, blocks: &[u64], round: u32, trials: u32) -> Result<Arm> {
+        const EACH: u32 = 3;
+        let baseline = self.plan.arms[0].clone();
+        let points: Vec<Point> = self.field.space.points().collect();
+        let names: Vec<String> = (0..points.len()).map(|i| i.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let drawn = schedule::order(u64::from(round) ^ 0x5eed, "random", 0, &names);
+        let seeds = &blocks[..EACH as usize];
+        let mut best = (0.0, baseline.clone());
+        self.prepare(std::slice::from_ref(&baseline), seeds)?;
+        for name in drawn.into_iter().take((trials / EACH).saturating_sub(1) as usize) {
+            let arm = self.field.arm(&points[name.parse::<usize>().expect("it was made of a number")]);
+            self.prepare(std::slice::from_ref(&arm), seeds)?;
+            let effect = self.mean(&arm, seeds) - self.mean(&baseline, seeds);
+            if effect > best.0 {
+                best = (effect, arm);
+            }
+        }
+        Ok(best.1)
+    }
+}
+
+impl Regrets {
+    fn of(all: &[f64]) -> Regrets {
+        let mut sorted = all.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| describe::quantile(&sorted, share).expect("there is a search");
+        Regrets { median: at(0.5), p90: at(0.9) }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        writeln!(
+            f,
+            "Regret of what {} searches choose, each with a quarter of a sweep's trials (median, 90 %)\n",
+            self.rounds
+        )?;
+        for row in &self.rows {
+            writeln!(f, "{}", row.surface)?;
+            writeln!(
+                f,
+                "  {} points, {} of them within 2 % of the best, {} ({:+.1} % over the default)",
+                row.points,
+                percent(row.near),
+                row.optimum,
+                (row.advantage - 1.0) * 100.0
+            )?;
+            writeln!(f, "  sweeps need {} trials, a search got {}", row.sweep_trials, row.trials)?;
+            for (name, regrets) in [("tune", &row.tune), ("random, raced", &row.random_raced), ("random", &row.random)]
+            {
+                writeln!(f, "  {name:<14} {:>8} {:>8}", percent(regrets.median), percent(regrets.p90))?;
+            }
+            writeln!(f, "  {}\n", if row.met() { "kept" } else { "NOT KEPT" })?;
+        }
+        writeln!(
+            f,
+            "Promised: a median within 2 %, and neither median nor 90 % worse than random's: {}",
+            match self.broken() {
+                0 => "kept on every surface".to_owned(),
+                n => format!("not kept on {n} of {}", self.rows.len()),
+            }
+        )
+    }
+}

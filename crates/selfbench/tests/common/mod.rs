@@ -1,0 +1,23 @@
+//! What the tests share: the built binary, and whether there is a kernel for guests.
+
+use std::process::{Command, Output};
+
+/// Runs the built binary.
+pub(crate) fn selfbench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
+}
+
+/// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is skipped; where every test must run, it
+/// fails.
+pub(crate) fn kernel_is_built() -> bool {
+    let cache = guest::Cache::default_dir().map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));
+    let kernels = cache.map(|cache| cache.list().expect("the cache can be listed")).unwrap_or_default();
+    let plain = |kernel: &guest::Kernel| kernel.source == "debian:6.1" && !kernel.debug && kernel.patches.is_empty();
+    let built = kernels.iter().any(plain);
+    if !built {
+        let reason = "SKIPPED: this test needs a kernel: schedlab kernel build";
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+        eprintln!("{reason}");
+    }
+    built
+}
