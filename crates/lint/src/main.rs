@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 
 /// The number of findings that were printed.
 fn run(mut arguments: impl Iterator<Item = String>) -> Result<usize> {
-    let workspace = Workspace::of_this_crate();
+    let workspace = Workspace::of_current_directory();
     let mut chosen = Vec::new();
     let mut only = None;
     let mut counts = false;

@@ -21,10 +21,19 @@ pub struct Krate {
 }
 
 impl Workspace {
-    /// The workspace that this crate belongs to.
+    /// The workspace that this crate was compiled in.
     pub fn of_this_crate() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/lint is two levels down");
         Workspace { root: root.to_path_buf() }
+    }
+
+    /// The workspace around the current directory, else that of this crate.
+    pub fn of_current_directory() -> Self {
+        let here = std::env::current_dir().unwrap_or_default();
+        match here.ancestors().find(|dir| dir.join("crates/lint").is_dir()) {
+            Some(root) => Workspace { root: root.to_path_buf() },
+            None => Workspace::of_this_crate(),
+        }
     }
 
     /// The directories of `crates/` that have a manifest, by name.
