@@ -18,7 +18,7 @@ use crate::error::RunnerError;
 /// # Errors
 /// The device's answer.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
-    let failed = RunnerError::file("write out the file system of", path);
+    let failed = RunnerError::file("write out its file system", path);
     let began = Instant::now();
     let written = File::open(path).and_then(|file| Ok(rustix::fs::syncfs(file)?));
     written.map(|()| began.elapsed()).map_err(failed)
@@ -66,7 +66,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;
         let len: Option<NonZeroU64> = None;
         fadvise(&opened, 0, len, Advice::DontNeed)
-            .map_err(|errno| RunnerError::file("drop the pages of", path)(errno.into()))?;
+            .map_err(|errno| RunnerError::file("drop its pages", path)(errno.into()))?;
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
-        pages += resident_pages(path).map_err(RunnerError::file("ask what is in memory of", path))?;
+        pages += resident_pages(path).map_err(RunnerError::file("count its pages in memory", path))?;
     }
     Ok(pages * page_size() as u64)
 }

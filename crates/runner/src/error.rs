@@ -1,122 +1,49 @@
 //! What can go wrong with a program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use host::session::Ended;
 
 /// How many of a program's last lines are shown.
 const LAST_LINES: usize = 5;
 
-/// Why a program did not give a measurement.
+/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is empty where they say nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The machine refused something: a program that is missing, a file that cannot be written.
     #[error(transparent)]
     Host(#[from] host::Error),
-    /// A file of the runner's own could not be used.
-    #[error("cannot {doing}: {cause}")]
-    File {
-        /// What was tried, with the path.
-        doing: String,
-        /// The system's answer.
-        cause: std::io::Error,
-    },
-    /// What the program is to do is not allowed, or cannot be done here.
-    #[error("{program}: {problem}")]
-    Refused {
-        /// The program.
-        program: String,
-        /// What is wrong, and what would be right.
-        problem: String,
-    },
-    /// The program is of a version that cannot be used.
-    #[error("{program} is version {found}, and {needed} is needed")]
-    Version {
-        /// The program.
-        program: String,
-        /// Its version.
-        found: String,
-        /// What would do.
-        needed: String,
-    },
-    /// The program ended with an error.
-    #[error("{program} ended with {status}{tail}")]
-    Failed {
-        /// The program.
-        program: String,
-        /// Its exit status in words.
-        status: String,
-        /// Its last lines.
-        tail: String,
-    },
-    /// The program did not end in time.
-    #[error("{program} was still running after {seconds} s and was ended (deadline= allows more){tail}")]
-    TooLong {
-        /// The program.
-        program: String,
-        /// The deadline.
-        seconds: u64,
-        /// Its last lines.
-        tail: String,
-    },
-    /// What it printed is not what its version prints.
-    #[error("{program} printed no {missing}{tail}")]
-    Unreadable {
-        /// The program.
-        program: String,
-        /// What was looked for.
-        missing: String,
-        /// Its last lines.
-        tail: String,
-    },
-    /// The file system has no room for what the program will write.
-    #[error("{what} needs about {needed_mib} MiB and the file system has {free_mib} MiB left; {remedy}")]
-    NoRoom {
-        /// Which program, and what it writes.
-        what: String,
-        /// About how much it will write.
-        needed_mib: u64,
-        /// How much there is.
-        free_mib: u64,
-        /// What to do.
-        remedy: String,
-    },
-    /// The device became full.
-    #[error("the file system on the device is full: {line}; {remedy}")]
-    Full {
-        /// What the program said.
-        line: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// The user that the program runs as cannot be had.
-    #[error("user {name} {problem}; name another, e.g. user=postgres")]
-    NoUser {
-        /// The name.
-        name: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The program did something else than what it was asked for, or found something else than it needs.
+    /// A file of the runner's own cannot be used.
+    #[error("{}: cannot {doing}: {cause}", path.display())]
+    File { doing: &'static str, path: PathBuf, cause: std::io::Error },
+    #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
+    Version { program: String, found: String, needed: String, remedy: String },
+    #[error("{program}: ended with {status}{tail}")]
+    Failed { program: String, status: String, tail: String },
+    #[error("{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}")]
+    TooLong { program: String, seconds: u64, tail: String },
+    /// The output is not that of a known version.
+    #[error("{program}: printed no {missing}{tail}")]
+    Unreadable { program: String, missing: String, tail: String },
+    /// Before the program starts.
+    #[error("{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}")]
+    NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
+    /// While the program runs.
+    #[error("file system on the device: full ({line}); {remedy}")]
+    Full { line: String, remedy: String },
+    #[error("user {name}: {problem}; name another, e.g. user=postgres")]
+    NoUser { name: String, problem: &'static str },
+    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes what to do.
     #[error("{program}: {problem}{tail}")]
-    Wrong {
-        /// The program.
-        program: String,
-        /// What was wrong, and what would be right.
-        problem: String,
-        /// Its last lines; empty where they say nothing.
-        tail: String,
-    },
-    /// The experiment was interrupted.
+    Wrong { program: String, problem: String, tail: String },
     #[error("interrupted")]
     Interrupted,
 }
 
 impl RunnerError {
-    /// Makes an error of a file of the system's answer.
-    pub(crate) fn file(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
-        let doing = format!("{doing} {}", path.display());
-        move |cause| RunnerError::File { doing, cause }
+    /// Turns the system's answer about a file into an error.
+    pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
+        let path = path.to_path_buf();
+        move |cause| RunnerError::File { doing, path, cause }
     }
 }
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 use host::session::{Ended, Launch};
 
 use crate::error::{RunnerError, tail};
-use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt};
+use crate::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
+use crate::options::{Form, opt};
 
 const PROGRAM: &str = "hdparm";
 /// What hdparm calls a MB.
@@ -36,12 +36,12 @@ pub(crate) static HDPARM: RunnerKind = RunnerKind {
     writes: |_| false,
     primary: |_| "throughput_mb_per_s".to_string(),
     own_metrics: |_| Vec::new(),
-    options: &[Opt {
-        name: "test",
-        default: BUFFERED,
-        form: Form::Text,
-        help: "buffered: reads of the device (-t); cached: of the page cache (-T)",
-    }],
+    options: &[opt(
+        "test",
+        BUFFERED,
+        Form::Text,
+        "buffered: reads of the device (-t); cached: reads of the page cache (-T)",
+    )],
     check: |options| match options.text("test") {
         Some(BUFFERED | CACHED) => Ok(()),
         _ => Err("test is buffered (-t) or cached (-T)".to_string()),
@@ -73,7 +73,7 @@ impl Runner for Hdparm {
         if found.starts_with("hdparm v") { Ok(found.to_string()) } else { Err(unreadable("version", &ended)) }
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let test = if self.cached { "-T" } else { "-t" };
         let launch = self.launch(vec![test.into(), bench.device().path.clone().into()]);
         let ended = bench.run(&Launch { share: trial.share.clone(), ..launch }, trial.deadline)?;
@@ -97,7 +97,7 @@ fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
 }
 
 /// Reads ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
-fn read(stdout: &str, cached: bool) -> Result<Seen, String> {
+fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     let begin = if cached { "Timing cached reads:" } else { "Timing buffered disk reads:" };
     let figures =
         stdout.lines().find_map(|line| line.trim().strip_prefix(begin)).ok_or_else(|| format!("line `{begin}`"))?;
@@ -115,12 +115,12 @@ fn read(stdout: &str, cached: bool) -> Result<Seen, String> {
     if !within.contains(&(rate - ROUNDED)) && !within.contains(&(rate + ROUNDED)) && !within.contains(&rate) {
         return Err(format!("figures that agree, but `{}`", figures.trim()));
     }
-    Ok(Seen {
+    Ok(Measurement {
         window: Duration::from_secs_f64(amount / rate),
         metrics: [("throughput_mb_per_s".to_string(), rate * MIB / 1e6)].into(),
         // Of -t the device reads more, by read-ahead; of -T next to nothing, which the arena then says with these bytes.
         moved: Some(Moved { read_bytes: (amount * MIB) as u64, written_bytes: 0, exact: false }),
-        ..Seen::default()
+        ..Measurement::default()
     })
 }
 

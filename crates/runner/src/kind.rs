@@ -1,4 +1,4 @@
-//! What a row of the table of runners is, what a runner gets, and what it gives.
+//! A row of the table of runners, what a runner receives, and what it returns.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,20 +23,24 @@ pub enum Needs {
     Files,
     /// A file system if the plan has one, else the bare device.
     Either,
-    /// No device at all: processors alone.
-    Processors,
+    /// CPUs alone, and no device.
+    Cpus,
+}
+
+impl Needs {
+    /// Until the arenas have the new name.
+    #[allow(non_upper_case_globals)]
+    pub const Processors: Needs = Needs::Cpus;
 }
 
 /// A row of the table of runners.
 #[derive(Debug)]
 pub struct RunnerKind {
-    /// The name in plans and on the command line.
     pub name: &'static str,
-    /// One line for `schedlab list workloads`.
+    /// One line of `schedlab list workloads`.
     pub help: &'static str,
     /// The program and its Debian package; None where the user names it.
     pub program: Option<(&'static str, &'static str)>,
-    /// What it works on.
     pub needs: Needs,
     /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
     pub reaches_device: fn(&Options) -> bool,
@@ -46,27 +50,25 @@ pub struct RunnerKind {
     pub primary: fn(&Options) -> String,
     /// Metrics of its own that no table knows, each with whether more is better.
     pub own_metrics: fn(&Options) -> Vec<(String, bool)>,
-    /// The options that it accepts.
     pub options: &'static [Opt],
-    /// What must hold of the options beside their forms; Err says what would be right.
+    /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
-    /// Makes the runner of one experiment.
     pub make: fn(&Options) -> Box<dyn Runner>,
 }
 
 impl RunnerKind {
-    /// What it works on with these options: a program that could work on either may be told by `on=files`, `on=device` or
-    /// `on=processors`.
+    /// What it works on with these options: for a program that can work on either, `on=files`, `on=device` or `on=cpu` decides
+    /// (`on=processors` is the older word for the last).
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
             (Needs::Either, Some("device")) => Needs::Device,
-            (Needs::Either, Some("processors")) => Needs::Processors,
+            (Needs::Either, Some("cpu" | "processors")) => Needs::Cpus,
             (needs, _) => needs,
         }
     }
 
-    /// Every option that it takes: its own, and those that all take.
+    /// Its own options, and those that all runners accept.
     pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
         self.options.iter().chain([&DEADLINE])
     }
@@ -74,7 +76,7 @@ impl RunnerKind {
     /// Reads options on top of the row's defaults and checks them.
     ///
     /// # Errors
-    /// A key that this runner does not accept, a value that cannot be read or cannot be.
+    /// An unknown key, or an invalid value.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -88,30 +90,30 @@ impl RunnerKind {
 /// What a runner works with.
 #[derive(Clone, Copy)]
 pub struct Bench<'a> {
-    /// Through which everything is started.
+    /// Starts every program, and ends it.
     pub session: &'a Session,
-    /// The device under test; none where processors are.
+    /// The device under test; None in the CPU arena.
     pub device: Option<&'a Device>,
-    /// Where the file system on it is mounted, if there is one.
+    /// The mount point of the file system on it, if there is one.
     pub directory: Option<&'a Path>,
     /// Set when the experiment is interrupted.
     pub stop: &'a AtomicBool,
-    /// Tells the user what takes long.
+    /// Reports progress to the user.
     pub say: &'a dyn Fn(&str),
-    /// What is noted of the programs while they are waited for.
-    pub noted: &'a Noted,
+    /// Filled in while programs are waited for.
+    pub stats: &'a ProcessStats,
 }
 
-/// What is noted of the programs of a trial beside what they tell themselves.
+/// What was measured of the programs of a trial from outside.
 #[derive(Debug, Default)]
-pub struct Noted {
-    /// Processor time that schedlab itself has used while programs were waited for.
+pub struct ProcessStats {
+    /// CPU time that schedlab itself used while it waited.
     pub own_cpu: Cell<Duration>,
-    /// How long the program that ended last has run.
+    /// How long the program that ended last ran.
     pub wall: Cell<Duration>,
     /// What the kernel counted for it.
     pub task: RefCell<TaskSeen>,
-    /// What of its placement it did not have at its end: what, wanted, found.
+    /// Parts of the placement that it did not have at its end: name, requested, found.
     pub displaced: RefCell<Vec<(&'static str, String, String)>>,
 }
 
@@ -147,10 +149,10 @@ impl Bench<'_> {
     /// As [`Bench::run`].
     pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
-        self.noted.own_cpu.set(self.noted.own_cpu.get() + ended.own_cpu);
-        self.noted.wall.set(ended.wall);
-        self.noted.task.replace(ended.task.clone());
-        self.noted.displaced.replace(ended.displaced.clone());
+        self.stats.own_cpu.set(self.stats.own_cpu.get() + ended.own_cpu);
+        self.stats.wall.set(ended.wall);
+        self.stats.task.replace(ended.task.clone());
+        self.stats.displaced.replace(ended.displaced.clone());
         let program = name.to_string();
         if ended.stopped {
             return Err(RunnerError::Interrupted);
@@ -186,13 +188,13 @@ pub struct Trial {
     pub deadline: Duration,
     /// Its share of the device.
     pub share: Share,
-    /// How it is placed on the processors.
+    /// Its nice value, policy, affinity and so on.
     pub placement: Placement,
 }
 
-/// What a trial of a program showed.
+/// What a trial of a program gave.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Seen {
+pub struct Measurement {
     /// Length of what was measured.
     pub window: Duration,
     /// Value of each metric, in the unit of its name.
@@ -201,18 +203,16 @@ pub struct Seen {
     pub counts: BTreeMap<String, u64>,
     /// What else was counted, for the record.
     pub counters: BTreeMap<String, f64>,
-    /// What the program says that it has moved to and from the device, if it knows.
+    /// What the program reports to have read from and written to the device, if it counts.
     pub moved: Option<Moved>,
 }
 
 /// Bytes that a program has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
-    /// Whether the device must have counted exactly these: then more is somebody else's I/O.
+    /// The device must have counted exactly these: more is I/O of another process.
     pub exact: bool,
 }
 
@@ -227,15 +227,15 @@ pub trait Runner: Debug {
     /// Makes what every trial needs; once, before the first.
     ///
     /// # Errors
-    /// Whatever makes the experiment impossible.
+    /// The experiment is impossible.
     fn prepare(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
 
-    /// Puts everything back as the first trial found it; nothing of the program runs afterwards.
+    /// Restores the state before the first trial; no process of the program runs afterwards.
     ///
     /// # Errors
-    /// Whatever makes the next trial impossible.
+    /// The next trial is impossible.
     fn reset(&mut self, _bench: &Bench<'_>) -> Result<(), RunnerError> {
         Ok(())
     }
@@ -243,10 +243,10 @@ pub trait Runner: Debug {
     /// Measures one trial.
     ///
     /// # Errors
-    /// What went wrong with the program; the trial is void then.
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError>;
+    /// The program failed; the trial is void.
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError>;
 
-    /// What is to be noted after [`Runner::prepare`], e.g. how long things took.
+    /// Remarks for the record after [`Runner::prepare`], e.g. how long it took.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }

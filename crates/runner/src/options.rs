@@ -6,17 +6,14 @@ use std::time::Duration;
 /// A row of a runner's options.
 #[derive(Debug, Clone, Copy)]
 pub struct Opt {
-    /// The key.
     pub name: &'static str,
-    /// The value where nothing is said; empty for none.
+    /// Empty for none.
     pub default: &'static str,
-    /// What a value looks like.
     pub form: Form,
     /// One line of meaning.
     pub help: &'static str,
 }
 
-/// A row in one line.
 pub(crate) const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
     Opt { name, default, form, help }
 }
@@ -24,9 +21,8 @@ pub(crate) const fn opt(name: &'static str, default: &'static str, form: Form, h
 /// What a value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Any text.
     Text,
-    /// A file's path; one that is not found from here is looked for beside the plan.
+    /// A file's path; a relative one that does not exist is looked for beside the plan.
     File,
     /// A whole number from 0.
     Number,
@@ -34,12 +30,11 @@ pub enum Form {
     Size,
     /// A time, e.g. `10s`.
     Time,
-    /// `true` or `false`.
     Flag,
 }
 
 impl Form {
-    /// In words, with an example.
+    /// With an example.
     pub fn words(self) -> &'static str {
         match self {
             Form::Text => "text",
@@ -63,52 +58,26 @@ impl Form {
 }
 
 /// The option that every runner has.
-pub(crate) static DEADLINE: Opt = Opt {
-    name: "deadline",
-    default: "30min",
-    form: Form::Time,
-    help: "a trial of the program that takes longer is ended and void",
-};
+pub(crate) static DEADLINE: Opt =
+    opt("deadline", "30min", Form::Time, "a trial of the program that takes longer is ended and void");
 
 /// Options that were read and checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options(BTreeMap<&'static str, String>);
 
-/// Why options are refused.
+/// Why options are refused; `problem` includes what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// No such key.
-    #[error("{runner} has no option {key}{}; it takes {}", .nearest.map_or(String::new(), |word| format!(" (did you mean {word}?)")), .known.join(", "))]
-    NoSuchKey {
-        /// The runner.
-        runner: &'static str,
-        /// The key as written.
-        key: String,
-        /// The one that was probably meant.
-        nearest: Option<&'static str>,
-        /// All keys.
-        known: Vec<&'static str>,
-    },
-    /// A value that cannot be read.
-    #[error("{runner}: {key}={text} cannot be read: {form} is needed")]
-    Unreadable {
-        /// The runner.
-        runner: &'static str,
-        /// The key.
-        key: &'static str,
-        /// The value as written.
-        text: String,
-        /// What it should be.
-        form: &'static str,
-    },
-    /// Values that cannot be.
+    #[error("{runner}: unknown option {key}{}; expected one of {}", did_you_mean(*.nearest), .known.join(", "))]
+    NoSuchKey { runner: &'static str, key: String, nearest: Option<&'static str>, known: Vec<&'static str> },
+    #[error("{runner}: {key}={text} is invalid; expected {form}")]
+    Unreadable { runner: &'static str, key: &'static str, text: String, form: &'static str },
     #[error("{runner}: {problem}")]
-    Impossible {
-        /// The runner.
-        runner: &'static str,
-        /// What is wrong, and what would be right.
-        problem: String,
-    },
+    Impossible { runner: &'static str, problem: String },
+}
+
+fn did_you_mean(nearest: Option<&'static str>) -> String {
+    nearest.map_or(String::new(), |word| format!(" (did you mean {word}?)"))
 }
 
 impl Options {
@@ -141,27 +110,24 @@ impl Options {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
-    /// A value as text; None where it has none.
+    /// None without a value, as below.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// A number; None where it has no value.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.text(key)?.parse().ok()
     }
 
-    /// Bytes; None where it has no value.
+    /// Bytes.
     pub fn size(&self, key: &str) -> Option<u64> {
         text::parse_size(self.text(key)?)
     }
 
-    /// A time; None where it has no value.
     pub fn time(&self, key: &str) -> Option<Duration> {
         text::parse_duration_ns(self.text(key)?).map(Duration::from_nanos)
     }
 
-    /// Whether a flag is set.
     pub fn flag(&self, key: &str) -> bool {
         self.text(key) == Some("true")
     }

@@ -1,7 +1,7 @@
 //! The table of runners.
 
 use crate::kind::RunnerKind;
-use crate::{command, fio, hdparm, pgbench, postmark, processor, startup};
+use crate::{command, cpu, fio, hdparm, pgbench, postmark, startup};
 
 /// Every runner.
 pub static RUNNERS: &[&RunnerKind] = &[
@@ -11,10 +11,10 @@ pub static RUNNERS: &[&RunnerKind] = &[
     &postmark::POSTMARK,
     &startup::STARTUP,
     &command::COMMAND,
-    &processor::LINPACK,
-    &processor::MESSAGING,
-    &processor::WAKEUP,
-    &processor::CYCLIC,
+    &cpu::LINPACK,
+    &cpu::MESSAGING,
+    &cpu::WAKEUP,
+    &cpu::CYCLIC,
 ];
 
 /// The row of a runner.

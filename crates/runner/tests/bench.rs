@@ -1,136 +1,14 @@
 //! Runners on a real loop device with a real file system, without the arena around them.
 
+mod ground;
+
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::session::FileSystem;
-use host::{Device, Root, Session};
-use runner::{Bench, Runner, RunnerError, Seen, Trial, find};
-
-/// Sessions are told apart by their process: one at a time here.
-static ONE: Mutex<()> = Mutex::new(());
-
-/// A loop device with ext4 on it, and the session that made that.
-struct Ground {
-    dir: tempfile::TempDir,
-    node: String,
-    device: Device,
-    session: Option<Session>,
-    /// Given back after everything else.
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Ground {
-    /// None, loudly, where something is missing.
-    fn new(mib: u64, needed: &[&str], files: bool) -> Option<Ground> {
-        let is_root = rustix::process::geteuid().is_root();
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-        let there = |tool: &&&str| !path.split(':').any(|dir| Path::new(dir).join(tool).is_file());
-        let missing: Vec<_> = needed.iter().chain(&["losetup", "mkfs.ext4"]).filter(there).collect();
-        if !is_root || !missing.is_empty() {
-            assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "root and {missing:?} are needed");
-            eprintln!("SKIPPED: this test needs root and {missing:?}");
-            return None;
-        }
-        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // Below the crate: direct I/O is not to be had on every /tmp.
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let image = dir.path().join("disk.img");
-        fs::write(&image, vec![0x5a; (mib << 20) as usize]).unwrap();
-        let made = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&image).output().unwrap();
-        assert!(made.status.success(), "{made:?}");
-        let node = String::from_utf8(made.stdout).unwrap().trim().to_string();
-        let root = Root::real().with_state_dir(dir.path().join("state"));
-        let device = host::device::find(&root, &node).unwrap();
-        let mut ground = Ground { dir, node, device, session: Some(Session::begin(&root).unwrap()), _turn: turn };
-        if files {
-            let ext4 = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
-            let session = ground.session.as_mut().unwrap();
-            session.make_files(&ground.device, &ext4).unwrap();
-        }
-        Some(ground)
-    }
-
-    fn files(mib: u64, needed: &[&str]) -> Option<Ground> {
-        Ground::new(mib, needed, true)
-    }
-
-    fn session(&self) -> &Session {
-        self.session.as_ref().unwrap()
-    }
-
-    fn directory(&self) -> &Path {
-        self.session().directory().unwrap()
-    }
-
-    /// An executable script, not on the device.
-    fn script(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.dir.path().join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
-
-    fn with<T>(&self, stop: &AtomicBool, work: impl FnOnce(&Bench<'_>) -> T) -> T {
-        let session = self.session();
-        work(&Bench {
-            session,
-            device: Some(&self.device),
-            directory: session.directory(),
-            stop,
-            say: &|_| (),
-            noted: &Default::default(),
-        })
-    }
-
-    /// Prepares, and measures one trial from a cold start.
-    fn measure(&mut self, kind: &str, pairs: &[(&str, &str)]) -> Result<Seen, RunnerError> {
-        let mut runner = self.prepared(kind, pairs)?;
-        self.trial(&mut *runner, Duration::from_secs(60))
-    }
-
-    fn prepared(&mut self, kind: &str, pairs: &[(&str, &str)]) -> Result<Box<dyn Runner>, RunnerError> {
-        let row = find(kind).unwrap();
-        let mut runner = (row.make)(&row.read(pairs.iter().copied()).unwrap());
-        self.with(&AtomicBool::new(false), |bench| {
-            runner.version(bench)?;
-            runner.prepare(bench)
-        })?;
-        Ok(runner)
-    }
-
-    fn trial(&mut self, runner: &mut dyn Runner, deadline: Duration) -> Result<Seen, RunnerError> {
-        let never = AtomicBool::new(false);
-        self.with(&never, |bench| runner.reset(bench))?;
-        self.session.as_mut().unwrap().cool().unwrap();
-        self.with(&never, |bench| runner.measure(bench, &trial(deadline)))
-    }
-
-    /// Bytes read and written by the device so far.
-    fn counted(&self) -> (u64, u64) {
-        let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.device.name)).unwrap();
-        let field = |at: usize| stat.split_whitespace().nth(at).unwrap().parse::<u64>().unwrap() * 512;
-        (field(2), field(6))
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        self.session = None;
-        let _ = Command::new("losetup").args(["-d", &self.node]).status();
-    }
-}
-
-fn trial(deadline: Duration) -> Trial {
-    let (duration, warmup) = (Duration::from_secs(1), Duration::ZERO);
-    Trial { seed: 4711, duration, warmup, deadline, ..Trial::default() }
-}
+use ground::{Ground, trial};
+use runner::RunnerError;
 
 /// Whether a process with these words in its command line is there.
 fn runs(words: &str) -> bool {
@@ -140,11 +18,11 @@ fn runs(words: &str) -> bool {
 }
 
 #[test]
-fn a_command_is_told_where_to_work_and_its_figures_are_read() {
+fn a_command_receives_its_directory_and_its_figures_are_read() {
     let Some(mut ground) = Ground::files(64, &[]) else { return };
     let script = ground.script(
         "bench.sh",
-        "#!/bin/sh\nset -e\ndd if=/dev/zero of=$SCHEDLAB_DIR/x bs=1M count=8 2>/dev/null\npwd > told\necho $SCHEDLAB_DEVICE $SCHEDLAB_SEED >> told\n\
+        "#!/bin/sh\nset -e\ndd if=/dev/zero of=$SCHEDLAB_DIR/x bs=1M count=8 2>/dev/null\npwd > received\necho $SCHEDLAB_DEVICE $SCHEDLAB_SEED >> received\n\
          echo 'speed: 100 kB/s'\necho 'speed: 250 kB/s'\necho 'warning: 7 kB/s' >&2\n",
     );
     let before = ground.counted();
@@ -160,8 +38,8 @@ fn a_command_is_told_where_to_work_and_its_figures_are_read() {
     assert_eq!(seen.window.as_secs_f64(), seen.metrics["wall_synced_s"]);
     let written = ground.counted().1 - before.1;
     assert!(written >= 8 << 20, "until its data are on the device: {written}");
-    let told = fs::read_to_string(ground.directory().join("told")).unwrap();
-    assert_eq!(told, format!("{}\n{} 4711\n", ground.directory().display(), ground.node));
+    let received = fs::read_to_string(ground.directory().join("received")).unwrap();
+    assert_eq!(received, format!("{}\n{} 4711\n", ground.directory().display(), ground.node));
     let mut stderr = options.to_vec();
     stderr.push(("stream", "stderr"));
     assert_eq!(ground.measure("command", &stderr).unwrap().metrics["write_mb_per_s"], 0.007);
@@ -177,7 +55,7 @@ fn places_are_filled_in_and_setup_reset_and_version_run_when_they_should() {
         ("version", "echo; echo tool 1.2; echo more"),
     ];
     let mut runner = ground.prepared("command", &options).unwrap();
-    let version = ground.with(&AtomicBool::new(false), |bench| runner.version(bench)).unwrap();
+    let version = runner.version(&ground.bench()).unwrap();
     assert_eq!(version, "tool 1.2");
     for _ in 0..2 {
         ground.trial(&mut *runner, Duration::from_secs(60)).unwrap();
@@ -223,10 +101,10 @@ fn a_command_that_hangs_is_ended_with_its_children_at_its_deadline() {
 
 #[test]
 fn a_command_is_ended_when_the_experiment_is_interrupted() {
-    let Some(mut ground) = Ground::files(64, &[]) else { return };
+    let Some(ground) = Ground::files(64, &[]) else { return };
     let mut runner = ground.prepared("command", &[("run", "touch {dir}/begun; sleep 98764")]).unwrap();
-    let stop = AtomicBool::new(false);
     let begun = ground.directory().join("begun");
+    let stop = &ground.stop;
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             while !begun.exists() {
@@ -234,7 +112,7 @@ fn a_command_is_ended_when_the_experiment_is_interrupted() {
             }
             stop.store(true, Ordering::Relaxed);
         });
-        ground.with(&stop, |bench| runner.measure(bench, &trial(Duration::from_secs(60))))
+        runner.measure(&ground.bench(), &trial(4711, Duration::from_secs(60)))
     });
     assert!(matches!(outcome, Err(RunnerError::Interrupted)), "{outcome:?}");
     assert!(!runs("sleep 98764"));
@@ -242,7 +120,7 @@ fn a_command_is_ended_when_the_experiment_is_interrupted() {
 
 #[test]
 fn a_command_on_the_bare_device_is_timed_until_the_device_has_its_data() {
-    let Some(mut ground) = Ground::new(16, &[], false) else { return };
+    let Some(mut ground) = Ground::new(16, &[], None) else { return };
     let before = ground.counted().1;
     let line = "dd if=/dev/zero of={device} bs=1M count=4 conv=notrunc 2>/dev/null; test -z \"$SCHEDLAB_DIR\"";
     let seen = ground.measure("command", &[("run", line), ("on", "device")]).unwrap();
@@ -318,14 +196,13 @@ fn a_program_starts_cold_each_time_and_from_the_device() {
 
 #[test]
 fn a_tree_that_is_warm_is_no_cold_start() {
-    let Some(mut ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
+    let Some(ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
     let mut runner = ground.prepared("startup", &[("starts", "1")]).unwrap();
-    // Pages under write-back or mapped by somebody cannot be dropped: as with another program that has them mapped.
+    // Pages under write-back or mapped by another process cannot be dropped: as with another program that has them mapped.
     let mapped = fs::File::open(ground.directory().join("startup-0/usr/bin/python3")).unwrap();
-    // SAFETY: nobody changes the file, and the mapping ends with the test.
+    // SAFETY: no process changes the file, and the mapping ends with the test.
     let map = unsafe { memmap2::MmapOptions::new().populate().map(&mapped).unwrap() };
-    let never = AtomicBool::new(false);
-    let outcome = ground.with(&never, |bench| runner.measure(bench, &trial(Duration::from_secs(60))));
+    let outcome = runner.measure(&ground.bench(), &trial(4711, Duration::from_secs(60)));
     assert!(outcome.unwrap_err().to_string().contains("would not be cold"));
     drop(map);
 }

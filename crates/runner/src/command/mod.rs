@@ -13,8 +13,8 @@ use host::session::{Ended, Launch, Share};
 
 use crate::cache;
 use crate::error::{RunnerError, tail, tail_of};
-use crate::kind::{Bench, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt, Options};
+use crate::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
+use crate::options::{Form, Opt, Options, opt};
 use extract::Extract;
 
 /// The row.
@@ -24,7 +24,7 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     program: None,
     needs: Needs::Either,
     reaches_device: |_| true,
-    // What a command does to a bare device nobody can know beforehand.
+    // What a command does to a bare device is not known beforehand.
     writes: |options| options.text("on") == Some("device"),
     primary: |options| {
         let extract = Extract::of(options).ok();
@@ -42,12 +42,7 @@ const OPTIONS: &[Opt] = &[
         "run",
         "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …)",
     ),
-    Opt {
-        name: "file",
-        default: "",
-        form: Form::File,
-        help: "a program or a script to run instead, e.g. command:./bench.sh",
-    },
+    opt("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
     text("setup", "a command line that runs once, before the first trial"),
     text("reset", "a command line that runs before each trial, not timed"),
     text("metric", "the name of the figure that regex or json finds; it should end with its unit"),
@@ -56,30 +51,20 @@ const OPTIONS: &[Opt] = &[
         "json",
         "finds figures in JSON: a pointer as /results/tps for metric, or NAME=/results/tps, several with blanks between",
     ),
-    Opt {
-        name: "scale",
-        default: "1",
-        form: Form::Text,
-        help: "the figures found are multiplied by this, for their units",
-    },
+    opt("scale", "1", Form::Text, "the figures found are multiplied by this, for their units"),
     text("better", "which way the figures improve: higher or lower, or NAME=higher, several with blanks between"),
-    Opt {
-        name: "stream",
-        default: "stdout",
-        form: Form::Text,
-        help: "where the figures are printed: stdout or stderr",
-    },
-    Opt {
-        name: "on",
-        default: "files",
-        form: Form::Text,
-        help: "files: it works in {dir}, on a file system on the device; device: on the bare device; processors: on none (with --device cpu)",
-    },
+    opt("stream", "stdout", Form::Text, "where the figures are printed: stdout or stderr"),
+    opt(
+        "on",
+        "files",
+        Form::Text,
+        "files: it works in {dir}, on a file system on the device; device: on the bare device; cpu: on no device (with --arena cpu)",
+    ),
     text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
 ];
 
 const fn text(name: &'static str, help: &'static str) -> Opt {
-    Opt { name, default: "", form: Form::Text, help }
+    opt(name, "", Form::Text, help)
 }
 
 fn check(options: &Options) -> Result<(), String> {
@@ -94,8 +79,8 @@ fn check(options: &Options) -> Result<(), String> {
     if let Some(stream) = options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream)) {
         return Err(format!("stream={stream}: stdout or stderr is possible"));
     }
-    if let Some(on) = options.text("on").filter(|on| !["files", "device", "processors"].contains(on)) {
-        return Err(format!("on={on}: files or device or processors is possible"));
+    if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu", "processors"].contains(on)) {
+        return Err(format!("on={on} is invalid (expected files, device or cpu)"));
     }
     Extract::of(options)?;
     directions(options).map(drop)
@@ -246,7 +231,7 @@ impl Runner for Command {
         }
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let running = bench.session.start(&self.launch(bench, Some(trial), self.options.text("run")))?;
         let ended = bench.finish(running, &self.name(), trial.deadline)?;
         let synced = match bench.directory {
@@ -263,7 +248,7 @@ impl Runner for Command {
         let window = ended.wall + synced;
         metrics.entry("wall_s".to_string()).or_insert(ended.wall.as_secs_f64());
         metrics.entry("wall_synced_s".to_string()).or_insert(window.as_secs_f64());
-        Ok(Seen { window, metrics, ..Seen::default() })
+        Ok(Measurement { window, metrics, ..Measurement::default() })
     }
 }
 

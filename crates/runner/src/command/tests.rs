@@ -13,7 +13,7 @@ fn options_that_cannot_be_are_refused_with_what_would_be_right() {
         (&[("run", "true"), ("file", "x.sh")], "one of them is the program"),
         (&[("run", "true"), ("scale", "0")], "above 0"),
         (&[("run", "true"), ("stream", "both")], "stdout or stderr"),
-        (&[("run", "true"), ("on", "tape")], "files or device or processors"),
+        (&[("run", "true"), ("on", "tape")], "files, device or cpu"),
         (&[("run", "true"), ("better", "higher")], "no metric that it could be of"),
         (&[("run", "true"), ("metric", "x"), ("json", "/x"), ("better", "more")], "higher or lower"),
         (&[("run", "true"), ("json", "x=/x"), ("better", "y=lower")], "the metrics are x"),

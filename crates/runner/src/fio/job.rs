@@ -177,7 +177,7 @@ impl JobFile {
     }
 }
 
-/// `direct` and `buffered` are one switch: whoever speaks last has it.
+/// `direct` and `buffered` are one switch: the later one holds.
 fn set<'a>(options: &mut BTreeMap<&'a str, &'a str>, own: impl Iterator<Item = (&'a str, &'a str)>) {
     for (key, value) in own {
         match key {
@@ -279,10 +279,7 @@ impl Reader<'_> {
                 &format!("[{name}] would be global for fio, as is everything that begins so; use another name"),
             );
         } else if is_job && self.sections.iter().any(|section| section.name == name) {
-            self.refuse(
-                at,
-                &format!("a second job is called {name}; figures are told apart by name, so use another one"),
-            );
+            self.refuse(at, &format!("a second job is called {name}; figures are reported by name; use another one"));
         }
         self.sections.push(Section { name: name.to_string(), options: Vec::new() });
     }

@@ -25,8 +25,8 @@ use host::session::{Ended, Launch};
 
 use self::job::{JobFile, Target};
 use crate::error::{RunnerError, tail};
-use crate::kind::{Bench, Needs, Runner, RunnerKind, Seen, Trial};
-use crate::options::{Form, Opt, Options};
+use crate::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
+use crate::options::{Form, Options, opt};
 
 const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
@@ -49,19 +49,9 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     },
     own_metrics: |_| Vec::new(),
     options: &[
-        Opt { name: "file", default: "", form: Form::File, help: "the job file" },
-        Opt {
-            name: "runtime",
-            default: "trial",
-            form: Form::Text,
-            help: "trial: a job file without any length gets that of the trial; file: never",
-        },
-        Opt {
-            name: "fresh",
-            default: "true",
-            form: Form::Flag,
-            help: "jobs that write get new files before each trial",
-        },
+        opt("file", "", Form::File, "the job file"),
+        opt("runtime", "trial", Form::Text, "trial: a job file without any length gets that of the trial; file: never"),
+        opt("fresh", "true", Form::Flag, "jobs that write get new files before each trial"),
     ],
     check: |options| {
         if !matches!(options.text("runtime"), Some("trial" | "file")) {
@@ -109,7 +99,8 @@ impl Runner for Fio {
         let ended = bench.run(&launch, self.deadline)?;
         let found = ended.stdout.trim().to_string();
         if !is_new_enough(&found).ok_or_else(|| unreadable("version", &ended))? {
-            return Err(RunnerError::Version { program: PROGRAM.into(), found, needed: "3.0 or later".into() });
+            let (program, needed, remedy) = (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
+            return Err(RunnerError::Version { program, found, needed, remedy });
         }
         // What the file and the environment make together is part of what was measured: a record does not go on with another job.
         Ok(format!("{found}, job file {}", self.file()?.digest()))
@@ -130,7 +121,7 @@ impl Runner for Fio {
         if self.fresh && self.file()?.writes() { self.create(bench) } else { Ok(()) }
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let file = self.file()?;
         let offered = self.offered(file, trial);
         let has_ramp = offered.iter().any(|(key, _)| *key == "ramp_time");
@@ -138,7 +129,7 @@ impl Runner for Fio {
         let launch = Launch { share: trial.share.clone(), ..self.launch(bench, file, &[], &offered) };
         let ended = bench.run(&launch, trial.deadline)?;
         let jobs = output::read(&ended.stdout).map_err(|missing| unreadable(&missing, &ended))?;
-        output::seen(&jobs, &file.wanted(), exact).map_err(|missing| unreadable(&missing, &ended))
+        output::measurement(&jobs, &file.wanted(), exact).map_err(|missing| unreadable(&missing, &ended))
     }
 }
 
@@ -170,10 +161,7 @@ impl Fio {
             return bench.run(&launch, self.deadline).map(drop);
         };
         let own = files.join(FILES);
-        let failed = |doing: &str| {
-            let doing = format!("{doing} {}", own.display());
-            move |cause| RunnerError::File { doing, cause }
-        };
+        let failed = |doing| RunnerError::file(doing, &own);
         match fs::remove_dir_all(&own) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed("remove")(cause)),
             _ => {}
@@ -215,7 +203,7 @@ fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
 }
 
 fn refused(problem: &str) -> RunnerError {
-    RunnerError::Refused { program: PROGRAM.into(), problem: problem.to_string() }
+    RunnerError::Wrong { program: PROGRAM.into(), problem: problem.to_string(), tail: String::new() }
 }
 
 fn unreadable(missing: &str, ended: &Ended) -> RunnerError {

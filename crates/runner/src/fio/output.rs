@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::kind::{Moved, Seen};
+use crate::kind::{Measurement, Moved};
 
 /// The percentiles that are reported, and what they are called.
 const PERCENTILES: &[(f64, &str)] = &[(50.0, "p50"), (99.0, "p99"), (99.9, "p999")];
@@ -30,14 +30,14 @@ pub(super) struct Job {
     jobname: String,
     groupid: u64,
     error: i64,
-    read: Way,
-    write: Way,
-    trim: Way,
+    read: Direction,
+    write: Direction,
+    trim: Direction,
 }
 
 /// Reads, writes or trims of a job.
 #[derive(Debug, Deserialize)]
-struct Way {
+struct Direction {
     io_bytes: u64,
     bw_bytes: u64,
     iops: f64,
@@ -87,7 +87,7 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
 }
 
 /// fio's rates must be what its bytes, requests and milliseconds make: so the units are those that we think.
-fn check(way: &Way) -> Result<(), String> {
+fn check(way: &Direction) -> Result<(), String> {
     let runtime = way.runtime.max(1);
     let bytes = way.io_bytes as f64 * 1000.0 / runtime as f64;
     let requests = way.total_ios as f64 * 1000.0 / runtime as f64;
@@ -117,8 +117,8 @@ pub(super) struct Wanted {
 ///
 /// # Errors
 /// What is missing: a job, or any request at all.
-pub(super) fn seen(jobs: &[Job], wanted: &[Wanted], exact: bool) -> Result<Seen, String> {
-    let mut seen = Seen::default();
+pub(super) fn measurement(jobs: &[Job], wanted: &[Wanted], exact: bool) -> Result<Measurement, String> {
+    let mut seen = Measurement::default();
     let all: Vec<&Job> = jobs.iter().collect();
     if all.iter().all(|job| [&job.read, &job.write, &job.trim].iter().all(|way| way.total_ios == 0)) {
         return Err("request that was completed".to_string());
@@ -149,13 +149,13 @@ pub(super) fn seen(jobs: &[Job], wanted: &[Wanted], exact: bool) -> Result<Seen,
 }
 
 /// A direction of a job, and what the names of its metrics begin with.
-type Named = (&'static str, fn(&Job) -> &Way, fn(&Wanted) -> bool);
+type Named = (&'static str, fn(&Job) -> &Direction, fn(&Wanted) -> bool);
 const READ: Named = ("read_", |job| &job.read, |wanted| wanted.reads);
 const WRITE: Named = ("write_", |job| &job.write, |wanted| wanted.writes);
 const TRIM: Named = ("trim_", |job| &job.trim, |wanted| wanted.trims);
 
 /// Adds the metrics of some jobs together. What moves no data, trims, is by itself and no part of the sums.
-fn add(seen: &mut Seen, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
+fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     let is_there =
         |(_, way, is_wanted): &Named| wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0);
     let ways: Vec<Named> = [READ, WRITE, TRIM].into_iter().filter(is_there).collect();
@@ -168,7 +168,7 @@ fn add(seen: &mut Seen, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
         }
         latencies(seen, &prefix, jobs, &[*way], PERCENTILES_OF_ONE);
     }
-    let data: Vec<fn(&Job) -> &Way> =
+    let data: Vec<fn(&Job) -> &Direction> =
         ways.iter().filter(|(name, ..)| *name != TRIM.0).map(|(_, way, _)| *way).collect();
     if !data.is_empty() {
         seen.metrics.insert(format!("{prefix}iops"), rate(jobs, &data, |way| way.iops));
@@ -178,7 +178,7 @@ fn add(seen: &mut Seen, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     }
 }
 
-/// Jobs that go on at the same time. fio's groups are just these, since it is never told to make others.
+/// Jobs that go on at the same time. fio's groups are just these, since no option makes others.
 fn phases<'a>(jobs: &[&'a Job]) -> Vec<Vec<&'a Job>> {
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.groupid).collect();
     groups.iter().map(|group| jobs.iter().copied().filter(|job| job.groupid == *group).collect()).collect()
@@ -189,7 +189,7 @@ fn length_ms(phase: &[&Job]) -> u64 {
     phase.iter().map(longest).max().unwrap_or_default()
 }
 
-fn rate(jobs: &[&Job], ways: &[fn(&Job) -> &Way], of: fn(&Way) -> f64) -> f64 {
+fn rate(jobs: &[&Job], ways: &[fn(&Job) -> &Direction], of: fn(&Direction) -> f64) -> f64 {
     let sum = |phase: &[&Job]| phase.iter().flat_map(|job| ways.iter().map(|way| of(way(job)))).sum::<f64>();
     let phases = phases(jobs);
     if let [only] = phases.as_slice() {
@@ -199,7 +199,13 @@ fn rate(jobs: &[&Job], ways: &[fn(&Job) -> &Way], of: fn(&Way) -> f64) -> f64 {
     phases.iter().map(|phase| sum(phase) * length_ms(phase) as f64).sum::<f64>() / time.max(1) as f64
 }
 
-fn latencies(seen: &mut Seen, prefix: &str, jobs: &[&Job], ways: &[fn(&Job) -> &Way], wanted: &[(f64, &str)]) {
+fn latencies(
+    seen: &mut Measurement,
+    prefix: &str,
+    jobs: &[&Job],
+    ways: &[fn(&Job) -> &Direction],
+    wanted: &[(f64, &str)],
+) {
     let parts: Vec<&Latency> = jobs.iter().flat_map(|job| ways.iter().map(|way| &way(job).lat_ns)).collect();
     let samples: u64 = parts.iter().map(|part| part.samples).sum();
     if samples == 0 {

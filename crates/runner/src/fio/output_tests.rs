@@ -34,8 +34,8 @@ fn wanted(names: &[&str]) -> Vec<Wanted> {
 }
 
 #[track_caller]
-fn metrics(jobs: Vec<Value>, names: &[&str]) -> Seen {
-    seen(&read(&print(jobs)).unwrap(), &wanted(names), true).unwrap()
+fn metrics(jobs: Vec<Value>, names: &[&str]) -> Measurement {
+    measurement(&read(&print(jobs)).unwrap(), &wanted(names), true).unwrap()
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn figures_that_are_missing_or_contradict_each_other_are_an_error() {
     assert!(spoilt(&|job| job["error"] = json!(5)).contains("error 5"));
     assert!(read("fio: nothing\n").is_err() && read("{\n").is_err() && read("{\n\"jobs\": []\n}").is_err());
     let jobs = read(&print(vec![good()])).unwrap();
-    assert!(seen(&jobs, &wanted(&["a", "b"]), true).unwrap_err().contains("job b"));
+    assert!(measurement(&jobs, &wanted(&["a", "b"]), true).unwrap_err().contains("job b"));
     let none = read(&print(vec![job("a", 0, idle(), idle())])).unwrap();
-    assert!(seen(&none, &wanted(&["a"]), true).unwrap_err().contains("request"));
+    assert!(measurement(&none, &wanted(&["a"]), true).unwrap_err().contains("request"));
 }
 
 #[test]

@@ -1,18 +1,19 @@
 //! The cluster of an experiment: initialised once, and put back before each trial.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use host::session::{Launch, Share};
-use rustix::fs::{statvfs, syncfs};
+use rustix::fs::statvfs;
 
 use super::server::Server;
 use super::settings::Settings;
 use super::tools::{Tools, run};
+use crate::cache;
 use crate::error::RunnerError;
 use crate::kind::Bench;
 
@@ -52,7 +53,7 @@ impl Cluster {
             own_directory(dir, tools)?;
         }
         cluster.make_base(bench, tools, settings)?;
-        sync(bench.files())?;
+        cache::sync(bench.files())?;
         cluster.initialised_in = began.elapsed();
         cluster.restore(bench)?;
         Ok(cluster)
@@ -65,19 +66,21 @@ impl Cluster {
         }
         let began = Instant::now();
         match fs::remove_dir_all(&self.trial) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(file("remove", &self.trial)(cause)),
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                return Err(RunnerError::file("remove", &self.trial)(cause));
+            }
             _ => {}
         }
         // A server that was killed has left its socket there.
-        for entry in fs::read_dir(&self.socket).map_err(file("read", &self.socket))?.flatten() {
-            fs::remove_file(entry.path()).map_err(file("remove", &entry.path()))?;
+        for entry in fs::read_dir(&self.socket).map_err(RunnerError::file("read", &self.socket))?.flatten() {
+            fs::remove_file(entry.path()).map_err(RunnerError::file("remove", &entry.path()))?;
         }
         let args = ["-a", "--reflink=never"].map(OsString::from).into_iter();
         let paths = [self.base.clone().into(), self.trial.clone().into()];
         let program = bench.program("cp", "coreutils")?;
         let launch = Launch { program, args: args.chain(paths).collect(), dir: "/".into(), ..Launch::default() };
         run(bench, "cp", &launch, PATIENCE)?;
-        sync(&self.trial)?;
+        cache::sync(&self.trial)?;
         (self.fresh, self.restored_in) = (true, began.elapsed());
         Ok(())
     }
@@ -110,7 +113,7 @@ impl Cluster {
         // In the place of initdb's own, which is a page of comments and a few settings that its locale and time zone gave.
         let path = self.base.join("postgresql.conf");
         let text = settings.postgresql_conf(&self.socket.display().to_string());
-        fs::write(&path, text).map_err(file("write", &path))?;
+        fs::write(&path, text).map_err(RunnerError::file("write", &path))?;
         // Everything is synchronised once at the end instead of page by page.
         let mut args = data_args(&self.base).to_vec();
         args.extend(["-c".into(), "fsync=off".into()]);
@@ -138,7 +141,7 @@ fn data_args(dir: &Path) -> [OsString; 2] {
 fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError> {
     const MIB: u64 = 1 << 20;
     let at = bench.files();
-    let state = statvfs(at).map_err(|error| file("look at", at)(error.into()))?;
+    let state = statvfs(at).map_err(|error| RunnerError::file("find the free space", at)(error.into()))?;
     let (free, needed) = (state.f_bavail * state.f_frsize, settings.room());
     if free >= needed {
         return Ok(());
@@ -166,23 +169,13 @@ fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
         match fs::create_dir(&home) {
             Ok(()) => return Ok(home),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(cause) => return Err(file("create", &home)(cause)),
+            Err(cause) => return Err(RunnerError::file("create", &home)(cause)),
         }
     }
 }
 
 fn own_directory(dir: &Path, tools: &Tools) -> Result<(), RunnerError> {
-    fs::create_dir_all(dir).map_err(file("create", dir))?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(file("protect", dir))?;
-    chown(dir, Some(tools.account.uid), Some(tools.account.gid)).map_err(file("give away", dir))
-}
-
-/// Everything of the file system is on the device.
-fn sync(at: &Path) -> Result<(), RunnerError> {
-    let opened = File::open(at).map_err(file("open", at))?;
-    syncfs(&opened).map_err(|error| file("synchronise", at)(error.into()))
-}
-
-fn file<'a>(doing: &'a str, path: &'a Path) -> impl Fn(io::Error) -> RunnerError + 'a {
-    move |cause| RunnerError::File { doing: format!("{doing} {}", path.display()), cause }
+    fs::create_dir_all(dir).map_err(RunnerError::file("create", dir))?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(RunnerError::file("change the mode", dir))?;
+    chown(dir, Some(tools.account.uid), Some(tools.account.gid)).map_err(RunnerError::file("change the owner", dir))
 }

@@ -23,9 +23,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::error::RunnerError;
-use crate::kind::{Bench, Needs, Runner, RunnerKind, Seen, Trial};
+use crate::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
 use crate::options::{Form, opt};
 use cluster::Cluster;
+use output::Raw;
 use settings::{Length, Script, Settings};
 use tools::Tools;
 
@@ -79,20 +80,11 @@ struct Pgbench {
     cluster: Option<Cluster>,
 }
 
-/// What a trial left behind, as text.
-struct Raw {
-    report: String,
-    log: String,
-    before: counters::Counters,
-    after: counters::Counters,
-}
-
 impl Runner for Pgbench {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let tools = Tools::find(bench, &self.settings)?;
         if let Script::File(path) = &self.settings.script {
-            let doing = || format!("read the script {}", path.display());
-            self.script = fs::read(path).map_err(|cause| RunnerError::File { doing: doing(), cause })?;
+            self.script = fs::read(path).map_err(RunnerError::file("read the script", path))?;
         }
         let version = tools.version.clone();
         self.tools = Some(tools);
@@ -112,9 +104,9 @@ impl Runner for Pgbench {
         self.cluster.as_mut().expect("prepare came before").restore(bench)
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let raw = self.observe(bench, trial)?;
-        output::seen(&self.settings, &raw)
+        output::measurement(&self.settings, &raw)
     }
 
     fn remarks(&self) -> Vec<String> {

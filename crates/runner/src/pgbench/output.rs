@@ -6,17 +6,21 @@
 
 use std::time::Duration;
 
-use super::Raw;
 use super::counters::{self, BLOCKS_READ, FLUSHED};
 use super::settings::Settings;
-use crate::error::RunnerError;
-use crate::kind::{Moved, Seen};
-
-/// How many of pgbench's last lines are shown.
-const LAST_LINES: usize = 5;
+use crate::error::{RunnerError, tail_of};
+use crate::kind::{Measurement, Moved};
 
 /// PostgreSQL's unit of reading and writing.
 const BLOCK: f64 = 8192.0;
+
+/// What a trial left behind, as text.
+pub(super) struct Raw {
+    pub(super) report: String,
+    pub(super) log: String,
+    pub(super) before: counters::Counters,
+    pub(super) after: counters::Counters,
+}
 
 /// pgbench's report.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,7 +31,7 @@ pub(super) struct Report {
 }
 
 /// The metrics of a trial.
-pub(super) fn seen(settings: &Settings, raw: &Raw) -> Result<Seen, RunnerError> {
+pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement, RunnerError> {
     let report = report(&raw.report)?;
     let mut times = times_us(&raw.log).map_err(|missing| unreadable(&missing, &raw.log))?;
     times.sort_unstable();
@@ -42,7 +46,8 @@ pub(super) fn seen(settings: &Settings, raw: &Raw) -> Result<Seen, RunnerError> 
         let missing = format!("latency average that its own log bears out ({own:.0} µs, {mean:.0} µs in the log)");
         return Err(unreadable(&missing, &raw.report));
     }
-    let mut seen = Seen { window: Duration::from_secs_f64(logged as f64 / report.tps), ..Seen::default() };
+    let mut seen =
+        Measurement { window: Duration::from_secs_f64(logged as f64 / report.tps), ..Measurement::default() };
     seen.metrics.insert("tps".to_string(), report.tps);
     seen.metrics.insert("latency_mean_us".to_string(), report.latency_mean_us);
     for (name, per_mille) in [("latency_p50_us", 500), ("latency_p99_us", 990), ("latency_p999_us", 999)] {
@@ -96,7 +101,7 @@ pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
             ("0", false) => "no transaction at all".to_string(),
             (failed, _) => format!("{failed} failed transactions"),
         };
-        return Err(RunnerError::Failed { program: "pgbench".to_string(), status, tail: last_lines(said) });
+        return Err(RunnerError::Failed { program: "pgbench".to_string(), status, tail: tail_of(said, "") });
     }
     let latency = after("latency average = ").and_then(|text| text.strip_suffix(" ms")).and_then(positive);
     let tps = said.lines().filter_map(|line| line.trim().strip_prefix("tps = ")).find_map(|text| {
@@ -127,13 +132,5 @@ fn positive(text: &str) -> Option<f64> {
 }
 
 fn unreadable(missing: &str, said: &str) -> RunnerError {
-    RunnerError::Unreadable { program: "pgbench".to_string(), missing: missing.to_string(), tail: last_lines(said) }
-}
-
-fn last_lines(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.is_empty() {
-        return "; it printed nothing".to_string();
-    }
-    format!("; its last lines:\n  {}", lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  "))
+    RunnerError::Unreadable { program: "pgbench".to_string(), missing: missing.to_string(), tail: tail_of(said, "") }
 }

@@ -1,4 +1,4 @@
-//! A place in memory for pgbench's log that nobody sees and that nobody needs to clean: a tmpfs that is mounted nowhere.
+//! A place in memory for pgbench's log that no path leads to and that needs no cleaning: a tmpfs that is mounted nowhere.
 //!
 //! It is reached through the file descriptor alone, which pgbench inherits; with the last process that holds it, it is gone, also when
 //! schedlab is killed. A directory on /dev/shm would do for the I/O and would be left behind; /run is a disk on some machines.
@@ -11,7 +11,6 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 
 use crate::error::RunnerError;
 
-/// The place.
 #[derive(Debug)]
 pub(super) struct Scratch {
     root: OwnedFd,
@@ -20,11 +19,9 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Makes one that belongs to a user.
     pub(super) fn new(uid: u32) -> Result<Scratch, RunnerError> {
-        let root = mount(uid).map_err(|cause| {
-            let doing = "make a tmpfs for pgbench's log (Linux 5.2 or later, and root, are needed)".to_string();
-            RunnerError::File { doing, cause: cause.into() }
-        })?;
-        Ok(Scratch { root })
+        let failed =
+            RunnerError::file("mount (needs root and Linux 5.2 or later)", "the tmpfs for pgbench's log".as_ref());
+        mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
     /// What pgbench's log files begin with, as pgbench itself sees it.
@@ -34,7 +31,7 @@ impl Scratch {
 
     /// All that was logged; the order of the files does not matter.
     pub(super) fn text(&self) -> Result<String, RunnerError> {
-        let failed = |cause: io::Error| RunnerError::File { doing: "read pgbench's log".to_string(), cause };
+        let failed = |cause: io::Error| RunnerError::file("read", "pgbench's log".as_ref())(cause);
         let mut all = String::new();
         for entry in fs::read_dir(self.directory()).map_err(failed)? {
             all += &fs::read_to_string(entry.map_err(failed)?.path()).map_err(failed)?;

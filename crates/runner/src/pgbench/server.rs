@@ -100,7 +100,7 @@ impl<'a> Server<'a> {
         if matches!(error, RunnerError::Interrupted) {
             return error;
         }
-        // A server that goes down has told its clients so first.
+        // A server that goes down closes its connections first.
         let since = Instant::now();
         while alive && since.elapsed() < Duration::from_millis(500) {
             thread::sleep(LOOK);

@@ -1,4 +1,4 @@
-//! What the options ask for, read and checked: how pgbench is called, and what the server is told.
+//! What the options ask for, read and checked: the arguments of pgbench, and the configuration of the server.
 
 use std::path::PathBuf;
 use std::time::Duration;

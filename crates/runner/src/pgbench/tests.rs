@@ -7,11 +7,15 @@ use std::fs;
 use std::path::Path;
 
 use super::counters::{self, Counters};
-use super::output::{self, percentile, report, times_us};
+use super::output::{self, Raw, percentile, report, times_us};
 use super::settings::Settings;
-use super::{Raw, tools};
+use super::tools;
 use crate::error::RunnerError;
 use crate::find;
+use ground::Ground;
+
+#[path = "../../tests/ground/mod.rs"]
+mod ground;
 
 const BY_TRANSACTIONS: &str = "\
 pgbench (15.18 (Debian 15.18-0+deb12u1))
@@ -132,14 +136,14 @@ fn log_of(times: impl Iterator<Item = u64>) -> String {
 #[test]
 fn the_log_must_bear_the_report_out() {
     let settings = settings(&[]).unwrap();
-    let seen = output::seen(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7786)))).unwrap();
+    let seen = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7786)))).unwrap();
     assert_eq!((seen.metrics["latency_p50_us"], seen.counts["latency_p99_us"]), (7786.0, 80));
     assert_eq!((seen.counters["wal_sync"], seen.counters["transactions"]), (15.0, 80.0));
     let moved = seen.moved.unwrap();
     assert_eq!((moved.written_bytes, moved.read_bytes, moved.exact), (15, 0, false));
-    let one_short = output::seen(&settings, &raw(BY_TRANSACTIONS, &log_of((0..79).map(|_| 7786)))).unwrap_err();
+    let one_short = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..79).map(|_| 7786)))).unwrap_err();
     assert!(one_short.to_string().contains("each of its 80 transactions (79 there)"), "{one_short}");
-    let off = output::seen(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7900)))).unwrap_err();
+    let off = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7900)))).unwrap_err();
     assert!(off.to_string().contains("7786 µs, 7900 µs in the log"), "{off}");
 }
 
@@ -147,9 +151,9 @@ fn the_log_must_bear_the_report_out() {
 fn pure_reads_are_bounded_by_what_the_cache_can_hold() {
     let mut raw = raw(BY_TIME, &log_of((0..9621).map(|_| 1236)));
     let reads = settings(&[("mode", "select-only"), ("shared_buffers", "1MB")]).unwrap();
-    assert_eq!(output::seen(&reads, &raw).unwrap().moved.unwrap().read_bytes, 15 * 8192);
+    assert_eq!(output::measurement(&reads, &raw).unwrap().moved.unwrap().read_bytes, 15 * 8192);
     raw.after.insert(counters::BLOCKS_READ.to_string(), 1_000_000.0);
-    assert_eq!(output::seen(&reads, &raw).unwrap().moved.unwrap().read_bytes, 1 << 20);
+    assert_eq!(output::measurement(&reads, &raw).unwrap().moved.unwrap().read_bytes, 1 << 20);
 }
 
 #[test]
@@ -283,17 +287,17 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
 /// A real trial, whose percentiles are computed a second time in another way: by counting how many are at or below each value.
 #[test]
 fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
-    let Some(lab) = lab::Lab::new() else { return };
+    let Some(ground) = Ground::files(512, &["postgres"]) else { return };
     let row = find("pgbench").expect("a row");
     let pairs = [("scale", "1"), ("clients", "3"), ("threads", "2"), ("transactions", "40")];
     let options = row.read(pairs).unwrap();
     let settings = Settings::read(&options).unwrap();
     let mut runner = super::Pgbench { settings: settings.clone(), script: Vec::new(), tools: None, cluster: None };
     use crate::kind::Runner;
-    runner.prepare(&lab.bench()).unwrap();
-    runner.reset(&lab.bench()).unwrap();
-    let raw = runner.observe(&lab.bench(), &lab::trial()).unwrap();
-    let seen = output::seen(&settings, &raw).unwrap();
+    runner.prepare(&ground.bench()).unwrap();
+    runner.reset(&ground.bench()).unwrap();
+    let raw = runner.observe(&ground.bench(), &ground::trial(5, std::time::Duration::from_secs(300))).unwrap();
+    let seen = output::measurement(&settings, &raw).unwrap();
 
     let mut at: BTreeMap<u64, usize> = BTreeMap::new();
     for line in raw.log.lines() {
@@ -317,77 +321,4 @@ fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     assert_eq!(seen.metrics["latency_mean_us"], printed("latency average = ") * 1000.0);
     let mean = at.iter().map(|(time, count)| *time as f64 * *count as f64).sum::<f64>() / all as f64;
     assert!((mean - seen.metrics["latency_mean_us"]).abs() <= 0.5 + 1e-6, "{mean} {:?}", seen.metrics);
-}
-
-mod lab {
-    //! The least that a runner needs: a session with a file system on a loop device.
-
-    use std::process::Command;
-    use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
-
-    use host::session::FileSystem;
-    use host::{Device, Root, Session};
-
-    use crate::kind::{Bench, Trial};
-
-    pub(super) struct Lab {
-        session: Session,
-        device: Device,
-        stop: AtomicBool,
-        _disk: Disk,
-    }
-
-    struct Disk(String, tempfile::TempDir);
-
-    impl Drop for Disk {
-        fn drop(&mut self) {
-            let _ = Command::new("losetup").args(["-d", &self.0]).status();
-        }
-    }
-
-    impl Lab {
-        pub(super) fn new() -> Option<Lab> {
-            if !rustix::process::geteuid().is_root() || super::tools::newest("/usr/lib/postgresql".as_ref()).is_none() {
-                let reason = "SKIPPED: this test needs root and PostgreSQL (package postgresql)";
-                assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
-                eprintln!("{reason}");
-                return None;
-            }
-            let dir = tempfile::Builder::new().prefix("schedlab-test-").tempdir_in("/var/tmp").unwrap();
-            let file = dir.path().join("disk.img");
-            std::fs::File::create(&file).unwrap().set_len(512 << 20).unwrap();
-            let out = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&file).output().unwrap();
-            let path = String::from_utf8(out.stdout).unwrap().trim().to_string();
-            let disk = Disk(path, dir);
-            let root = Root::real().with_state_dir(disk.1.path().join("state"));
-            let device = host::device::find(&root, &disk.0).unwrap();
-            let mut session = Session::begin(&root).unwrap();
-            let wanted = FileSystem { kind: "ext4".to_string(), mkfs: String::new(), mount: String::new() };
-            session.make_files(&device, &wanted).unwrap();
-            Some(Lab { session, device, stop: AtomicBool::new(false), _disk: disk })
-        }
-
-        pub(super) fn bench(&self) -> Bench<'_> {
-            let directory = self.session.directory();
-            Bench {
-                session: &self.session,
-                device: Some(&self.device),
-                directory,
-                stop: &self.stop,
-                say: &|_| {},
-                noted: Box::leak(Box::default()),
-            }
-        }
-    }
-
-    pub(super) fn trial() -> Trial {
-        Trial {
-            seed: 5,
-            duration: Duration::from_secs(1),
-            warmup: Duration::ZERO,
-            deadline: Duration::from_secs(300),
-            ..Trial::default()
-        }
-    }
 }

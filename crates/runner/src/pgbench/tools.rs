@@ -167,13 +167,14 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
         Some(found) if found < OLDEST => Err(RunnerError::Version {
             program,
             found: found.to_string(),
-            needed: format!("{OLDEST} or later (bindir= names another)"),
+            needed: format!("{OLDEST} or later"),
+            remedy: "name another directory of programs with bindir=".to_string(),
         }),
         Some(found) => Ok(found),
     }
 }
 
-/// Looks a user up as everybody does, so that users of a directory service are found too.
+/// Looks a user up with getent, so that users of a directory service are found too.
 fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let args = vec!["passwd".into(), name.into()];
     let launch = Launch { program: bench.program("getent", "libc-bin")?, args, dir: "/".into(), ..Launch::default() };
@@ -182,9 +183,9 @@ fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let id = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
     match (id(2), id(3)) {
         (Some(0), _) => {
-            Err(RunnerError::NoUser { name: name.to_string(), problem: "is root, which PostgreSQL refuses".into() })
+            Err(RunnerError::NoUser { name: name.to_string(), problem: "is root, which PostgreSQL refuses" })
         }
         (Some(uid), Some(gid)) => Ok(Account { uid, gid }),
-        _ => Err(RunnerError::NoUser { name: name.to_string(), problem: "does not exist".into() }),
+        _ => Err(RunnerError::NoUser { name: name.to_string(), problem: "does not exist" }),
     }
 }

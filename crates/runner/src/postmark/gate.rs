@@ -87,7 +87,7 @@ impl Gate {
         false
     }
 
-    /// Whether nobody is left who could print.
+    /// Whether no process has the writing end open.
     fn is_closed(&self) -> bool {
         let mut watched = [PollFd::new(&self.reader, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -19,7 +19,7 @@ use workload::PostmarkParams;
 
 use crate::cache;
 use crate::error::{RunnerError, tail};
-use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
+use crate::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
 use crate::options::{Form, Opt, Options, opt};
 use expected::Expected;
 use gate::Gate;
@@ -100,7 +100,7 @@ const MOST_SEED: u32 = i32::MAX as u32;
 /// The commands that the program reads.
 fn commands(setup: &PostmarkParams, seed: u32, buffering: bool, location: &Path) -> String {
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
-    // No directories are what it has by itself; it refuses to be told so.
+    // Without directories is its default; it refuses the command with 0.
     let subdirectories = match setup.subdirectories {
         0 => String::new(),
         some => format!("set subdirectories {some}\n"),
@@ -134,7 +134,7 @@ struct Times {
     transactions: Duration,
     /// Writing out within these.
     flush: Duration,
-    /// Dropping pages, which is nobody's time.
+    /// Dropping pages, which counts for no phase.
     pause: Duration,
 }
 
@@ -229,7 +229,14 @@ impl Postmark {
         Ok(())
     }
 
-    fn seen(&self, expected: &Expected, report: &Report, times: Times, wall: Duration, last_sync: Duration) -> Seen {
+    fn measurement(
+        &self,
+        expected: &Expected,
+        report: &Report,
+        times: Times,
+        wall: Duration,
+        last_sync: Duration,
+    ) -> Measurement {
         let worked = wall.saturating_sub(times.pause + times.flush).as_secs_f64();
         let synced = wall.saturating_sub(times.pause) + last_sync;
         let in_transactions = times.transactions.as_secs_f64();
@@ -261,12 +268,12 @@ impl Postmark {
         let (read_bytes, written_bytes) = (expected.read_bytes, expected.written_bytes);
         let moved = if self.flush { expected.flushed } else { Moved { read_bytes, written_bytes, exact: false } };
         let named = |(name, value): (&str, f64)| (name.to_string(), value);
-        Seen {
+        Measurement {
             window: synced,
             metrics: metrics.into_iter().map(named).collect(),
             counters: counters.into_iter().map(named).collect(),
             moved: Some(moved),
-            ..Seen::default()
+            ..Measurement::default()
         }
     }
 }
@@ -294,7 +301,8 @@ impl Runner for Postmark {
         bench.program(PROGRAM, PROGRAM)?;
         let expected = Expected::of(&self.setup, self.setup.seed.unwrap_or(42)).expect("checked");
         let files = bench.files();
-        let space = rustix::fs::statvfs(files).map_err(|e| RunnerError::file("ask for space on", files)(e.into()))?;
+        let space =
+            rustix::fs::statvfs(files).map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
         let free = space.f_bavail * space.f_frsize;
         // The program does not look at what a write gives back: without room it goes on, and measures nothing.
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
@@ -317,7 +325,7 @@ impl Runner for Postmark {
         fs::create_dir(&location).map_err(RunnerError::file("create", &location))
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let (seed, location) = (self.seed(trial), Postmark::location(bench));
         let expected = Expected::of(&self.setup, seed).expect("checked: these parameters can be");
         let began = Instant::now();
@@ -351,7 +359,7 @@ impl Runner for Postmark {
             let problem = "its transactions were over before they could be timed: more transactions".into();
             return Err(RunnerError::Wrong { program: program(), problem, tail: String::new() });
         }
-        Ok(self.seen(&expected, &report, times, ended.wall, last_sync))
+        Ok(self.measurement(&expected, &report, times, ended.wall, last_sync))
     }
 }
 

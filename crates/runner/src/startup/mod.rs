@@ -19,7 +19,7 @@ use rustix::process::Signal;
 
 use crate::cache;
 use crate::error::{RunnerError, tail};
-use crate::kind::{Bench, Moved, Needs, Runner, RunnerKind, Seen, Trial};
+use crate::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
 use crate::options::{Form, Opt, Options, opt};
 use tree::Tree;
 
@@ -234,7 +234,7 @@ impl Runner for Startup {
         cache::sync(bench.files()).map(drop)
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let until = Instant::now() + trial.deadline;
         let first = self.start(bench, trial, until)?;
         let began = Instant::now();
@@ -261,12 +261,12 @@ impl Runner for Startup {
             ("first_start_ms", in_ms(&first)),
             ("read_mb_per_start", read_bytes as f64 / 1e6 / (starts.len() + 1) as f64),
         ];
-        Ok(Seen {
+        Ok(Measurement {
             window,
             metrics: [("startup_ms", mean), ("startup_max_ms", longest)].map(named).into(),
             counters: counters.map(named).into(),
             moved: Some(Moved { read_bytes, written_bytes: 0, exact: false }),
-            ..Seen::default()
+            ..Measurement::default()
         })
     }
 

@@ -4,27 +4,22 @@ use cpu_workloads::{Order, wakeup};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
-use crate::options::{Form, Opt};
+use crate::options::{Form, opt};
 
 /// The row.
 pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     name: "wakeup",
     help: "threads that wake others, as schbench has them: how long until these run",
     program: None,
-    needs: Needs::Processors,
+    needs: Needs::Cpus,
     reaches_device: |_| true,
     writes: |_| false,
     primary: |_| "wakeup_p99_us".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        Opt { name: "messengers", default: "1", form: Form::Number, help: "threads that wake others, 1 to 64" },
-        Opt { name: "workers", default: "4", form: Form::Number, help: "threads that each of them wakes, 1 to 64" },
-        Opt {
-            name: "work",
-            default: "100us",
-            form: Form::Time,
-            help: "how long a worker computes once woken, at most 50ms",
-        },
+        opt("messengers", "1", Form::Number, "threads that wake others, 1 to 64"),
+        opt("workers", "4", Form::Number, "threads that each of them wakes, 1 to 64"),
+        opt("work", "100us", Form::Time, "how long a worker computes once woken, at most 50ms"),
     ],
     check: |options| {
         within(options, "messengers", 1, 64)?;

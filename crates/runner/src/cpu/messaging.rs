@@ -4,34 +4,24 @@ use cpu_workloads::{Order, messaging};
 
 use super::{duration_ns, number, own, within};
 use crate::kind::{Needs, RunnerKind};
-use crate::options::{Form, Opt};
+use crate::options::{Form, opt};
 
 /// The row.
 pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     name: "messaging",
     help: "messages between groups of senders and receivers, as hackbench has them: waking and switching",
     program: None,
-    needs: Needs::Processors,
+    needs: Needs::Cpus,
     reaches_device: |_| true,
     writes: |_| false,
     primary: |_| "messages_per_s".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        Opt {
-            name: "groups",
-            default: "2",
-            form: Form::Number,
-            help: "groups that know nothing of each other, 1 to 100",
-        },
-        Opt {
-            name: "fds",
-            default: "20",
-            form: Form::Number,
-            help: "senders of a group, and as many receivers, 1 to 100",
-        },
-        Opt { name: "bytes", default: "100", form: Form::Number, help: "length of a message, 1 to 4096" },
-        Opt { name: "threads", default: "false", form: Form::Flag, help: "threads instead of processes" },
-        Opt { name: "pipes", default: "false", form: Form::Flag, help: "pipes instead of pairs of sockets" },
+        opt("groups", "2", Form::Number, "groups that know nothing of each other, 1 to 100"),
+        opt("fds", "20", Form::Number, "senders of a group, and as many receivers, 1 to 100"),
+        opt("bytes", "100", Form::Number, "length of a message, 1 to 4096"),
+        opt("threads", "false", Form::Flag, "threads instead of processes"),
+        opt("pipes", "false", Form::Flag, "pipes instead of pairs of sockets"),
     ],
     check: |options| {
         within(options, "groups", 1, 100)?;

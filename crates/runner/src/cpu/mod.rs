@@ -1,6 +1,6 @@
-//! Work for processors alone: this program's own works, each in a process that is started like any other program.
+//! CPU workloads: schedlab's own, each in a process that is started like any other program.
 //!
-//! The works are in the crate `cpu_workloads`; a row here says which options one takes and makes the order of them.
+//! The workloads are in the crate `cpu-workloads`; a row here lists a workload's options and makes its order from them.
 
 mod cyclic;
 mod linpack;
@@ -15,7 +15,7 @@ use cpu_workloads::{Order, Report};
 use host::session::{Ended, Launch};
 
 use crate::error::{RunnerError, tail};
-use crate::kind::{Bench, Runner, Seen, Trial};
+use crate::kind::{Bench, Measurement, Runner, Trial};
 use crate::options::Options;
 
 pub(crate) use cyclic::CYCLIC;
@@ -24,10 +24,10 @@ pub use loads::{LOADS, LoadKind, find as find_load};
 pub(crate) use messaging::MESSAGING;
 pub(crate) use wakeup::WAKEUP;
 
-/// The hidden subcommand that does the work of an order on standard input.
+/// The hidden subcommand that runs the order on its standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
-/// Measures a work of this program's own.
+/// Measures a CPU workload.
 #[derive(Debug)]
 struct Own {
     name: &'static str,
@@ -35,7 +35,7 @@ struct Own {
     order: fn(&Options, &Trial) -> Order,
 }
 
-/// The runner of a work; `order` makes what is to be done in a trial.
+/// The runner of a CPU workload; `order` makes what a trial runs.
 fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Order) -> Box<dyn Runner> {
     Box::new(Own { name, options: options.clone(), order })
 }
@@ -45,12 +45,12 @@ impl Runner for Own {
         Ok(format!("schedlab {}", env!("CARGO_PKG_VERSION")))
     }
 
-    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Seen, RunnerError> {
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let order = (self.order)(&self.options, trial);
         let running = bench.session.start(&Launch { placement: trial.placement.clone(), ..launch(&order)? })?;
         let ended = bench.finish(running, self.name, trial.deadline)?;
         let report = report(self.name, &ended)?;
-        Ok(Seen {
+        Ok(Measurement {
             window: Duration::from_nanos(report.window_ns),
             metrics: report.metrics,
             counts: report.counts,
@@ -60,12 +60,12 @@ impl Runner for Own {
     }
 }
 
-/// A number that [`within`] has found right.
+/// A number that [`within`] accepted.
 fn number(options: &Options, name: &str) -> u32 {
     options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-/// A time that [`within_time`] has found right, in nanoseconds.
+/// A time that [`within_time`] accepted, in nanoseconds.
 fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -78,39 +78,39 @@ fn duration_ns(trial: &Trial) -> u64 {
 fn within(options: &Options, name: &str, least: u32, most: u32) -> Result<(), String> {
     match options.number(name) {
         Some(number) if (u64::from(least)..=u64::from(most)).contains(&number) => Ok(()),
-        _ => Err(format!("{name} is a number from {least} to {most}")),
+        _ => Err(format!("{name} is out of range; expected {least} to {most}")),
     }
 }
 
 fn within_size(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
     let size = options.size(name);
     let right = size.is_some() && text::parse_size(least) <= size && size <= text::parse_size(most);
-    if right { Ok(()) } else { Err(format!("{name} is a size: {least} to {most}")) }
+    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
 }
 
 fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
     let time = options.time(name).map(|time| time.as_nanos());
     let bound = |text| text::parse_duration_ns(text).map(u128::from);
     let right = time.is_some() && bound(least) <= time && time <= bound(most);
-    if right { Ok(()) } else { Err(format!("{name} is a time from {least} to {most}")) }
+    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
 }
 
-/// How the process of an order is started.
+/// How the process that runs an order is started.
 ///
 /// # Errors
-/// [`RunnerError`] when this program's own file is not to be found.
+/// [`RunnerError`] when the executable of schedlab cannot be found.
 pub fn launch(order: &Order) -> Result<Launch, RunnerError> {
     let failed = |why: String| RunnerError::Wrong { program: SUBCOMMAND.into(), problem: why, tail: String::new() };
     let program: PathBuf =
-        std::env::current_exe().map_err(|e| failed(format!("its own file is not to be found: {e}")))?;
+        std::env::current_exe().map_err(|e| failed(format!("its own executable cannot be found: {e}")))?;
     let input = serde_json::to_vec(order).map_err(|e| failed(e.to_string()))?;
     Ok(Launch { program, args: vec![SUBCOMMAND.into()], dir: "/".into(), input, ..Launch::default() })
 }
 
-/// Reads what the process has told: the last line that it printed.
+/// Reads the report of the process: the last line that it printed.
 ///
 /// # Errors
-/// [`RunnerError::Unreadable`] when it told nothing.
+/// [`RunnerError::Unreadable`] when it printed none.
 pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
     let last = ended.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(last).map_err(|e| RunnerError::Unreadable {
@@ -126,8 +126,8 @@ mod tests {
     use crate::table::{RUNNERS, find};
 
     #[test]
-    fn every_work_for_processors_takes_its_own_defaults() {
-        let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Processors);
+    fn every_cpu_workload_accepts_its_own_defaults() {
+        let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Cpus);
         assert_eq!(rows().count(), 4);
         for row in rows() {
             let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_would_be_right() {
+    fn an_invalid_value_is_refused_with_the_valid_range() {
         for (name, key, value, right) in [
             ("linpack", "array", "9", "10 to 10000"),
             ("linpack", "array", "512", "array=514"),

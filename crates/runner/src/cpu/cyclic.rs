@@ -4,26 +4,21 @@ use cpu_workloads::{Order, cyclic};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
-use crate::options::{Form, Opt};
+use crate::options::{Form, opt};
 
 /// The row.
 pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     name: "cyclic",
     help: "threads that sleep until a moment, as cyclictest has them: how late they run (timer slack 1 ns)",
     program: None,
-    needs: Needs::Processors,
+    needs: Needs::Cpus,
     reaches_device: |_| true,
     writes: |_| false,
     primary: |_| "timer_latency_p99_us".to_string(),
     own_metrics: |_| Vec::new(),
     options: &[
-        Opt { name: "threads", default: "1", form: Form::Number, help: "how many, 1 to 256" },
-        Opt {
-            name: "interval",
-            default: "1ms",
-            form: Form::Time,
-            help: "between two moments of a thread, 20us to 100ms",
-        },
+        opt("threads", "1", Form::Number, "how many, 1 to 256"),
+        opt("interval", "1ms", Form::Time, "between two moments of a thread, 20us to 100ms"),
     ],
     check: |options| {
         within(options, "threads", 1, 256)?;

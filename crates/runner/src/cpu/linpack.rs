@@ -4,24 +4,19 @@ use cpu_workloads::{Order, linpack};
 
 use super::{number, own};
 use crate::kind::{Needs, RunnerKind};
-use crate::options::{Form, Opt};
+use crate::options::{Form, opt};
 
 /// The row.
 pub(crate) static LINPACK: RunnerKind = RunnerKind {
     name: "linpack",
     help: "LINPACK: systems of linear equations in double precision, plain scalar code",
     program: None,
-    needs: Needs::Processors,
+    needs: Needs::Cpus,
     reaches_device: |_| true,
     writes: |_| false,
     primary: |_| "kflops".to_string(),
     own_metrics: |_| Vec::new(),
-    options: &[Opt {
-        name: "array",
-        default: "200",
-        form: Form::Number,
-        help: "leading dimension; systems have half as many unknowns",
-    }],
+    options: &[opt("array", "200", Form::Number, "leading dimension; systems have half as many unknowns")],
     check: |options| linpack::check(number(options, "array")),
     make: |options| {
         own("linpack", options, |options, trial| {

@@ -1,24 +1,22 @@
-//! What goes on beside the work that is measured: competition without which a CPU scheduler has nothing to decide.
+//! Background loads: competition for the CPUs, without which a CPU scheduler has nothing to decide.
 
 use std::path::Path;
 
 use cpu_workloads::{Order, forks, io, memory, spin};
 
 use super::{nanoseconds, number, within, within_size, within_time};
-use crate::options::{Form, Opt, Options, OptionsError};
+use crate::options::{Form, Opt, Options, OptionsError, opt};
 
 /// A row of the table of loads.
 #[derive(Debug)]
 pub struct LoadKind {
-    /// The name in plans and on the command line.
     pub name: &'static str,
-    /// One line for `schedlab list workloads`.
+    /// One line of `schedlab list workloads`.
     pub help: &'static str,
-    /// The options that it accepts.
     pub options: &'static [Opt],
-    /// What must hold of the options beside their forms; Err says what would be right.
+    /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
-    /// What its process has to do.
+    /// What its process does.
     pub order: fn(&Options) -> Order,
 }
 
@@ -34,10 +32,7 @@ pub static LOADS: &[LoadKind] = &[
     LoadKind {
         name: "memory",
         help: "threads that read and write memory from one end to the other, past the caches",
-        options: &[
-            THREADS,
-            Opt { name: "size", default: "64M", form: Form::Size, help: "memory of each thread, 64k to 64G" },
-        ],
+        options: &[THREADS, opt("size", "64M", Form::Size, "memory of each thread, 64k to 64G")],
         check: |options| {
             threads(options)?;
             within_size(options, "size", "64k", "64G")
@@ -51,19 +46,9 @@ pub static LOADS: &[LoadKind] = &[
         name: "forks",
         help: "a storm of processes that compute shortly and end",
         options: &[
-            Opt {
-                name: "processes",
-                default: "0",
-                form: Form::Number,
-                help: "at the same time, to 1024; 0 is one for each processor",
-            },
-            Opt {
-                name: "rate",
-                default: "0",
-                form: Form::Number,
-                help: "begun in a second, all together; 0 is as many as can be",
-            },
-            Opt { name: "work", default: "100us", form: Form::Time, help: "how long each computes, at most 50ms" },
+            opt("processes", "0", Form::Number, "at the same time, to 1024; 0 is one for each CPU"),
+            opt("rate", "0", Form::Number, "begun in a second, all together; 0 is as many as can be"),
+            opt("work", "100us", Form::Time, "how long each computes, at most 50ms"),
         ],
         check: |options| {
             within(options, "processes", 0, 1024)?;
@@ -82,26 +67,11 @@ pub static LOADS: &[LoadKind] = &[
         name: "io",
         help: "threads that write files without a name and wait for the device",
         options: &[
-            Opt { default: "1", help: "how many, 1 to 1024", ..THREADS },
-            Opt {
-                name: "dir",
-                default: "/var/tmp",
-                form: Form::Text,
-                help: "a directory on the file system that is written to",
-            },
-            Opt {
-                name: "size",
-                default: "64M",
-                form: Form::Size,
-                help: "the most that a thread's file takes, 4k to 64G",
-            },
-            Opt {
-                name: "block",
-                default: "64k",
-                form: Form::Size,
-                help: "bytes of a write, 512 to 1M and at most the size",
-            },
-            Opt { name: "sync", default: "16", form: Form::Number, help: "writes before each fdatasync, 1 to 10000" },
+            opt("threads", "1", Form::Number, "how many, 1 to 1024"),
+            opt("dir", "/var/tmp", Form::Text, "a directory on the file system that is written to"),
+            opt("size", "64M", Form::Size, "the most that a thread's file takes, 4k to 64G"),
+            opt("block", "64k", Form::Size, "bytes of a write, 512 to 1M and at most the size"),
+            opt("sync", "16", Form::Number, "writes before each fdatasync, 1 to 10000"),
         ],
         check: |options| {
             within(options, "threads", 1, 1024)?;
@@ -128,8 +98,7 @@ pub static LOADS: &[LoadKind] = &[
     },
 ];
 
-const THREADS: Opt =
-    Opt { name: "threads", default: "0", form: Form::Number, help: "how many, to 1024; 0 is one for each processor" };
+const THREADS: Opt = opt("threads", "0", Form::Number, "how many, to 1024; 0 is one for each CPU");
 
 fn threads(options: &Options) -> Result<(), String> {
     within(options, "threads", 0, 1024)
@@ -139,7 +108,7 @@ impl LoadKind {
     /// Reads options on top of the row's defaults and checks them.
     ///
     /// # Errors
-    /// A key that this load does not accept, a value that cannot be read or cannot be.
+    /// An unknown key, or an invalid value.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -160,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_load_takes_its_own_defaults_and_makes_an_order() {
+    fn every_load_accepts_its_own_defaults_and_makes_an_order() {
         for row in LOADS {
             let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
             let order = serde_json::to_value((row.order)(&options)).unwrap();
@@ -169,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_would_be_right() {
+    fn an_invalid_value_is_refused_with_the_valid_range() {
         let refused =
             |name: &str, key: &str, value: &str| find(name).unwrap().read([(key, value)]).unwrap_err().to_string();
         for (name, key, value, right) in [
