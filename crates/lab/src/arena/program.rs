@@ -49,7 +49,7 @@ impl Place<'_> {
             directory,
             stop: self.stop,
             say: &say,
-            noted: self.noted,
+            stats: self.noted,
         })
     }
 }

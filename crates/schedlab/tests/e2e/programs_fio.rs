@@ -218,7 +218,7 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
         lab.path("out").display()
     ))
     .expect_status(1)
-    .says(&["was still running after 1 s and was ended", "deadline="]);
+    .says(&["still running after 1 s, and was ended", "deadline="]);
     let open = fs::read_dir("/proc").unwrap().flatten().flat_map(|process| fs::read_dir(process.path().join("fd")));
     let left = open.flatten().flatten().filter_map(|fd| fs::read_link(fd.path()).ok());
     assert_eq!(left.filter(|file| *file == Path::new(&device.path)).count(), 0, "a worker of fio is still there");
