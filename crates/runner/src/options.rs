@@ -68,16 +68,12 @@ pub struct Options(BTreeMap<&'static str, String>);
 /// Why options are refused; `problem` includes what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    #[error("{runner}: unknown option {key}{}; expected one of {}", did_you_mean(*.nearest), .known.join(", "))]
+    #[error("{runner}: unknown option {key} (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
     NoSuchKey { runner: &'static str, key: String, nearest: Option<&'static str>, known: Vec<&'static str> },
     #[error("{runner}: {key}={text} is invalid; expected {form}")]
     Unreadable { runner: &'static str, key: &'static str, text: String, form: &'static str },
     #[error("{runner}: {problem}")]
     Impossible { runner: &'static str, problem: String },
-}
-
-fn did_you_mean(nearest: Option<&'static str>) -> String {
-    nearest.map_or(String::new(), |word| format!(" (did you mean {word}?)"))
 }
 
 impl Options {
@@ -93,7 +89,7 @@ impl Options {
             let row = rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
                 runner,
                 key: key.to_string(),
-                nearest: nearest(key, rows().map(|row| row.name)),
+                nearest: text::nearest(key, rows().map(|row| row.name)),
                 known: rows().map(|row| row.name).collect(),
             })?;
             if !row.form.reads(text) {
@@ -138,11 +134,6 @@ impl Options {
     }
 }
 
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let alike = known.map(|candidate| (strsim::jaro_winkler(word, candidate), candidate));
-    alike.filter(|(likeness, _)| *likeness > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +143,7 @@ mod tests {
     fn a_slip_is_named_with_the_nearest_key_or_the_form() {
         let command = find("command").expect("a row");
         let error = command.read([("run", "true"), ("deadlin", "1s")]).unwrap_err().to_string();
-        assert!(error.contains("did you mean deadline"), "{error}");
+        assert!(error.contains("did you mean \"deadline\""), "{error}");
         let error = command.read([("run", "true"), ("deadline", "soon")]).unwrap_err().to_string();
         assert!(error.contains("deadline=soon") && error.contains("10s"), "{error}");
         let options = command.read([("run", "true"), ("deadline", "90s")]).expect("right");

@@ -141,7 +141,7 @@ fn reads_only_by_time_are_counted_as_reads_from_the_device() {
 
 #[test]
 fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
-    let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
+    let Some(mut ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("mine.sql");
     fs::write(&script, "insert into pgbench_history (tid, bid, aid, delta) values (1, 1, 1, 1);\n").unwrap();
@@ -235,7 +235,7 @@ fn a_device_that_is_too_small_or_fills_up_is_reported_as_such() {
     small.end();
     drop(small);
 
-    let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
+    let Some(mut ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
     let mut runner = runner(&[("transactions", "1000"), ("conf", "max_wal_size=64MB")]);
     runner.prepare(&ground.bench()).unwrap();
     runner.reset(&ground.bench()).unwrap();

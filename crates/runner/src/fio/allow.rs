@@ -252,7 +252,7 @@ pub(super) fn fate(option: &str) -> Fate {
 
 /// The allowed option whose name is nearest.
 pub(super) fn nearest(option: &str) -> Option<&'static str> {
-    crate::options::nearest(option, GIVEN.iter().flat_map(|names| names.iter().copied()).filter(|name| name.len() > 3))
+    text::nearest(option, GIVEN.iter().flat_map(|names| names.iter().copied()).filter(|name| name.len() > 3))
 }
 
 /// Whether a value has only characters by which fio can neither start a shell (`$`, from which it computes with bc) nor read a file (quotes).

@@ -338,10 +338,8 @@ fn refusal(key: &str, text: &str) -> String {
     match allow::fate(key) {
         Fate::Refused(why) => format!("{text} is refused: {why}"),
         _ => {
-            let meant = allow::nearest(key).map_or(String::new(), |near| format!(" (did you mean {near}?)"));
-            format!(
-                "{key} is refused{meant}: it is not among the options of which schedlab knows that they keep to the device under test; remove the line"
-            )
+            let meant = text::suggestion(allow::nearest(key));
+            format!("{key} is refused: it is not known to keep to the device under test; remove the line{meant}")
         }
     }
 }

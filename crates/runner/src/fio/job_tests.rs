@@ -76,7 +76,7 @@ fn what_reaches_outside_is_refused_with_its_line_and_what_to_do() {
         ("ioengine=null", "use one of"),
         ("ioengine=net", "use one of"),
         ("name=x", "[NAME]"),
-        ("iodepht=4", "did you mean iodepth?"),
+        ("iodepht=4", "did you mean \"iodepth\"?"),
         ("bs=$pagesize", "write the value itself"),
         ("buffer_pattern='/etc/passwd'", "keep to the device"),
         ("size=${NOT_SET}", "NOT_SET is not set"),

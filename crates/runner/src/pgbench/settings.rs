@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::kind::Trial;
-use crate::options::{Options, nearest};
+use crate::options::Options;
 
 const MODES: [&str; 3] = ["tpcb", "simple-update", "select-only"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
@@ -207,9 +207,8 @@ fn script(mode: &str, script: &str) -> Result<Script, String> {
 
 fn one_of<'a>(key: &str, word: &str, known: &[&'a str]) -> Result<&'a str, String> {
     known.iter().find(|name| **name == word).copied().ok_or_else(|| {
-        let hint =
-            nearest(word, known.iter().copied()).map_or(String::new(), |name| format!(" (did you mean {name}?)"));
-        format!("{key}={word} is not known{hint}; there are {}", known.join(", "))
+        let hint = text::did_you_mean(word, known.iter().copied());
+        format!("{key}={word} is unknown (expected one of {}){hint}", known.join(", "))
     })
 }
 

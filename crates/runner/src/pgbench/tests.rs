@@ -206,7 +206,7 @@ fn options_that_make_no_sense_are_refused_with_what_would() {
         (&[("clients", "4"), ("threads", "8")], "no more threads than clients"),
         (&[("scale", "0")], "1 to 20000"),
         (&[("mode", "tpcb"), ("script", "x.sql")], "exclude each other"),
-        (&[("mode", "selectonly")], "did you mean select-only"),
+        (&[("mode", "selectonly")], "did you mean \"select-only\""),
         (&[("protocol", "binary")], "simple, extended, prepared"),
         (&[("user", "root")], "refuses to run as root"),
         (&[("shared_buffers", "64kB")], "128kB or more"),
