@@ -9,10 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 
+mod end;
 mod finite;
+mod note;
 mod parse;
 mod void;
 
+pub use end::{End, EndReason, Ending};
+pub use note::{Event, Note};
 pub use parse::{Cut, Record, RecordError};
 
 /// The counter of the processor time that schedlab itself has used while it waited for a program, as a share of the measured window.
@@ -194,26 +198,4 @@ pub enum VoidReason {
         /// As written there.
         text: String,
     },
-}
-
-/// Something that happened between trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Note {
-    /// Milliseconds after the start of the experiment.
-    pub at_ms: u64,
-    /// `resumed`, `stopped-arm`, `module-loaded`, …
-    pub event: String,
-    /// In words.
-    pub text: String,
-}
-
-/// How the experiment ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct End {
-    /// Milliseconds after the start of the experiment.
-    pub at_ms: u64,
-    /// `verdicts-reached`, `budget-spent`, `interrupted`, `failed`.
-    pub why: String,
-    /// In words.
-    pub text: String,
 }

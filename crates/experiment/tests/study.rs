@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
-use experiment::record::{End, Header, Line, Observation, Record, Trial, VoidReason};
+use experiment::record::{End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
 use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::study::{Study, Verdict};
@@ -71,7 +71,7 @@ fn record_text() -> String {
             }
         }
     }
-    let end = End { at_ms: sequence * 1000, why: "verdicts-reached".to_string(), text: "all decided".to_string() };
+    let end = End { at_ms: sequence * 1000, reason: EndReason::VerdictsReached };
     text + &Line::End(end).to_json_line() + "\n"
 }
 

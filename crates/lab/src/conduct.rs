@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use experiment::Decider;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
-use experiment::record::{End, Line, Note, Observation, Record, Trial, VoidReason};
+use experiment::record::{End, EndReason, Event, Line, Note, Observation, Record, Trial, VoidReason};
 use experiment::schedule;
 
 use crate::arena::{Arena, TrialOrder, Upcoming};
@@ -115,7 +115,7 @@ impl<'a> Conductor<'a> {
         let end = match self.measure() {
             Ok(end) => end,
             Err(error) => {
-                let end = self.end("failed", format!("{error:#}"));
+                let end = self.end(EndReason::Failed { error: format!("{error:#}") });
                 // The error that stopped the experiment matters more than a record that cannot take its last line.
                 let _ = self.store.append(&Line::End(end));
                 return Err(error);
@@ -136,13 +136,12 @@ impl<'a> Conductor<'a> {
             let mut measured = false;
             for (at, workload) in plan.workloads.iter().enumerate() {
                 if let Some(signal) = self.stop.signal() {
-                    return Ok(self.end("interrupted", format!("by {signal}; go on with --resume")));
+                    return Ok(self.end(EndReason::Interrupted { by: signal.to_string() }));
                 }
                 if self.wants_block(at) {
-                    if self.spent().as_secs_f64() >= plan.budget.time_s {
-                        return Ok(
-                            self.end("budget-spent", format!("{:.1} s of measuring", self.spent().as_secs_f64()))
-                        );
+                    let measured_s = self.spent().as_secs_f64();
+                    if measured_s >= plan.budget.time_s {
+                        return Ok(self.end(EndReason::BudgetSpent { measured_s }));
                     }
                     if let Some(end) = self.block(at, workload)? {
                         return Ok(end);
@@ -151,16 +150,9 @@ impl<'a> Conductor<'a> {
                 }
             }
             if !measured {
-                return Ok(self.end("verdicts-reached", self.why_no_more()));
+                let fixed = plan.budget.blocks.is_some();
+                return Ok(self.end(if fixed { EndReason::BlocksMeasured } else { EndReason::VerdictsReached }));
             }
-        }
-    }
-
-    fn why_no_more(&self) -> String {
-        if self.plan.budget.blocks.is_some() {
-            "every block of the plan is measured".to_owned()
-        } else {
-            "every verdict that can be reached is reached".to_owned()
         }
     }
 
@@ -215,7 +207,8 @@ impl<'a> Conductor<'a> {
         self.tracks[at].whole += 1;
         let left = self.arms(at);
         for name in arms.iter().filter(|name| !left.contains(name)) {
-            self.note("stopped-arm", format!("{}: {name} after block {}", workload.name, block + 1))?;
+            let (workload, arm) = (workload.name.clone(), name.clone());
+            self.note(Event::StoppedArm { workload, arm, blocks: block + 1 })?;
         }
         Ok(None)
     }
@@ -276,13 +269,13 @@ impl<'a> Conductor<'a> {
                     if !self.refused.contains(&trial.arm) =>
                 {
                     self.refused.push(trial.arm.clone());
-                    self.note("refused-arm", format!("{}: {reason}", trial.arm))?;
+                    self.note(Event::RefusedArm { arm: trial.arm.clone(), cause: reason.clone() })?;
                 }
-                VoidReason::DeviceVanished { .. } => {
-                    return Ok(Some(self.end("failed", format!("{reason}; what was measured before is kept"))));
+                VoidReason::DeviceVanished { detail } => {
+                    return Ok(Some(self.end(EndReason::DeviceVanished { detail: detail.clone() })));
                 }
                 VoidReason::Interrupted { by } => {
-                    return Ok(Some(self.end("interrupted", format!("by {by}; go on with --resume"))));
+                    return Ok(Some(self.end(EndReason::Interrupted { by: by.clone() })));
                 }
                 _ => {}
             }
@@ -300,20 +293,22 @@ impl<'a> Conductor<'a> {
         let seed = schedule::trial_seed(self.plan.seed, &workload.name, u32::MAX, 0);
         let observation = self.trial(&baseline, workload, seed)?;
         let primary = workload.primary.as_deref().unwrap_or("iops");
-        let what = match (observation.voids.first(), observation.metrics.get(primary)) {
-            (Some(reason), _) => reason.to_string(),
-            (None, value) => format!("{primary} {:.4}", value.copied().unwrap_or(0.0)),
-        };
-        self.note("precondition", format!("{} under {baseline}, not counted: {what}", workload.name))
+        self.note(Event::Precondition {
+            workload: workload.name.clone(),
+            arm: baseline,
+            metric: Some(primary.to_owned()),
+            value: observation.metrics.get(primary).copied(),
+            void: observation.voids.into_iter().next(),
+        })
     }
 
-    fn note(&mut self, event: &str, text: String) -> Result<()> {
+    fn note(&mut self, event: Event) -> Result<()> {
         let at_ms = self.at_ms();
-        self.store.append(&Line::Note(Note { at_ms, event: event.to_owned(), text }))
+        self.store.append(&Line::Note(Note { at_ms, event }))
     }
 
-    fn end(&self, why: &str, text: String) -> End {
-        End { at_ms: self.at_ms(), why: why.to_owned(), text }
+    fn end(&self, reason: EndReason) -> End {
+        End { at_ms: self.at_ms(), reason }
     }
 
     /// How long the whole experiment takes at most, about.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use experiment::metric::{self, Direction};
 use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
-use experiment::record::{End, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
+use experiment::record::{End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
 use experiment::study::{Judgement, OlderClaim, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::{Evidence, reasons};
@@ -55,9 +55,12 @@ impl Lab {
         let mut noise = Noise(7);
         let trials = trials(&mut noise);
         let study = study(&trials);
-        let notes = vec![Note { at_ms: 61_000, event: "stopped-arm".into(), text: "oltp: bfq is decided".into() }];
+        let notes = vec![Note {
+            at_ms: 61_000,
+            event: Event::Untyped { event: "stopped-arm".into(), text: "oltp: bfq is decided".into() },
+        }];
         let text = "every primary metric has its verdict or spent its blocks".into();
-        let end = Some(End { at_ms: 131_400, why: "budget-spent".into(), text });
+        let end = Some(End { at_ms: 131_400, reason: EndReason::Untyped { why: "budget-spent".into(), text } });
         Lab { header: header(), trials, notes, end, study }
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         rules => method::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
-            (number::span_ms(note.at_ms), view::clean(&note.text))
+            (number::span_ms(note.at_ms), view::clean(&note.event.to_string()))
         }).collect::<Vec<_>>(),
         environment,
         plan => evidence.map(plan_text),
@@ -386,7 +386,7 @@ mod tests {
         lab.header.plan.device = HOSTILE.into();
         lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
         lab.header.environment.insert(HOSTILE.into(), Default::default());
-        lab.notes[0].text = HOSTILE.into();
+        lab.notes[0].event = experiment::record::Event::Untyped { event: HOSTILE.into(), text: HOSTILE.into() };
         let page = page(&lab);
         assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
         assert!(page.matches("&lt;script&gt;").count() > 10);

@@ -216,7 +216,12 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     let last_ms = evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
     let ended = match evidence.end {
         Some(end) => {
-            format!("{} after {}: {}", end.why.replace('-', " "), number::span_ms(end.at_ms), clean(&end.text))
+            format!(
+                "{} after {}: {}",
+                clean(end.reason.word()).replace('-', " "),
+                number::span_ms(end.at_ms),
+                clean(&end.reason.to_string())
+            )
         }
         None => format!("not ended: cut off after {}, can be resumed", number::span_ms(last_ms)),
     };

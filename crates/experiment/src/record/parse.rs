@@ -144,7 +144,10 @@ impl Record {
                 self.trials.push(*trial);
             }
             Line::Note(note) => self.notes.push(note),
-            Line::End(end) => self.end = Some(end),
+            Line::End(end) => {
+                let fixed_blocks = self.header.plan.budget.blocks.is_some();
+                self.end = Some(End { reason: end.reason.of_plan(fixed_blocks), ..end });
+            }
         }
         Ok(())
     }
@@ -208,7 +211,7 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Observation, VoidReason};
+    use super::super::{EndReason, Event, Observation, VoidReason};
     use super::*;
     use crate::plan::{Plan, parse_arms, parse_workloads};
 
@@ -242,9 +245,9 @@ mod tests {
         text(&[
             Line::Header(Box::new(header())),
             Line::Trial(Box::new(trial(0))),
-            Line::Note(Note { at_ms: 3, event: "resumed".to_string(), text: "again".to_string() }),
+            Line::Note(Note { at_ms: 3, event: Event::Resumed { trials: 1, at: None } }),
             Line::Trial(Box::new(trial(1))),
-            Line::End(End { at_ms: 9, why: "budget-spent".to_string(), text: "time".to_string() }),
+            Line::End(End { at_ms: 9, reason: EndReason::BudgetSpent { measured_s: 0.009 } }),
         ])
     }
 
@@ -253,7 +256,8 @@ mod tests {
         let record = Record::parse(&whole()).unwrap();
         assert_eq!(record.header, header());
         assert_eq!((record.trials.len(), record.notes.len()), (2, 1));
-        assert_eq!(record.end.unwrap().why, "budget-spent");
+        assert_eq!(record.end.unwrap().reason, EndReason::BudgetSpent { measured_s: 0.009 });
+        assert_eq!(record.notes[0].event, Event::Resumed { trials: 1, at: None });
         assert_eq!((record.cut, record.needs_newline), (None, false));
         assert_eq!(record.trials[1].observation.metrics["iops"], 100.5);
         assert!(record.trials[1].observation.metrics["latency_p99_us"].is_nan());

@@ -23,8 +23,8 @@ impl VoidReason {
             VoidReason::DeviceErrors { .. } => "device errors",
             VoidReason::DeviceVanished { .. } => "device vanished",
             VoidReason::ForeignIo { .. } => "others used the device",
-            VoidReason::Steal { .. } => "processor time stolen by the hypervisor",
-            VoidReason::Throttled { .. } => "processor throttled",
+            VoidReason::Steal { .. } => "CPU time stolen by the hypervisor",
+            VoidReason::Throttled { .. } => "CPU throttled",
             VoidReason::TooFewIos { .. } => "too few requests for this percentile",
             VoidReason::Interrupted { .. } => "trial interrupted",
             VoidReason::ProgramFailed { .. } => "the program gave no figures",
@@ -72,13 +72,13 @@ impl fmt::Display for VoidReason {
             ),
             VoidReason::Steal { share, limit } => write!(
                 f,
-                "the hypervisor took {} of the processor time, more than the bound of {}: the machine was not ours",
+                "the hypervisor took {} of the CPU time, more than the bound of {}: the machine was not ours",
                 percent(*share),
                 percent(*limit)
             ),
             VoidReason::Throttled { events } => write!(
                 f,
-                "the processor was throttled {events} time{} by heat or power: its speed changed during the trial",
+                "the CPU was throttled {events} time{} by heat or power: its speed changed during the trial",
                 plural(*events)
             ),
             VoidReason::TooFewIos { metric, count, needed } => {

@@ -221,8 +221,8 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
     }
     match &record.end {
         None => cautions.push("the experiment was cut off before its end; it can be resumed".to_string()),
-        Some(end) if end.why == "failed" || end.why == "interrupted" => {
-            cautions.push(format!("the experiment ended early ({}): {}", end.why, end.text));
+        Some(end) if end.reason.ending().is_early() => {
+            cautions.push(format!("the experiment ended early ({}): {}", end.reason.word(), end.reason));
         }
         Some(_) => {}
     }

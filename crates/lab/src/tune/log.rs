@@ -14,6 +14,7 @@ use experiment::record::{Environment, Note, Trial};
 use serde::{Deserialize, Serialize};
 
 use super::result::BranchOut;
+use super::session::SearchEnd;
 use crate::failure::usage;
 
 /// The name of the file in a search's directory.
@@ -64,7 +65,7 @@ pub enum Line {
         /// After so many trials.
         trials: u32,
         /// Why it ended.
-        why: String,
+        why: SearchEnd,
     },
 }
 
@@ -192,5 +193,27 @@ impl Seen {
             Line::Search(_) => bail!("{} holds two searches that were joined; name another --out", dir.display()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::plan::ArenaKind;
+
+    #[test]
+    fn a_search_of_version_0_1_0_is_read() {
+        let text = include_str!("../../../experiment/tests/data/0.1.0/search/search.jsonl");
+        let mut seen = Seen::default();
+        let environment = Environment::new();
+        for line in text.lines() {
+            match serde_json::from_str(line).unwrap() {
+                Line::Search(header) => assert_eq!(header.plan.arena, ArenaKind::Sim),
+                Line::Environment(_) => {}
+                line => seen.take(line, &environment, Path::new("search")).unwrap(),
+            }
+        }
+        assert_eq!((seen.trials.len(), seen.candidates), (3, 3));
+        assert!(seen.ended.is_some_and(|trials| trials > 3));
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;
-use super::session::{Course, Step, effect};
+use super::session::{Course, SearchEnd, Step, effect};
 
 /// What tune.json holds.
 #[derive(Debug, Clone, Serialize)]
@@ -67,7 +67,7 @@ pub struct SearchOut {
     /// Trials of the search.
     pub trials: u32,
     /// Why it ended.
-    pub why: String,
+    pub why: SearchEnd,
     /// Best so far.
     pub curve: Vec<Step>,
     /// Everything that was tried, in order; the default first.
@@ -174,7 +174,7 @@ pub fn searched(search: &Search, course: &Course, arms: &[String], constrained: 
     };
     SearchOut {
         trials: course.trials,
-        why: course.why.clone(),
+        why: course.why,
         curve: course.curve.clone(),
         candidates: candidates.map(of).collect(),
     }
@@ -275,7 +275,9 @@ impl fmt::Display for Tuned {
         writeln!(
             f,
             "\nsearched   {} trials, {tried} settings of {} (ended by: {})",
-            self.search.trials, self.points, self.search.why
+            self.search.trials,
+            self.points,
+            self.search.why.name()
         )?;
         if let Some(winner) = &self.winner {
             writeln!(f, "winner     {}", winner.arm)?;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use experiment::metric::{Direction, direction_of};
 use experiment::plan::{Arm, Plan};
-use experiment::record::{Note, Observation, Trial, VoidReason};
+use experiment::record::{Event, Note, Observation, Trial, VoidReason};
 use experiment::schedule;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tuner::{BASELINE, Ended, Mode, Outcome, Request, Search};
 
 use super::log::{Line, Log, Seen};
@@ -44,11 +44,44 @@ pub struct Session<'a> {
     pub time: Option<Duration>,
 }
 
-/// How a search ended.
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchEnd {
+    /// The trials are spent.
+    Budget,
+    /// Every point of the space is decided.
+    Exhausted,
+    /// So many challengers did not beat the incumbent that no more were tried.
+    Patience,
+    /// The time of the search is spent.
+    Time,
+    /// It was stopped from outside and can be resumed.
+    Interrupted,
+    /// The log already held the whole search.
+    #[serde(rename = "resumed after its end")]
+    Resumed,
+}
+
+impl SearchEnd {
+    /// The word in search.jsonl, tune.json and the answer.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchEnd::Budget => "budget",
+            SearchEnd::Exhausted => "exhausted",
+            SearchEnd::Patience => "patience",
+            SearchEnd::Time => "time",
+            SearchEnd::Interrupted => "interrupted",
+            SearchEnd::Resumed => "resumed after its end",
+        }
+    }
+}
+
+/// How a search went.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// In a word: `budget`, `exhausted`, `patience`, `time`, or `interrupted`.
-    pub why: String,
+    /// Why it ended.
+    pub why: SearchEnd,
     /// Best so far.
     pub curve: Vec<Step>,
     /// Trials of the search, void ones included.
@@ -102,7 +135,7 @@ impl Session<'_> {
             trials: BTreeMap::new(),
             written: self.seen.candidates,
             course: Course {
-                why: String::new(),
+                why: SearchEnd::Interrupted,
                 curve: Vec::new(),
                 trials: 0,
                 spent: Duration::ZERO,
@@ -112,34 +145,33 @@ impl Session<'_> {
         let why = self.walk(search, &mut way)?;
         let mut course = way.course;
         course.spent = way.offset + (self.arena.elapsed() - way.arena_began);
-        if why != "interrupted" && self.seen.ended.is_none() {
-            self.log.append(&Line::Chosen { trials: course.trials, why: why.clone() })?;
+        if why != SearchEnd::Interrupted && self.seen.ended.is_none() {
+            self.log.append(&Line::Chosen { trials: course.trials, why })?;
         }
         course.why = why;
         Ok(course)
     }
 
-    fn walk(&mut self, search: &mut Search, way: &mut Way) -> Result<String> {
+    fn walk(&mut self, search: &mut Search, way: &mut Way) -> Result<SearchEnd> {
         let mut warm = false;
         loop {
             if self.seen.ended.is_some_and(|trials| way.course.trials >= trials) {
-                return Ok("resumed after its end".to_owned());
+                return Ok(SearchEnd::Resumed);
             }
             let wanted = search.next();
             if wanted.is_empty() {
                 return Ok(match search.ended() {
-                    Some(Ended::Exhausted) => "exhausted",
-                    Some(Ended::Patience) => "patience",
-                    _ => "budget",
-                }
-                .to_owned());
+                    Some(Ended::Exhausted) => SearchEnd::Exhausted,
+                    Some(Ended::Patience) => SearchEnd::Patience,
+                    Some(Ended::Budget) | None => SearchEnd::Budget,
+                });
             }
             self.admit(search, way, &wanted)?;
             let known = self.known(search, way, &wanted);
             if !known {
                 let spent = way.offset + (self.arena.elapsed() - way.arena_began);
                 if self.time.is_some_and(|time| spent >= time) {
-                    return Ok("time".to_owned());
+                    return Ok(SearchEnd::Time);
                 }
                 if !warm && self.arena.preconditions() {
                     self.precondition()?;
@@ -147,7 +179,7 @@ impl Session<'_> {
                 warm = true;
             }
             if !self.measure(search, way, &wanted)? {
-                return Ok("interrupted".to_owned());
+                return Ok(SearchEnd::Interrupted);
             }
             self.tell(search, way, &wanted)?;
         }
@@ -292,8 +324,9 @@ impl Session<'_> {
         for workload in &plan.workloads {
             let seed = schedule::trial_seed(plan.seed, &workload.name, u32::MAX, 0);
             self.trial(&plan.arms[0], &TrialOrder { workload, seed, duration, warmup })?;
-            let text = format!("{} under {}, not counted", workload.name, plan.arms[0].name);
-            self.log.append(&Line::Note(Note { at_ms: 0, event: "precondition".to_owned(), text }))?;
+            let (workload, arm) = (workload.name.clone(), plan.arms[0].name.clone());
+            let event = Event::Precondition { workload, arm, metric: None, value: None, void: None };
+            self.log.append(&Line::Note(Note { at_ms: 0, event }))?;
         }
         Ok(())
     }

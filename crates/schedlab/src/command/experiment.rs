@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan, TrialLength};
-use experiment::record::{End, Environment, Header, Note, Record};
+use experiment::record::{End, Ending, Environment, Event, Header, Note, Record};
 use host::Root;
 use jiff::Timestamp;
 
@@ -146,10 +146,8 @@ pub(super) fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena)
     let (mut store, mut record) = Store::resume(dir)?;
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
-    let when =
-        if plan.arena.is_virtual() { String::new() } else { format!("{}; ", now.strftime("%Y-%m-%d %H:%M:%S UTC")) };
-    let text = format!("{when}{} trials were there", record.trials.len());
-    let note = Note { at_ms, event: "resumed".to_owned(), text };
+    let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    let note = Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } };
     store.append(&experiment::record::Line::Note(note.clone()))?;
     record.notes.push(note);
     Ok((store, record))
@@ -232,12 +230,13 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
         let options = out::report_options(args.verbose);
         out::print(report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
-    if end.why == "budget-spent" && record.header.plan.budget.blocks.is_some() {
-        out::note(format_args!("the budget ended before every block of the plan was measured: {}", end.text));
+    let ending = end.reason.ending();
+    if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
+        out::note(format_args!("the budget ended before every block of the plan was measured: {}", end.reason));
     }
-    Ok(match end.why.as_str() {
-        "interrupted" | "failed" => {
-            out::note(format_args!("{}: {}", end.why, end.text));
+    Ok(match ending {
+        Ending::Interrupted | Ending::Failed => {
+            out::note(format_args!("{}: {}", end.reason.word(), end.reason));
             FAILED
         }
         _ if has_void(&study) => VOID,

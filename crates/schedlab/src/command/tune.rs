@@ -29,7 +29,7 @@ use lab::signals::Stop;
 use lab::tune::log::{Log, Seen};
 use lab::tune::result::confirmed;
 use lab::tune::scored::Scored;
-use lab::tune::session::{Course, Session};
+use lab::tune::session::{Course, SearchEnd, Session};
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
@@ -65,7 +65,7 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
             time: design.time_s.map(|s| Duration::from_secs_f64(s * (1.0 - CONFIRM_SHARE))),
         }
         .run(&mut search)?;
-        let winner = search.chosen().filter(|_| course.why != "interrupted");
+        let winner = search.chosen().filter(|_| course.why != SearchEnd::Interrupted);
         let Some(winner) = winner else { return Ok(Done { search, course, environment, confirmation: None }) };
         let plan = confirmation_plan(&design, &search, &course, winner)?;
         let conduct = ConductArgs {
@@ -92,7 +92,7 @@ struct Done {
 fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> {
     let Done { search, course, confirmation, .. } = done;
     let resume = format!("go on with the same command, --out {} --resume", dir.display());
-    if course.why == "interrupted" {
+    if course.why == SearchEnd::Interrupted {
         let best = match search.incumbent() {
             tuner::BASELINE => "nothing better than the default was seen".to_owned(),
             best => format!(
@@ -107,8 +107,8 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
     }
     let mut confirmed_as = None;
     if let Some((winner, plan, end)) = confirmation {
-        if matches!(end.why.as_str(), "interrupted" | "failed") {
-            out::note(format_args!("the confirmation was {}: {}; {resume}", end.why, end.text));
+        if end.reason.ending().is_early() {
+            out::note(format_args!("the confirmation ended early ({}): {}; {resume}", end.reason.word(), end.reason));
             return Ok(FAILED);
         }
         let below = dir.join("confirm");

@@ -1,0 +1,162 @@
+//! What happened between trials.
+//!
+//! As with [`End`](super::End), a line has the word `event`, the fields, and `text` in words; only the word and the fields are
+//! read back, and what has no fields is kept as [`Event::Untyped`].
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::VoidReason;
+
+/// Something that happened between trials.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Note {
+    /// Milliseconds after the start of the experiment.
+    pub at_ms: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened between two trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// An interrupted experiment goes on.
+    Resumed {
+        /// How many trials the record had.
+        trials: u64,
+        /// Date and time in UTC; none where time is virtual.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+    },
+    /// An arm is no longer measured on a workload: its verdict is reached, or it has no valid trial.
+    StoppedArm {
+        /// The workload's label.
+        workload: String,
+        /// The arm's name.
+        arm: String,
+        /// How many blocks the workload had then.
+        blocks: u32,
+    },
+    /// An arm is not measured any more because its setting cannot be applied.
+    RefusedArm {
+        /// The arm's name.
+        arm: String,
+        /// Why not.
+        cause: VoidReason,
+    },
+    /// A trial that fills caches and files before the first block, and is not counted.
+    Precondition {
+        /// The workload's label.
+        workload: String,
+        /// The arm's name.
+        arm: String,
+        /// The metric that decides and its value, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metric: Option<String>,
+        /// Value of the metric.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<f64>,
+        /// Why it would be void if it counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        void: Option<VoidReason>,
+    },
+    /// An event that this version does not know, or whose fields are missing.
+    #[serde(untagged)]
+    Untyped {
+        /// The word as written.
+        event: String,
+        /// The text as written.
+        #[serde(default)]
+        text: String,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Resumed { trials, at } => {
+                let at = at.as_ref().map_or(String::new(), |at| format!("{at}; "));
+                write!(f, "{at}{trials} trials were there")
+            }
+            Event::StoppedArm { workload, arm, blocks } => write!(f, "{workload}: {arm} after block {blocks}"),
+            Event::RefusedArm { arm, cause } => write!(f, "{arm}: {cause}"),
+            Event::Precondition { workload, arm, metric, value, void } => {
+                write!(f, "{workload} under {arm}, not counted")?;
+                match (void, metric, value) {
+                    (Some(reason), ..) => write!(f, ": {reason}"),
+                    (None, Some(metric), Some(value)) => write!(f, ": {metric} {value:.4}"),
+                    _ => Ok(()),
+                }
+            }
+            Event::Untyped { text, .. } => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            at_ms: u64,
+            #[serde(flatten)]
+            event: &'a Event,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            text: Option<String>,
+        }
+        let text = match &self.event {
+            Event::Untyped { .. } => None,
+            event => Some(event.to_string()),
+        };
+        Written { at_ms: self.at_ms, event: &self.event, text }.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_is_written_with_its_word_and_text_and_read_back() {
+        let (workload, arm) = ("oltp".to_string(), "bfq".to_string());
+        let cause = VoidReason::Throttled { events: 2 };
+        let precondition = |value, void| Event::Precondition {
+            workload: workload.clone(),
+            arm: arm.clone(),
+            metric: Some("iops".to_string()),
+            value,
+            void,
+        };
+        let events = [
+            (
+                Event::Resumed { trials: 7, at: Some("2026-11-22 18:33:21 UTC".to_string()) },
+                "2026-11-22 18:33:21 UTC; 7 trials were there",
+            ),
+            (Event::Resumed { trials: 7, at: None }, "7 trials were there"),
+            (Event::StoppedArm { workload: workload.clone(), arm: arm.clone(), blocks: 3 }, "oltp: bfq after block 3"),
+            (Event::RefusedArm { arm: arm.clone(), cause: cause.clone() }, "bfq: the CPU was throttled 2 times"),
+            (precondition(Some(12.5), None), "oltp under bfq, not counted: iops 12.5000"),
+            (precondition(None, Some(cause)), "oltp under bfq, not counted: the CPU was throttled"),
+            (Event::Untyped { event: "later".to_string(), text: "in words".to_string() }, "in words"),
+        ];
+        for (event, text) in events {
+            let note = Note { at_ms: 3, event };
+            let written = serde_json::to_string(&note).unwrap();
+            assert_eq!(serde_json::from_str::<Note>(&written).unwrap(), note, "{written}");
+            assert!(note.event.to_string().starts_with(text), "{}", note.event);
+            assert_eq!(written.matches("\"text\"").count(), 1, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_note_of_version_0_1_0_keeps_its_word_and_text() {
+        for event in ["resumed", "stopped-arm", "refused-arm", "precondition"] {
+            let line = serde_json::json!({ "at_ms": 1, "event": event, "text": "as it was" });
+            let note: Note = serde_json::from_value(line).unwrap();
+            let kept = Event::Untyped { event: event.to_string(), text: "as it was".to_string() };
+            assert_eq!(note.event, kept);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Records that version 0.1.0 wrote are read, and give the study that version 0.1.0 gave.
+//!
+//! `data/0.1.0/NAME` holds a record, trimmed to a few metrics, and the study.json that 0.1.0 made of exactly that record. The
+//! studies are compared by value; [`RENAMED`] lists every value that is written differently now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use experiment::plan::ArenaKind;
+use experiment::record::{EndReason, Ending, Event, Record};
+use serde_json::Value;
+
+/// Experiment, JSON pointer into study.json, value of 0.1.0, value of this version.
+const RENAMED: &[(&str, &str, &str, &str)] = &[
+    ("disk", "/arena", "host", "disk"),
+    ("cpu", "/arena", "host", "cpu"),
+    ("interrupted", "/arena", "host", "cpu"),
+    ("resumed", "/arena", "host", "cpu"),
+];
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0")
+}
+
+fn record(name: &str) -> Record {
+    let path = data().join(name).join("record.jsonl");
+    Record::from_bytes(&fs::read(&path).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_record_gives_the_study_that_version_0_1_0_gave() {
+    for name in ["two-readers", "sweep", "tune-confirm", "disk", "cpu", "interrupted", "resumed"] {
+        let text = fs::read_to_string(data().join(name).join("study.json")).unwrap();
+        let mut expected: Value = serde_json::from_str(&text).unwrap();
+        for (_, pointer, old, new) in RENAMED.iter().filter(|(of, ..)| *of == name) {
+            let value = expected.pointer_mut(pointer).unwrap();
+            assert_eq!(value, old, "{name}{pointer}");
+            *value = Value::from(*new);
+        }
+        let study = serde_json::to_value(experiment::study(&record(name), None)).unwrap();
+        assert_eq!(study, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_record_of_the_host_arena_is_of_the_disk_or_the_cpu_arena() {
+    let arena = |name| record(name).header.plan.arena;
+    assert_eq!((arena("disk"), arena("cpu"), arena("sweep")), (ArenaKind::Disk, ArenaKind::Cpu, ArenaKind::Sim));
+}
+
+#[test]
+fn ends_and_notes_without_fields_keep_their_text_and_their_meaning() {
+    let end = |name| record(name).end.unwrap().reason;
+    assert_eq!(end("cpu"), EndReason::BlocksMeasured);
+    let (interrupted, resumed) = (end("interrupted"), end("resumed"));
+    assert_eq!(
+        (interrupted.ending(), interrupted.to_string().as_str()),
+        (Ending::Interrupted, "by SIGINT; go on with --resume")
+    );
+    assert_eq!((resumed.ending(), resumed.to_string().as_str()), (Ending::BudgetSpent, "6.5 s of measuring"));
+    for (name, word, text) in [
+        ("sweep", "stopped-arm", "mixed: fifo_batch=64 after block 3"),
+        ("disk", "precondition", "oltp:clients=2 under none, not counted: "),
+        ("resumed", "resumed", "2026-11-22 18:33:21 UTC; 7 trials were there"),
+    ] {
+        let note = record(name).notes.remove(0);
+        assert!(matches!(&note.event, Event::Untyped { event, .. } if event == word), "{name}: {note:?}");
+        assert!(note.event.to_string().starts_with(text), "{name}: {}", note.event);
+    }
+}
+
+#[test]
+fn a_record_read_and_written_again_is_the_same_record() {
+    for name in ["two-readers", "disk", "cpu", "resumed"] {
+        let first = record(name);
+        let mut lines = vec![experiment::record::Line::Header(Box::new(first.header.clone()))];
+        lines.extend(first.trials.iter().cloned().map(|trial| experiment::record::Line::Trial(Box::new(trial))));
+        lines.extend(first.notes.iter().cloned().map(experiment::record::Line::Note));
+        lines.extend(first.end.iter().cloned().map(experiment::record::Line::End));
+        let text: String = lines.iter().map(|line| line.to_json_line() + "\n").collect();
+        assert_eq!(Record::parse(&text).unwrap(), first, "{name}");
+    }
+}
