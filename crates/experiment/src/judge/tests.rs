@@ -137,10 +137,7 @@ fn too_many_void_blocks_make_the_judgement_void() {
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.verdict, judgement.void_blocks), (Verdict::Void, 2), "2 of 8 are more than 20 %");
     assert_eq!((judgement.ratio, judgement.low), (None, None));
-    assert!(
-        judgement.reasons[0].starts_with("2 of 8 blocks void: CPU throttled (first in block 1"),
-        "{judgement:?}"
-    );
+    assert!(judgement.reasons[0].starts_with("2 of 8 blocks void: CPU throttled (first in block 1"), "{judgement:?}");
     let mut patient = Asked::about(&["kyber"]);
     patient.criteria.max_void_share = 0.25;
     assert_eq!(patient.one(&samples).verdict, Verdict::Better);
