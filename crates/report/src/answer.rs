@@ -15,23 +15,23 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
         workloads.iter().filter_map(|workload| Some((workload, deciding(workload)?))).collect();
     let baseline = deciding.iter().find_map(|(_, metric)| metric.baseline);
     let (Some(arm), Some(baseline)) = (study.recommendation.arm.as_deref(), baseline) else {
-        return view::clean(&study.recommendation.sentence);
+        return words::clean(&study.recommendation.sentence);
     };
     if arm == baseline {
         return keep(study, arm, &deciding);
     }
     if let [(workload, metric)] = deciding[..] {
-        let place = view::place(workload.name).map(|place| format!(" for {place}")).unwrap_or_default();
+        let place = words::name_of(workload.name).map(|place| format!(" for {place}")).unwrap_or_default();
         let gain = judgement(metric, arm).map(number::effect).unwrap_or_default();
-        let (arm, baseline) = (view::clean(arm), view::clean(baseline));
+        let (arm, baseline) = (words::clean(arm), words::clean(baseline));
         return format!("Use {arm}{place}: {} {gain} against {baseline}.", metric.label);
     }
     let named = |wanted: Verdict| -> Vec<String> {
         let has = |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
-        deciding.iter().filter(|(_, metric)| has(metric)).map(|(workload, _)| view::clean(workload.name)).collect()
+        deciding.iter().filter(|(_, metric)| has(metric)).map(|(workload, _)| words::clean(workload.name)).collect()
     };
     let states = [
-        (format!("better than {} for", view::clean(baseline)), Verdict::Better),
+        (format!("better than {} for", words::clean(baseline)), Verdict::Better),
         ("equivalent for".into(), Verdict::Equivalent),
         ("undecided for".into(), Verdict::Inconclusive),
     ];
@@ -42,9 +42,9 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
         .map(|(state, names)| format!("{state} {}", listed(&names)))
         .collect();
     if parts.is_empty() {
-        return view::clean(&study.recommendation.sentence);
+        return words::clean(&study.recommendation.sentence);
     }
-    format!("Use {}: {}.", view::clean(arm), parts.join(", "))
+    format!("Use {}: {}.", words::clean(arm), parts.join(", "))
 }
 
 /// What to do for each workload: its name and a few words. Empty where the headline has told all: of a single workload, and
@@ -55,16 +55,16 @@ pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(Strin
     if workloads.len() < 2 || all_keep {
         return Vec::new();
     }
-    workloads.iter().filter_map(|workload| Some((view::clean(workload.name), line(workload)?))).collect()
+    workloads.iter().filter_map(|workload| Some((words::clean(workload.name), line(workload)?))).collect()
 }
 
 fn line(workload: &WorkloadView<'_>) -> Option<String> {
     let (advice, metric) = (workload.advice?, deciding(workload)?);
-    let Some(arm) = advice.arm.as_deref() else { return Some(view::clean(&advice.why)) };
-    let name = view::clean(arm);
+    let Some(arm) = advice.arm.as_deref() else { return Some(words::clean(&advice.why)) };
+    let name = words::clean(arm);
     Some(match judgement(metric, arm) {
         Some(judgement) => format!("{name}: {} {}", metric.label, number::effect(judgement)),
-        None if metric.baseline != Some(arm) => view::clean(&advice.why),
+        None if metric.baseline != Some(arm) => words::clean(&advice.why),
         None => format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)])),
     })
 }
@@ -75,7 +75,7 @@ fn keep(study: &Study, arm: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_
         _ if study.criteria.margin == 0.0 => String::new(),
         _ => format!(" by more than {}", number::percent(study.criteria.margin)),
     };
-    format!("Keep {}: nothing was shown to be better{by}{}.", view::clean(arm), undecided(deciding))
+    format!("Keep {}: nothing was shown to be better{by}{}.", words::clean(arm), undecided(deciding))
 }
 
 /// How much of it is not known yet: an honest `keep` differs from `all the same`.
@@ -105,15 +105,6 @@ fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>
 
 fn judgement<'a>(metric: &MetricView<'a>, arm: &str) -> Option<&'a Judgement> {
     metric.rows.iter().find(|row| row.arm == arm)?.judgement
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

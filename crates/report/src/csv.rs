@@ -3,7 +3,6 @@
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value` and a plotting
 //! library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
 
-use anyhow::Context;
 use experiment::study::Study;
 
 use super::{Evidence, older, reasons};
@@ -12,7 +11,7 @@ use super::{Evidence, older, reasons};
 ///
 /// # Errors
 /// When a row cannot be written, which memory alone can cause.
-pub(crate) fn trials(evidence: &Evidence<'_>) -> anyhow::Result<String> {
+pub(crate) fn trials(evidence: &Evidence<'_>) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "sequence",
@@ -61,7 +60,7 @@ pub(crate) fn trials(evidence: &Evidence<'_>) -> anyhow::Result<String> {
 ///
 /// # Errors
 /// When a row cannot be written, which memory alone can cause.
-pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
+pub(crate) fn judgements(study: &Study) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "workload",
@@ -91,13 +90,13 @@ pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
             &text(judgement.ratio),
             &text(judgement.low),
             &text(judgement.high),
-            reasons::verdict(judgement.verdict),
+            verdict::word(judgement.verdict),
             &judgement.blocks.to_string(),
             &judgement.void_blocks.to_string(),
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.join("; "),
-            older::claim(judgement),
+            three_sigma::claim(judgement),
         ])?;
     }
     finish(writer)
@@ -107,7 +106,7 @@ pub(crate) fn judgements(study: &Study) -> anyhow::Result<String> {
 ///
 /// # Errors
 /// When a row cannot be written, which memory alone can cause.
-pub(crate) fn sweep(study: &Study) -> anyhow::Result<String> {
+pub(crate) fn sweep(study: &Study) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "workload",
@@ -142,7 +141,7 @@ pub(crate) fn sweep(study: &Study) -> anyhow::Result<String> {
                 &text(point.ratio),
                 &text(point.low),
                 &text(point.high),
-                reasons::verdict(point.verdict),
+                verdict::word(point.verdict),
                 &point.blocks.to_string(),
                 &point.more_blocks.map_or_else(String::new, |n| n.to_string()),
             ])?;
@@ -155,9 +154,9 @@ fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-fn finish(writer: ::csv::Writer<Vec<u8>>) -> anyhow::Result<String> {
-    let bytes = writer.into_inner().context("cannot write CSV to memory")?;
-    String::from_utf8(bytes).context("CSV of UTF-8 fields is UTF-8")
+fn finish(writer: ::csv::Writer<Vec<u8>>) -> crate::Result<String> {
+    let bytes = writer.into_inner()?;
+    String::from_utf8(bytes)
 }
 
 #[cfg(test)]

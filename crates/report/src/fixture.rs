@@ -340,7 +340,7 @@ fn study(trials: &[Trial]) -> Study {
 fn values(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Vec<(u32, f64)> {
     trials
         .iter()
-        .filter(|t| t.workload == workload && t.arm == arm && !reasons::is_void(t, metric))
+        .filter(|t| t.workload == workload && t.arm == arm && !voids::is_void(t, metric))
         .filter_map(|t| Some((t.block, *t.observation.metrics.get(metric)?)))
         .collect()
 }

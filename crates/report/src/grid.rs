@@ -65,7 +65,7 @@ impl Grid {
         table.set_header(std::iter::once(Cell::new(self.names)).chain(head));
         let room = self.room(width);
         for (name, entries) in &self.rows {
-            let name = wrapped(&super::view::shortened(name, LONGEST), room).join("\n");
+            let name = wrapped(&super::words::shortened(name, LONGEST), room).join("\n");
             let cells = entries
                 .iter()
                 .zip(&self.head)

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use experiment::history::{Entry, Measured, Outcome};
@@ -48,19 +47,19 @@ pub fn terminal(history: &History<'_>) -> String {
 ///
 /// # Errors
 /// When a plot or the template fails, which no input should cause.
-pub fn page(histories: &[History<'_>]) -> anyhow::Result<String> {
-    let devices = histories.iter().map(|history| device(history)).collect::<anyhow::Result<Vec<Value>>>()?;
+pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
+    let devices = histories.iter().map(|history| device(history)).collect::<crate::Result<Vec<Value>>>()?;
     let page = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         devices,
     };
     let mut templates = Environment::new();
     templates.add_template("history.html", include_str!("templates/history.html"))?;
-    templates.get_template("history.html")?.render(page).context("cannot fill in the page of a history")
+    templates.get_template("history.html")?.render(page)
 }
 
-fn device(history: &History<'_>) -> anyhow::Result<Value> {
-    let curves = curves(history).into_iter().map(|curve| curve.drawn()).collect::<anyhow::Result<Vec<Value>>>()?;
+fn device(history: &History<'_>) -> crate::Result<Value> {
+    let curves = curves(history).into_iter().map(|curve| curve.drawn()).collect::<crate::Result<Vec<Value>>>()?;
     let rows: Vec<Value> = history
         .entries
         .iter()
@@ -68,7 +67,7 @@ fn device(history: &History<'_>) -> anyhow::Result<Value> {
         .map(|entry| {
             let (used, seen) = told(entry);
             let at = entry.at.replace('T', " ");
-            context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, seen => view::clean(&seen), changed => changed(entry) }
+            context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, seen => words::clean(&seen), changed => changed(entry) }
         })
         .collect();
     Ok(context! { title => title(history), curves, rows })
@@ -138,7 +137,7 @@ fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
 }
 
 impl Curve<'_> {
-    fn drawn(&self) -> anyhow::Result<Value> {
+    fn drawn(&self) -> crate::Result<Value> {
         let mut arms: Vec<&str> = vec![self.baseline];
         for judgement in self.tests.iter().flat_map(|(_, judgements)| judgements) {
             if !arms.contains(&judgement.arm.as_str()) {
@@ -158,16 +157,16 @@ impl Curve<'_> {
         let row = metric::find(self.metric);
         let what = row.map_or_else(|| view::label(self.metric), |row| row.help.to_owned());
         let label = format!("{} on {}: effect of each arm, test by test", self.watch, self.workload);
-        let svg = plot::history::plot(&label, &view::clean(self.baseline), &days, &points)?;
+        let svg = plot::history::plot(&label, &words::clean(self.baseline), &days, &points)?;
         let legend = arms
             .iter()
             .enumerate()
             .skip(1)
             .map(|(at, arm)| {
-                let mark = Value::from_safe_string(plot::legend_mark(at)?);
-                Ok(context! { mark, arm => view::clean(arm) })
+                let mark = Value::from_safe_string(plot::canvas::legend_mark(at)?);
+                Ok(context! { mark, arm => words::clean(arm) })
             })
-            .collect::<anyhow::Result<Vec<Value>>>()?;
+            .collect::<crate::Result<Vec<Value>>>()?;
         Ok(
             context! { watch => self.watch, workload => self.workload, what, legend, plot => svg.map(Value::from_safe_string) },
         )

@@ -3,13 +3,12 @@
 //! The template escapes everything that it is given; only the plots, which escape for themselves, are let through. There is no
 //! script and no address of another machine: the page can be kept for ten years, mailed, and opened without a network.
 
-use anyhow::Context;
 use experiment::record::Trial;
 use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
 use super::plot::{self, distribution, forest, latency, response, timeline};
-use super::reasons::VoidGroup;
+use super::voids::VoidGroup;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
@@ -21,21 +20,21 @@ const DOCS: &str = "docs/src/explanation/verdicts.md";
 ///
 /// # Errors
 /// When a plot or the template fails, which no input should cause.
-pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<String> {
+pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<String> {
     let workloads = view::workloads(study, evidence);
     let arms = view::arms(study, evidence);
     let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
     let sections = workloads
         .iter()
         .map(|workload| section(study, evidence, workload, &arms, &loud))
-        .collect::<anyhow::Result<Vec<Value>>>()?;
+        .collect::<crate::Result<Vec<Value>>>()?;
     let environment: Vec<Value> = evidence
         .iter()
         .flat_map(|evidence| &evidence.header.environment)
         .filter(|(_, facts)| !facts.is_empty())
         .map(|(name, facts)| {
-            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, view::told(value))).collect();
-            context! { name => view::clean(name), facts }
+            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, words::or_none(value))).collect();
+            context! { name => words::clean(name), facts }
         })
         .collect();
     let page = context! {
@@ -47,30 +46,30 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::
         alarms => alarms(&workloads),
         matrix => matrix(study, &workloads, &arms)?,
         workloads => sections,
-        side => side::tables(study, evidence).into_iter().map(|table| {
+        side => tables::tables(study, evidence).into_iter().map(|table| {
             context! { title => table.title, head => table.head, rows => table.rows }
         }).collect::<Vec<_>>(),
-        cautions => study.cautions.iter().map(|caution| view::clean(caution)).collect::<Vec<_>>(),
+        cautions => study.cautions.iter().map(|caution| words::clean(caution)).collect::<Vec<_>>(),
         voids => loud.iter().map(void_row).collect::<Vec<_>>(),
         thin => remarks::thin_percentiles(&workloads),
         thin_rows => quiet.iter().map(void_row).collect::<Vec<_>>(),
         method => method::method(study),
         docs => DOCS,
-        older => older::is_there(study).then_some(older::ERRORS),
+        older => three_sigma::is_there(study).then_some(three_sigma::ERRORS),
         rules => method::rules(study).replace(" %", "\u{a0}%"),
         facts => view::facts(study, evidence),
         notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
-            (number::span_ms(note.at_ms), view::clean(&note.event.to_string()))
+            (number::span_ms(note.at_ms), words::clean(&note.event.to_string()))
         }).collect::<Vec<_>>(),
         environment,
         plan => evidence.map(plan_text),
-        command => evidence.map(|evidence| view::clean(&evidence.header.command)),
+        command => evidence.map(|evidence| words::clean(&evidence.header.command)),
     };
     let mut templates = Environment::new();
     templates.add_template("report.html", include_str!("templates/report.html"))?;
     templates.add_template("workload.html", include_str!("templates/workload.html"))?;
     let template = templates.get_template("report.html")?;
-    template.render(page).context("cannot fill in the report's page")
+    template.render(page)
 }
 
 /// The plan as it would be written in plan.toml.
@@ -81,11 +80,11 @@ pub(crate) fn plan_text(evidence: &Evidence<'_>) -> String {
 
 fn void_row(group: &VoidGroup<'_>) -> Value {
     context! {
-        workload => view::clean(group.workload),
-        arm => view::clean(group.arm),
+        workload => words::clean(group.workload),
+        arm => words::clean(group.arm),
         blocks => group.blocks,
         count => group.count,
-        reason => view::clean(&group.reason.to_string()),
+        reason => words::clean(&group.reason.to_string()),
     }
 }
 
@@ -96,14 +95,14 @@ fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
 }
 
 /// The compact table of verdicts: arms by workloads, deciding metrics only.
-fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> anyhow::Result<Value> {
+fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> crate::Result<Value> {
     let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
         workloads.iter().filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?))).collect();
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
             let (label, good) = (&metric.label, metric.good());
-            match view::place(workload.name) {
+            match words::name_of(workload.name) {
                 Some(head) => context! { head, below => format!("{label}, {good}") },
                 None => context! { head => label, below => good },
             }
@@ -116,12 +115,12 @@ fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> anyho
             let row = metric.rows.iter().find(|row| row.arm == *arm);
             cells.push(row.map(|row| cell(study, metric, row)).transpose()?);
         }
-        rows.push(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?), cells });
+        rows.push(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?), cells });
     }
     Ok(context! { columns, rows })
 }
 
-fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> anyhow::Result<Value> {
+fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
     let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
     let range = forest::span(&judgements, study.criteria.margin);
     let bar = row.judgement.map(|judgement| forest::bar(judgement, &range, study.criteria.margin)).transpose()?;
@@ -134,7 +133,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
     // Empty instead of none throughout: the template engine would print a none as a word.
     context! {
-        arm => view::clean(row.arm),
+        arm => words::clean(row.arm),
         baseline => judgement.is_none(),
         median => of_trials(&|s| metric.scale.with_unit(s.median)),
         bare_median => of_trials(&|s| metric.scale.bare(s.median)),
@@ -144,9 +143,9 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         span => of_trials(&|s| format!("{} – {}", metric.scale.bare(s.min), metric.scale.bare(s.max))),
         n => row.summary.map_or(0, |s| s.n),
         outliers => row.summary.map_or(0, |s| s.outliers),
-        verdict => judgement.map(|j| reasons::verdict(j.verdict)).unwrap_or_default(),
-        sign => judgement.map(|j| reasons::sign(j.verdict)).unwrap_or_default(),
-        older => judgement.map(older::claim).unwrap_or_default(),
+        verdict => judgement.map(|j| verdict::word(j.verdict)).unwrap_or_default(),
+        sign => judgement.map(|j| verdict::sign(j.verdict)).unwrap_or_default(),
+        older => judgement.map(three_sigma::claim).unwrap_or_default(),
         estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
         interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
         confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
@@ -162,8 +161,8 @@ fn section(
     workload: &WorkloadView<'_>,
     arms: &[&str],
     told: &[VoidGroup<'_>],
-) -> anyhow::Result<Value> {
-    let name = view::clean(workload.name);
+) -> crate::Result<Value> {
+    let name = words::clean(workload.name);
     let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
     let trials: Vec<&Trial> =
         evidence.iter().flat_map(|evidence| evidence.trials).filter(|trial| trial.workload == workload.name).collect();
@@ -179,21 +178,21 @@ fn section(
     let legend = arms
         .iter()
         .enumerate()
-        .map(|(place, arm)| Ok(context! { arm => view::clean(arm), mark => safe(plot::legend_mark(place)?) }))
-        .collect::<anyhow::Result<Vec<Value>>>()?;
+        .map(|(place, arm)| Ok(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?) }))
+        .collect::<crate::Result<Vec<Value>>>()?;
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
     let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
     let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, &name, metric, &sweep)).transpose()?;
     let of_workload = std::slice::from_ref(workload);
     let mut remarks = remarks::remarks(of_workload, false, told);
-    remarks.extend(processors::remarks(evidence, of_workload, arms));
+    remarks.extend(cpu::remarks(evidence, of_workload, arms));
     remarks.extend(remarks::dissent(of_workload));
     let remarks: Vec<Value> = remarks
         .into_iter()
         .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
         .collect();
     Ok(context! {
-        heading => view::place(workload.name).unwrap_or_else(|| "All rows of the table".into()),
+        heading => words::name_of(workload.name).unwrap_or_else(|| "All rows of the table".into()),
         name,
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
@@ -202,7 +201,7 @@ fn section(
         sweep => swept,
         legend,
         metrics,
-        older => older::is_there(study),
+        older => three_sigma::is_there(study),
         remarks,
         trials => trials.len(),
     })
@@ -214,8 +213,8 @@ fn plots(
     metric: &MetricView<'_>,
     trials: &[&Trial],
     arms: &[&str],
-) -> anyhow::Result<Value> {
-    let name = view::clean(workload.name);
+) -> crate::Result<Value> {
+    let name = words::clean(workload.name);
     let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
     let subject = |label| distribution::Subject {
         label,
@@ -250,7 +249,7 @@ fn before_and_after(
     workload: &str,
     metric: &MetricView<'_>,
     sweep: &SweepView<'_>,
-) -> anyhow::Result<Value> {
+) -> crate::Result<Value> {
     let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
     let range = response::span(&all, study.criteria.margin);
     let mut curves = Vec::new();
@@ -282,9 +281,9 @@ fn before_and_after(
                 tunable => row.tunable, default => row.default, tried => row.tried, before => row.before, after => row.after,
                 change => number::estimate(judgement).map(minus).unwrap_or_else(|| "no evidence".into()),
                 interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
-                verdict => reasons::verdict(judgement.verdict), sign => reasons::sign(judgement.verdict),
+                verdict => verdict::word(judgement.verdict), sign => verdict::sign(judgement.verdict),
                 blocks => judgement.blocks,
-                older => older::claim(judgement),
+                older => three_sigma::claim(judgement),
                 settle => view::settle(judgement).unwrap_or_default(),
             }
         })
@@ -297,14 +296,14 @@ fn before_and_after(
 fn found(metric: &MetricView<'_>) -> String {
     let judgements = metric.rows.iter().filter_map(|row| row.judgement);
     let words: Vec<String> = judgements
-        .map(|j| format!("{} {}, {}", view::clean(&j.arm), reasons::verdict(j.verdict), minus(number::effect(j))))
+        .map(|j| format!("{} {}, {}", words::clean(&j.arm), verdict::word(j.verdict), minus(number::effect(j))))
         .collect();
     words.join("; ")
 }
 
 fn medians(metric: &MetricView<'_>) -> String {
     let words: Vec<String> =
-        metric.rows.iter().map(|row| format!("{} median {}", view::clean(row.arm), row.median(metric))).collect();
+        metric.rows.iter().map(|row| format!("{} median {}", words::clean(row.arm), row.median(metric))).collect();
     words.join(", ")
 }
 
@@ -414,7 +413,7 @@ mod tests {
             let interval = minus(number::interval(judgement));
             let row = format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
             let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
-            let verdict = format!("verdict {}", reasons::verdict(judgement.verdict));
+            let verdict = format!("verdict {}", verdict::word(judgement.verdict));
             assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
         }
     }

@@ -2,15 +2,14 @@
 //!
 //! Nothing is renamed or rounded on the way: what this file says is what the other reports show.
 
-use anyhow::Context;
 use experiment::study::Study;
 
 /// The study as indented JSON with a final newline.
 ///
 /// # Errors
 /// When the study cannot be written as JSON, which its types exclude.
-pub fn render(study: &Study) -> anyhow::Result<String> {
-    let mut text = serde_json::to_string_pretty(study).context("cannot write the study as JSON")?;
+pub fn render(study: &Study) -> crate::Result<String> {
+    let mut text = serde_json::to_string_pretty(study)?;
     text.push('\n');
     Ok(text)
 }

@@ -65,7 +65,7 @@ impl<'a> Evidence<'a> {
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
-pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<(&'static str, String)>> {
+pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<(&'static str, String)>> {
     let mut files = vec![
         ("report.html", html::render(study, evidence)?),
         ("report.md", markdown::render(study, evidence)),

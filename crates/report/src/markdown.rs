@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use experiment::study::{Judgement, Study};
 
-use super::reasons::VoidGroup;
+use super::voids::VoidGroup;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
@@ -23,7 +23,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
     for workload in &workloads {
         section(&mut out, study, workload);
     }
-    for table in side::tables(study, evidence) {
+    for table in tables::tables(study, evidence) {
         line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
         let head: Vec<String> = table.head.iter().map(|head| escaped(head)).collect();
         line(&mut out, &format!("| | {} |\n|---|{}", head.join(" | "), "--:|".repeat(head.len())));
@@ -51,8 +51,8 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
         line(&mut out, sentence);
     }
     line(&mut out, &format!("Here: {}.", method::rules(study)));
-    if older::is_there(study) {
-        line(&mut out, &format!("\n{}", older::ERRORS));
+    if three_sigma::is_there(study) {
+        line(&mut out, &format!("\n{}", three_sigma::ERRORS));
     }
     if let Some(cost) = evidence.and_then(|evidence| method::cost(evidence.trials)) {
         line(&mut out, &cost);
@@ -63,7 +63,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
 
 fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
-        let place = view::place(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
+        let place = words::name_of(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         let sweep = sweep::of(study, workload.name, metric);
         if let Some(sweep) = &sweep {
@@ -86,7 +86,7 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
             };
             let (name, median, blocks) = (escaped(&row.name(metric)), row.median(metric), row.blocks());
             let mut texts = vec![name.as_str(), &median, &change, &interval, &verdict];
-            texts.extend(older::is_there(study).then(|| row.judgement.map(older::claim).unwrap_or_default()));
+            texts.extend(three_sigma::is_there(study).then(|| row.judgement.map(three_sigma::claim).unwrap_or_default()));
             texts.push(&blocks);
             cells(out, &texts);
         }
@@ -95,7 +95,7 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
 
 /// Head and rule of the column for the three-sigma rule's claims; nothing where there are none.
 fn older_column(study: &Study) -> (String, &'static str) {
-    if older::is_there(study) { (format!(" {} |", older::HEAD), "---|") } else { (String::new(), "") }
+    if three_sigma::is_there(study) { (format!(" {} |", three_sigma::HEAD), "---|") } else { (String::new(), "") }
 }
 
 /// A row for each tunable and value, and a line for each tunable.
@@ -113,7 +113,7 @@ fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metr
         let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
         let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
         let mut texts = vec![tunable.as_str(), &default, &tried, &row.before, &row.after, &change, &interval, &verdict];
-        texts.extend(older::is_there(study).then(|| older::claim(row.judgement)));
+        texts.extend(three_sigma::is_there(study).then(|| three_sigma::claim(row.judgement)));
         texts.push(&blocks);
         cells(out, &texts);
     }
@@ -127,7 +127,7 @@ fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metr
 /// `? **inconclusive**; about 23 more blocks would probably settle it`.
 fn verdict(judgement: &Judgement) -> String {
     let settle = view::settle(judgement).map(|settle| format!("; {settle}")).unwrap_or_default();
-    format!("{} **{}**{settle}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict))
+    format!("{} **{}**{settle}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict))
 }
 
 fn what_else(
@@ -139,7 +139,7 @@ fn what_else(
 ) {
     let mut found = Vec::new();
     let mut remarks = remarks::remarks(workloads, false, told);
-    remarks.extend(processors::remarks(evidence, workloads, &view::arms(study, evidence)));
+    remarks.extend(cpu::remarks(evidence, workloads, &view::arms(study, evidence)));
     remarks.extend(remarks::dissent(workloads));
     for remark in remarks {
         let loud = if remark.void { "**VOID** " } else { "" };
@@ -164,7 +164,7 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
 fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
-        let heading = view::place(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        let heading = words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n{heading}"));
         let (head, rule) = older_column(study);
         line(
@@ -191,10 +191,10 @@ fn metric_rows(out: &mut String, study: &Study, metric: &MetricView<'_>) {
             of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
             of(&|s| s.outliers.to_string()),
             row.judgement.map_or_else(String::new, number::effect),
-            row.judgement.map_or("", |judgement| reasons::verdict(judgement.verdict)).to_owned(),
+            row.judgement.map_or("", |judgement| verdict::word(judgement.verdict)).to_owned(),
         ];
-        let claim = || row.judgement.map(older::claim).unwrap_or_default().to_owned();
-        texts.extend(older::is_there(study).then(claim));
+        let claim = || row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned();
+        texts.extend(three_sigma::is_there(study).then(claim));
         cells(out, &texts.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }
@@ -206,11 +206,11 @@ fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidenc
     }
     let Some(evidence) = evidence else { return };
     line(out, "\nTo repeat it:\n");
-    fenced(out, "sh", &view::clean(&evidence.header.command));
+    fenced(out, "sh", &words::clean(&evidence.header.command));
     line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
     for (section, facts) in &evidence.header.environment {
         for (name, value) in facts {
-            cells(out, &[&escaped(section), &escaped(name), &escaped(&view::told(value))]);
+            cells(out, &[&escaped(section), &escaped(name), &escaped(&words::or_none(value))]);
         }
     }
     line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");
@@ -236,7 +236,7 @@ fn fenced(out: &mut String, language: &str, text: &str) {
 /// Text of others as plain text in Markdown, in a table cell too.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in view::clean(text).chars() {
+    for c in words::clean(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),

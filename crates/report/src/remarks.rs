@@ -7,9 +7,9 @@
 use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
 
-use super::answer::listed;
+use super::words::listed;
 use super::older;
-use super::reasons::{self, VoidGroup};
+use super::voids::{self, VoidGroup};
 use super::view::{self, MetricView, WorkloadView};
 
 /// One sentence about judgements.
@@ -34,7 +34,7 @@ pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
     merged(workloads, |workload| {
         let deciding = workload.metrics.iter().filter(|metric| metric.primary);
         let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-        judged.filter_map(|judgement| Some((judgement.arm.as_str(), older::dissent(judgement)?, false))).collect()
+        judged.filter_map(|judgement| Some((judgement.arm.as_str(), three_sigma::dissent(judgement)?, false))).collect()
     })
 }
 
@@ -94,7 +94,7 @@ impl Found<'_> {
         let all_of =
             |judged: Vec<&str>| judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm));
         let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
-        let clean = |names: &[&str]| listed(&names.iter().map(|name| view::clean(name)).collect::<Vec<_>>());
+        let clean = |names: &[&str]| listed(&names.iter().map(|name| words::clean(name)).collect::<Vec<_>>());
         let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
         let about = if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
         Remark { about, text: self.text, void: self.void }
@@ -120,7 +120,7 @@ fn sentences<'a>(
             }
             for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
                 let prefix = if metric.primary { String::new() } else { format!("{}: ", metric.label) };
-                found.push((judgement.arm.as_str(), prefix + &view::clean(reason), void));
+                found.push((judgement.arm.as_str(), prefix + &words::clean(reason), void));
             }
         }
     }
@@ -133,7 +133,7 @@ pub(crate) fn voids<'a>(
     trials: &'a [Trial],
     workloads: &[WorkloadView<'_>],
 ) -> (Vec<VoidGroup<'a>>, Vec<VoidGroup<'a>>) {
-    reasons::groups(trials).into_iter().partition(|group| {
+    voids::groups(trials).into_iter().partition(|group| {
         let VoidReason::TooFewIos { metric, .. } = group.reason else { return true };
         let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
         of_group.flat_map(|workload| &workload.metrics).any(|m| m.primary && m.name == metric)

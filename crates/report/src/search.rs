@@ -1,6 +1,5 @@
 //! tune.html: the answer, the search as a plot, and every setting that was tried.
 
-use anyhow::Context;
 use minijinja::{Environment, Value, context};
 
 use super::plot::search;
@@ -48,7 +47,7 @@ pub struct Candidate<'a> {
 ///
 /// # Errors
 /// When the plot or the template fails, which no input should cause.
-pub fn page(of: &Search<'_>) -> anyhow::Result<String> {
+pub fn page(of: &Search<'_>) -> crate::Result<String> {
     let dots: Vec<(f64, f64, bool)> = of
         .candidates
         .iter()
@@ -77,6 +76,6 @@ pub fn page(of: &Search<'_>) -> anyhow::Result<String> {
         confirmed => of.confirmed,
     };
     let mut environment = Environment::new();
-    environment.add_template("tune.html", include_str!("templates/tune.html")).context("the page of a search")?;
-    environment.get_template("tune.html").and_then(|t| t.render(page)).context("cannot write the page of a search")
+    environment.add_template("tune.html", include_str!("templates/tune.html"))?;
+    environment.get_template("tune.html").and_then(|t| t.render(page))
 }

@@ -52,7 +52,7 @@ pub(crate) fn of<'a>(study: &'a Study, workload: &str, metric: &MetricView<'a>) 
         rows.extend(response.points.iter().filter_map(|point| row(response, point, metric)));
     }
     let judged = metric.rows.iter().filter(|row| row.judgement.is_some()).count();
-    let lines = responses.iter().map(|response| (view::clean(&response.tunable), line(study, response, metric)));
+    let lines = responses.iter().map(|response| (words::clean(&response.tunable), line(study, response, metric)));
     Some(SweepView { lines: lines.collect(), complete: rows.len() == judged, rows, responses })
 }
 
@@ -64,9 +64,9 @@ pub(crate) fn judgement<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'
 fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Option<SweepRow<'a>> {
     let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| metric.scale.bare(value));
     Some(SweepRow {
-        tunable: view::clean(&response.tunable),
-        default: response.default.as_deref().map_or_else(|| "?".into(), view::clean),
-        tried: view::clean(&point.value),
+        tunable: words::clean(&response.tunable),
+        default: response.default.as_deref().map_or_else(|| "?".into(), words::clean),
+        tried: words::clean(&point.value),
         before: value(point.at_default),
         after: value(point.at_value),
         judgement: judgement(metric, point)?,
@@ -79,7 +79,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         let point = response.points.iter().find(|point| point.arm == arm);
         point.map_or_else(String::new, |point| {
             let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
-            format!("{}={}: {}", view::clean(&response.tunable), view::clean(&point.value), effect.replace("  ", " "))
+            format!("{}={}: {}", words::clean(&response.tunable), words::clean(&point.value), effect.replace("  ", " "))
         })
     };
     let all = response.points.len();
@@ -103,7 +103,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     ];
     for (verdict, word) in kinds {
         let of = |point: &&Point| point.verdict == verdict && told_of != Some(&point.arm);
-        let values: Vec<String> = response.points.iter().filter(of).map(|point| view::clean(&point.value)).collect();
+        let values: Vec<String> = response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
         // What is true of all of them is said already.
         if !values.is_empty() && values.len() < all {
             text += &format!("; {word}: {}", values.join(", "));

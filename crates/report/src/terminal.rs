@@ -10,7 +10,7 @@ use comfy_table::{Attribute, Cell, Color};
 use experiment::study::{Judgement, Study, Verdict};
 
 use super::grid::{Entry, Grid, Style, plain, wrapped};
-use super::side::SideTable;
+use super::tables::Table;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
@@ -29,7 +29,7 @@ pub struct Options {
 /// The whole report; `files` are named at its end.
 pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
     let workloads = view::workloads(study, evidence);
-    let mut page = Page { text: String::new(), options, older: older::is_shown(study, evidence, options.verbose) };
+    let mut page = Page { text: String::new(), options, older: three_sigma::is_shown(study, evidence, options.verbose) };
     page.answer(study, &workloads);
     for workload in &workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
@@ -53,15 +53,15 @@ impl Page<'_> {
     fn answer(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
         self.paragraph("", &answer::headline(study, workloads), Some("1"));
         let lines = answer::lines(study, workloads);
-        let widest = lines.iter().map(|(name, _)| view::shortened(name, 20).chars().count()).max().unwrap_or(0);
+        let widest = lines.iter().map(|(name, _)| words::shortened(name, 20).chars().count()).max().unwrap_or(0);
         for (name, text) in lines {
-            self.paragraph(&format!("  {:widest$}  ", view::shortened(&name, 20)), &text, None);
+            self.paragraph(&format!("  {:widest$}  ", words::shortened(&name, 20)), &text, None);
         }
     }
 
     fn metric(&mut self, study: &Study, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
         let decides = if metric.primary { "" } else { " (does not decide)" };
-        let place = view::place(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
         self.text.push('\n');
         self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
         let sweep = sweep::of(study, workload.name, metric);
@@ -81,7 +81,7 @@ impl Page<'_> {
             self.paragraph("", "What each tunable does", Some("1"));
             let widest = sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
             for (name, text) in &sweep.lines {
-                self.paragraph(&format!("  {:widest$}  ", view::shortened(name, 24)), text, None);
+                self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 24)), text, None);
             }
         }
         if self.options.verbose {
@@ -104,7 +104,7 @@ impl Page<'_> {
 
     /// What anticipation cost and brought, and what was published about the same.
     fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
-        for table in side::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
+        for table in tables::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
             // Too wide for one table: the columns go on in another, under the same names.
@@ -144,7 +144,7 @@ impl Page<'_> {
 
     /// The three-sigma rule's claims in a line below a table.
     fn older_line(&mut self, metric: &MetricView<'_>) {
-        if let Some(line) = older::line(metric).filter(|_| self.older) {
+        if let Some(line) = three_sigma::line(metric).filter(|_| self.older) {
             self.paragraph("", &line, None);
         }
     }
@@ -165,7 +165,7 @@ impl Page<'_> {
             lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
         }
         let arms = view::arms(study, evidence);
-        let mut notes = processors::remarks(evidence, workloads, &arms);
+        let mut notes = cpu::remarks(evidence, workloads, &arms);
         notes.extend(remarks::dissent(workloads).into_iter().filter(|_| self.older));
         lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
         let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
@@ -173,7 +173,7 @@ impl Page<'_> {
             lines.push(("void  ", void_trials(group), Some("31")));
         }
         for caution in &study.cautions {
-            lines.push(("caution  ", view::clean(caution), Some("33")));
+            lines.push(("caution  ", words::clean(caution), Some("33")));
         }
         if let Some(thin) = remarks::thin_percentiles(workloads).filter(|_| !self.options.verbose) {
             lines.push(("", format!("{thin}: see --verbose"), Some("2")));
@@ -189,7 +189,7 @@ impl Page<'_> {
     fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
         self.text.push('\n');
         if self.older {
-            self.paragraph("", older::ERRORS, Some("2"));
+            self.paragraph("", three_sigma::ERRORS, Some("2"));
         }
         let rules = method::rules(study);
         let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
@@ -213,7 +213,7 @@ impl Page<'_> {
         self.paragraph("", &rules, Some("2"));
         for file in files {
             // A path is never wrapped: it is there to be copied.
-            let _ = writeln!(self.text, "  {}", view::clean(&file.display().to_string()));
+            let _ = writeln!(self.text, "  {}", words::clean(&file.display().to_string()));
         }
     }
 
@@ -232,7 +232,7 @@ impl Page<'_> {
 }
 
 /// The columns `first` up to `last` of a side table.
-fn columns(table: &SideTable, first: usize, last: usize) -> Grid {
+fn columns(table: &Table, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
         (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
     });
@@ -248,7 +248,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool)
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
     if older {
-        head.push((older::HEAD.replace(' ', "\n"), false));
+        head.push((three_sigma::HEAD.replace(' ', "\n"), false));
     }
     if blocks {
         head.push(("blocks".into(), true));
@@ -269,12 +269,12 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool)
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
         if older {
-            cells.push((row.judgement.map(older::claim).unwrap_or_default().to_owned(), plain));
+            cells.push((row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned(), plain));
         }
         if blocks {
             cells.push((count, plain));
         }
-        (view::clean(row.arm), cells)
+        (words::clean(row.arm), cells)
     });
     Grid { names: "arm", head, rows: rows.collect() }
 }
@@ -323,7 +323,7 @@ fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
             cells.extend([metric.scale.bare(of.min), metric.scale.bare(of.max)]);
         }
         cells.push(of.outliers.to_string());
-        Some((view::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
+        Some((words::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
     });
     let head = head.into_iter().map(|text| (text.to_string(), true));
     Grid { names: "arm", head: head.collect(), rows: rows.collect() }
@@ -337,17 +337,17 @@ fn verdict(judgement: &Judgement) -> Entry {
         Verdict::Inconclusive => |cell| cell.fg(Color::Yellow),
         Verdict::Void => |cell| cell.fg(Color::Red).add_attribute(Attribute::Reverse),
     };
-    (format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict)), style)
+    (format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict)), style)
 }
 
 fn dim(cell: Cell) -> Cell {
     cell.add_attribute(Attribute::Dim)
 }
 
-fn void_trials(group: &reasons::VoidGroup<'_>) -> String {
+fn void_trials(group: &voids::VoidGroup<'_>) -> String {
     let (trials, blocks) = if group.count == 1 { ("trial", "block") } else { ("trials", "blocks") };
-    let (workload, arm) = (view::clean(group.workload), view::clean(group.arm));
-    let reason = view::clean(&group.reason.to_string());
+    let (workload, arm) = (words::clean(group.workload), words::clean(group.arm));
+    let reason = words::clean(&group.reason.to_string());
     format!("{} {trials} of {workload}, {arm} ({blocks} {}): {reason}", group.count, group.blocks)
 }
 

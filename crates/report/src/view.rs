@@ -6,8 +6,9 @@ use experiment::metric::{self, Direction};
 use experiment::record::VoidReason;
 use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::number::{self, Scale};
+use super::words::clean;
 
 /// One workload with its metrics, the deciding one first.
 pub(crate) struct WorkloadView<'a> {
@@ -186,11 +187,6 @@ pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// A workload's name; none for the one that a table without such a column has.
-pub(crate) fn place(workload: &str) -> Option<String> {
-    (workload != "all").then(|| clean(workload))
-}
-
 /// The title of a report.
 pub(crate) fn title(study: &Study) -> String {
     let name = clean(&study.name);
@@ -255,32 +251,6 @@ fn arena(study: &Study, device: &str) -> String {
     }
 }
 
-/// A fact's value; nothing is told as such.
-pub(crate) fn told(value: &str) -> String {
-    if value.trim().is_empty() { "none".into() } else { clean(value) }
-}
-
-/// Text of others without control characters: a name must not be able to steer the terminal.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// The same, line breaks kept: for heads of columns.
-pub(crate) fn clean_lines(text: &str) -> String {
-    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
-}
-
-/// At most `most` characters, the middle left out.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.into();
-    }
-    let head = most.saturating_sub(1).div_ceil(2);
-    let tail = most.saturating_sub(1) - head;
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,10 +278,4 @@ mod tests {
         }
     }
 
-    #[test]
-    fn long_names_lose_their_middle_and_control_characters_their_power() {
-        assert_eq!(shortened("mq-deadline-with-everything", 11), "mq-de…thing");
-        assert_eq!(shortened("bfq", 11), "bfq");
-        assert_eq!(clean("a\x1b[31mb\n"), "a [31mb ");
-    }
 }

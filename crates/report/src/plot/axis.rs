@@ -67,6 +67,14 @@ impl Axis {
         Some(Axis { ticks: linear_ticks(range.start, range.end, 6), range, log: false })
     }
 
+    /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not finite or in the wrong order.
+    pub(crate) fn linear(low: f64, high: f64) -> Option<Axis> {
+        let (low, high) = extent([low, high]).filter(|_| low <= high)?;
+        let pad = ((high - low) * 0.08).max(high.abs() * 1e-3).max(1e-9);
+        let range = low - pad..high + pad;
+        Some(Axis { ticks: linear_ticks(range.start, range.end, 5), range, log: false })
+    }
+
     /// A logarithmic axis over positive values, its ticks written by `write`.
     pub(crate) fn log10(low: f64, high: f64, write: impl Fn(f64) -> String) -> Axis {
         let (low, high) = (low.clamp(1.0 / ABSURD, ABSURD).log10(), high.clamp(1.0 / ABSURD, ABSURD).log10());

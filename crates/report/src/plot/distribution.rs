@@ -7,7 +7,7 @@ use experiment::record::Trial;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::{CHARACTER, FINE, colour, mark, median, room_for, svg, void_mark};
+use super::canvas::{self, CHARACTER, FINE, colour, mark, median, room_for, svg, void_mark};
 use crate::number::Scale;
 use crate::{reasons, view};
 
@@ -35,7 +35,7 @@ impl Subject<'_> {
         let point = |trial: &&'_ Trial| {
             let arm = self.arms.iter().position(|arm| *arm == trial.arm)?;
             let value = self.scale.scaled(*trial.observation.metrics.get(self.metric)?);
-            value.is_finite().then_some((arm, value, reasons::is_void(trial, self.metric)))
+            value.is_finite().then_some((arm, value, voids::is_void(trial, self.metric)))
         };
         self.trials
             .iter()
@@ -66,11 +66,11 @@ impl Subject<'_> {
 }
 
 /// The distribution plot; none when no trial has a value.
-pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
+pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
     let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
-    let names = subject.arms.iter().map(|arm| view::shortened(&view::clean(arm), ((room * 0.8) as usize).max(4)));
+    let names = subject.arms.iter().map(|arm| words::shortened(&words::clean(arm), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
     let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let place = |arm: usize, block: u32| match blocks {
@@ -78,7 +78,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
         last => arm as f64 + (f64::from(block) / f64::from(last) - 0.5) * 0.66,
     };
     let drawn = svg(subject.label, SIZE, |canvas| {
-        let frame = super::Frame {
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: "arm; inside each column the blocks from first to last".into(),
@@ -86,7 +86,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
             left: room_for(&y),
             grid: (false, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         for arm in 0..subject.arms.len() {
             let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
             let valid: Vec<f64> = of_arm.iter().filter(|p| !p.2).map(|p| p.1).collect();
@@ -121,7 +121,7 @@ pub(crate) mod tests {
     pub(crate) fn draw(
         trials: &[Trial],
         arms: &[&str],
-        plot: fn(&Subject<'_>) -> anyhow::Result<Option<String>>,
+        plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) -> Option<String> {
         let scale = Scale::of("iops", []);
         let trials: Vec<&Trial> = trials.iter().filter(|trial| trial.workload == "oltp").collect();
@@ -134,7 +134,7 @@ pub(crate) mod tests {
         values: &[f64],
         void: bool,
         arms: usize,
-        plot: fn(&Subject<'_>) -> anyhow::Result<Option<String>>,
+        plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) {
         let names: Vec<String> =
             (0..arms).map(|i| format!("arm {i} with a name that never seems to end at all")).collect();

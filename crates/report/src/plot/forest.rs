@@ -12,7 +12,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axis::Axis;
-use super::{CHARACTER, FINE, INK, TEXT, anchored, svg, verdict_colour};
+use super::canvas::{self, CHARACTER, FINE, INK, TEXT, anchored, svg, verdict_colour};
 use crate::{number, reasons, view};
 
 /// Shown width of the plot and of the column of numbers at its right.
@@ -26,12 +26,12 @@ pub(crate) fn plot(
     judgements: &[&Judgement],
     direction: Direction,
     margin: f64,
-) -> anyhow::Result<Option<String>> {
+) -> crate::Result<Option<String>> {
     if judgements.is_empty() {
         return Ok(None);
     }
     let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
-    let names: Vec<String> = judgements.iter().map(|j| view::shortened(&view::clean(&j.arm), 24)).collect();
+    let names: Vec<String> = judgements.iter().map(|j| words::shortened(&words::clean(&j.arm), 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let x = Axis::of_changes(span(judgements, margin));
     let y = Axis::of_names(names, true);
@@ -39,8 +39,8 @@ pub(crate) fn plot(
     let drawn = svg(label, size, |canvas| {
         let (head, below) = canvas.split_vertically(26 * FINE);
         let (plot, numbers) = below.split_horizontally((WIDTH - NUMBERS) * FINE);
-        let baseline = view::shortened(&view::clean(&judgements[0].baseline), 24);
-        let frame = super::Frame {
+        let baseline = words::shortened(&words::clean(&judgements[0].baseline), 24);
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: format!("change against {baseline} (shaded: the margin of ±{})", number::percent(margin)),
@@ -48,7 +48,7 @@ pub(crate) fn plot(
             left: (longest as f64 * CHARACTER) as i32 + 18,
             grid: (true, false),
         };
-        let mut chart = super::chart(&plot, &frame)?;
+        let mut chart = canvas::chart(&plot, &frame)?;
         let rows = y.range.clone();
         let band = [(band(margin).start.max(x.range.start), rows.start), (band(margin).end.min(x.range.end), rows.end)];
         chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
@@ -74,9 +74,9 @@ pub(crate) fn plot(
 }
 
 /// A judgement's interval alone, small, for a table: all with the same `range` can be compared.
-pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> anyhow::Result<String> {
+pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> crate::Result<String> {
     const SIZE: (i32, i32) = (200, 20);
-    let label = format!("{}: {}", view::clean(&judgement.arm), number::effect(judgement));
+    let label = format!("{}: {}", words::clean(&judgement.arm), number::effect(judgement));
     svg(&label, SIZE, |canvas| {
         let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false };
         let mut chart = ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
@@ -116,11 +116,11 @@ pub(super) fn band(margin: f64) -> Range<f64> {
 }
 
 fn interval(
-    chart: &mut super::Chart<'_, '_>,
+    chart: &mut canvas::Chart<'_, '_>,
     judgement: &Judgement,
     at: f64,
     range: &Range<f64>,
-) -> anyhow::Result<()> {
+) -> crate::Result<()> {
     let blocks = judgement.log_ratios.iter().copied().filter(|x| range.contains(x));
     let dot = INK.mix(0.45).filled();
     chart.draw_series(blocks.map(|x| Circle::new((x, at - 0.27), 2 * FINE + 1, dot)))?;
@@ -128,7 +128,7 @@ fn interval(
 }
 
 /// The interval with caps or arrows, and the estimate on it.
-fn line(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, at: f64, range: &Range<f64>) -> anyhow::Result<()> {
+fn line(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, at: f64, range: &Range<f64>) -> crate::Result<()> {
     let Some(ratio) = judgement.ratio.filter(|r| r.is_finite()) else { return Ok(()) };
     let colour = verdict_colour(judgement.verdict);
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
@@ -158,10 +158,10 @@ fn line(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, at: f64, range:
     Ok(())
 }
 
-fn numbers_of(canvas: &super::Canvas<'_>, judgement: &Judgement, row: i32) -> anyhow::Result<()> {
+fn numbers_of(canvas: &canvas::Canvas<'_>, judgement: &Judgement, row: i32) -> crate::Result<()> {
     let colour = verdict_colour(judgement.verdict);
     let effect = number::effect(judgement).replace('-', "−");
-    let verdict = format!("{} {}", reasons::sign(judgement.verdict), reasons::verdict(judgement.verdict));
+    let verdict = format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict));
     canvas.draw_text(&effect, &anchored(TEXT, INK, HPos::Left, VPos::Center), (4 * FINE, row - 9 * FINE))?;
     canvas.draw_text(&verdict, &anchored(TEXT, colour, HPos::Left, VPos::Center), (4 * FINE, row + 9 * FINE))?;
     Ok(())

@@ -8,7 +8,7 @@ use std::ops::Range;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::{FINE, INK, colour, mark, room_for, svg};
+use super::canvas::{self, FINE, INK, colour, mark, room_for, svg};
 
 const SIZE: (i32, i32) = (1000, 340);
 /// Beyond these natural logarithms of ratios an interval ends at the edge.
@@ -32,13 +32,13 @@ pub(crate) fn plot(
     baseline: &str,
     days: &[(f64, String)],
     arms: &[Vec<Point>],
-) -> anyhow::Result<Option<String>> {
+) -> crate::Result<Option<String>> {
     let Some(span) = span(arms.iter().flatten()) else { return Ok(None) };
     let last = days.iter().map(|(day, _)| *day).fold(0.0, f64::max).max(1e-3);
     let x = Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false };
     let y = Axis::of_changes(span);
     let drawn = svg(label, SIZE, |canvas| {
-        let frame = super::Frame {
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: "day of the test (UTC)".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn plot(
             left: room_for(&y),
             grid: (false, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
         for (arm, points) in arms.iter().enumerate() {

@@ -8,7 +8,7 @@ use experiment::record::{LatencyCurve, Trial};
 use plotters::prelude::*;
 
 use super::axis::{self, Axis};
-use super::{FINE, colour, quantile, room_for, svg};
+use super::canvas::{self, FINE, colour, quantile, room_for, svg};
 use crate::number;
 
 const SIZE: (i32, i32) = (490, 340);
@@ -21,7 +21,7 @@ const GRID: [f64; 16] =
 type Line = Vec<(f64, [f64; 3])>;
 
 /// The percentile curves of the requests of one kind (`all`, `read`, `write`); none when no valid trial has a curve.
-pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> anyhow::Result<Option<String>> {
+pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> crate::Result<Option<String>> {
     let lines: Vec<Line> = arms.iter().map(|arm| line(trials, arm, op)).collect();
     let values = lines.iter().flatten().flat_map(|(_, quarters)| *quarters);
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -33,7 +33,7 @@ pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> a
     let x = percentiles(last);
     let drawn = svg(label, SIZE, |canvas| {
         let of = if op == "all" { String::new() } else { format!(" of a {op}") };
-        let frame = super::Frame {
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: "percentile, stretched by 1/(1−p)".into(),
@@ -41,7 +41,7 @@ pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> a
             left: room_for(&y),
             grid: (true, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         for (arm, line) in lines.iter().enumerate() {
             let edge = |quarter: usize| line.iter().map(|(at, q)| (*at, y.position(q[quarter]))).collect::<Vec<_>>();
             let outline = edge(0).into_iter().chain(edge(2).into_iter().rev()).collect::<Vec<_>>();
@@ -50,7 +50,7 @@ pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> a
             }
             chart.draw_series([PathElement::new(edge(1), colour(arm).stroke_width(2 * FINE as u32))])?;
             for at in edge(1) {
-                super::mark(chart.plotting_area(), arm, at, 3)?;
+                canvas::mark(chart.plotting_area(), arm, at, 3)?;
             }
         }
         Ok(())

@@ -12,7 +12,8 @@ use experiment::sweep::number;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::{CHARACTER, FINE, INK, forest, room_for, svg, verdict_colour};
+use super::canvas::{self, CHARACTER, FINE, INK, room_for, svg, verdict_colour};
+use super::forest;
 use crate::number::count;
 use crate::view;
 
@@ -46,7 +47,7 @@ pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
 }
 
 /// The curve of one tunable; none where no value is a number.
-pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> anyhow::Result<Option<String>> {
+pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Option<String>> {
     let points: Vec<(f64, &Judgement)> =
         curve.points.iter().filter_map(|(value, judgement)| Some((number(value)?, *judgement))).collect();
     if points.is_empty() {
@@ -60,8 +61,8 @@ pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> anyhow::Result<Opti
         let log = if places.log { ", log scale" } else { "" };
         let inside = [curve.unit, log].concat();
         let inside = inside.trim_start_matches(", ");
-        let name = view::shortened(&view::clean(curve.tunable), 32);
-        let frame = super::Frame {
+        let name = words::shortened(&words::clean(curve.tunable), 32);
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: if inside.is_empty() { name } else { format!("{name} ({inside})") },
@@ -69,7 +70,7 @@ pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> anyhow::Result<Opti
             left: room_for(&y),
             grid: (false, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         let band = [
             (x.range.start, forest::band(curve.margin).start.max(range.start)),
             (x.range.end, forest::band(curve.margin).end.min(range.end)),
@@ -99,7 +100,7 @@ fn log_of(ratio: f64) -> f64 {
 
 /// One value: the interval upright, with caps where it ends and arrows where it goes on, and the estimate on it; a cross at the bottom
 /// where there is no evidence.
-fn mark(chart: &mut super::Chart<'_, '_>, judgement: &Judgement, x: f64, range: &Range<f64>) -> anyhow::Result<()> {
+fn mark(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, x: f64, range: &Range<f64>) -> crate::Result<()> {
     let colour = verdict_colour(judgement.verdict);
     let Some(ratio) = judgement.ratio.filter(|ratio| ratio.is_finite()) else {
         let at = range.start + (range.end - range.start) * 0.03;

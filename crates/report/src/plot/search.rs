@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::{FINE, INK, colour, svg};
+use super::canvas::{self, FINE, INK, colour, svg};
 
 /// Shown size.
 const SIZE: (i32, i32) = (1000, 360);
@@ -20,7 +20,7 @@ pub(crate) fn plot(
     dots: &[(f64, f64, bool)],
     line: &[(f64, f64)],
     trials: f64,
-) -> anyhow::Result<Option<String>> {
+) -> crate::Result<Option<String>> {
     let finite: Vec<f64> =
         dots.iter().map(|dot| dot.1).chain(line.iter().map(|at| at.1)).filter(|e| e.is_finite()).collect();
     if finite.is_empty() {
@@ -32,8 +32,8 @@ pub(crate) fn plot(
     let y = Axis::of_changes(lowest - pad..highest + pad);
     let x = Axis::from_zero(trials.max(1.0));
     let drawn = svg(label, SIZE, |canvas| {
-        let left = super::room_for(&y);
-        let frame = super::Frame {
+        let left = canvas::room_for(&y);
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: "trials".to_owned(),
@@ -41,7 +41,7 @@ pub(crate) fn plot(
             left,
             grid: (false, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
         for &(at, effect, holds) in dots {

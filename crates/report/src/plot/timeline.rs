@@ -7,12 +7,12 @@ use plotters::prelude::*;
 
 use super::axis::Axis;
 use super::distribution::Subject;
-use super::{FINE, colour, mark, room_for, svg, void_mark};
+use super::canvas::{self, FINE, colour, mark, room_for, svg, void_mark};
 
 const SIZE: (i32, i32) = (490, 340);
 
 /// The time line; none when no trial has a value.
-pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
+pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
     let last_ms = points.iter().map(|point| point.3.started_ms).max().unwrap_or(0) as f64;
@@ -23,7 +23,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
     };
     let x = Axis::from_zero(last_ms / divisor);
     let drawn = svg(subject.label, SIZE, |canvas| {
-        let frame = super::Frame {
+        let frame = canvas::Frame {
             x: &x,
             y: &y,
             x_title: format!("time since the start ({unit})"),
@@ -31,7 +31,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> anyhow::Result<Option<String>> {
             left: room_for(&y),
             grid: (false, true),
         };
-        let mut chart = super::chart(canvas, &frame)?;
+        let mut chart = canvas::chart(canvas, &frame)?;
         for arm in 0..subject.arms.len() {
             let at = |(_, value, _, trial): &(usize, f64, bool, &experiment::record::Trial)| {
                 (x.position(trial.started_ms as f64 / divisor), y.position(*value))

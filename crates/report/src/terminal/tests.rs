@@ -99,7 +99,7 @@ fn on_processors() -> Lab {
         ("bfq", "isolate_moved", 85.0),
         ("bfq", "isolate_unmovable", 3.0),
     ];
-    let mut lab = processors::tests::on_processors(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
+    let mut lab = cpu::tests::on_processors(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
     let oltp = lab.study.judgements.iter_mut().find(|j| j.primary && j.workload == "oltp" && j.arm == "nice=-20");
     oltp.expect("it is judged").three_sigma = Some(experiment::study::OlderClaim::Better);
     lab

@@ -6,9 +6,10 @@
 use experiment::record::Trial;
 
 use super::remarks::{self, Remark};
-use super::side::SideTable;
+use super::tables::Table;
 use super::view::WorkloadView;
-use super::{Evidence, number, view};
+use super::evidence::Evidence;
+use super::{number, words};
 
 /// Moves between processors per second beyond which they are an effect of their own: a move costs some ten to a hundred microseconds
 /// until the caches are warm again, so that a hundred a second take about as much as the usual margin of 1 %.
@@ -65,10 +66,8 @@ fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f
 }
 
 /// What the scheduler did, arm by arm; None where the experiment is not one on processors, or nothing was counted.
-pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<SideTable> {
-    if !evidence.header.plan.arena.is_cpu() {
-        return None;
-    }
+pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<Table> {
+    let evidence = evidence.of_cpus()?;
     let all: Vec<Vec<&Trial>> = arms.iter().map(|arm| trials(evidence, workload, arm)).collect();
     let counted = |(_, figure): &&Column| all.iter().any(|trials| median(trials, figure).is_some());
     let columns: Vec<&Column> = COLUMNS.iter().filter(counted).collect();
@@ -81,9 +80,9 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     let rows = arms
         .iter()
         .zip(&all)
-        .map(|(arm, trials)| (view::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect()));
-    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
-    Some(SideTable {
+        .map(|(arm, trials)| (words::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect()));
+    let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    Some(Table {
         title: format!(
             "{place}what the scheduler did with the measured program (its first thread; of schedlab's own works all), medians of a trial"
         ),
@@ -99,7 +98,7 @@ pub(crate) fn remarks<'a>(
     workloads: &[WorkloadView<'a>],
     arms: &[&'a str],
 ) -> Vec<Remark> {
-    let Some(evidence) = evidence.filter(|evidence| evidence.header.plan.arena.is_cpu()) else { return Vec::new() };
+    let Some(evidence) = evidence.and_then(Evidence::of_cpus) else { return Vec::new() };
     let limit = evidence.header.plan.limits.steal_share;
     remarks::merged(workloads, |workload| {
         let mut found = Vec::new();
@@ -134,7 +133,7 @@ fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
     (above > 0).then(|| {
         format!(
             "in {above} of {} the hypervisor took more than {} of the processors' time (at most {}; void beyond {})",
-            plural(shares.len() as u64, "trial"),
+            words::counted(shares.len() as u64, "trial"),
             number::percent(limit / 2.0),
             number::percent(most),
             number::percent(limit)
@@ -147,7 +146,7 @@ fn stayed(trials: &[&Trial]) -> Option<String> {
     let stayed = most("isolate_unmovable").filter(|count| *count >= 1.0)? as u64;
     let moved =
         most("isolate_moved").map(|count| format!(", {} could", number::count(count as u64))).unwrap_or_default();
-    Some(format!("{} could not be moved off the isolated processors{moved} (most in a trial)", plural(stayed, "task")))
+    Some(format!("{} could not be moved off the isolated processors{moved} (most in a trial)", words::counted(stayed, "task")))
 }
 
 fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<String> {
@@ -161,22 +160,19 @@ fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option
             "the processors' frequency differed by {} between arms (medians: {} {} MHz, {} {} MHz): part of an effect may be the \
              frequency's",
             number::percent(most.1 / least.1 - 1.0),
-            view::clean(least.0),
+            words::clean(least.0),
             number::significant(least.1),
-            view::clean(most.0),
+            words::clean(most.0),
             number::significant(most.1)
         )
     })
-}
-
-fn plural(count: u64, what: &str) -> String {
-    format!("{} {what}{}", number::count(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::fixture::Lab;
+    use crate::view;
 
     /// The typical experiment as if it had been one on processors, with these counters in every trial of an arm.
     pub(crate) fn on_processors(counters: &[(&str, &str, f64)]) -> Lab {
@@ -196,7 +192,7 @@ pub(crate) mod tests {
         remarks(Some(&evidence), &views[..1], &arms).into_iter().map(|remark| (remark.about, remark.text)).collect()
     }
 
-    fn shown(lab: &Lab) -> Option<SideTable> {
+    fn shown(lab: &Lab) -> Option<Table> {
         let evidence = lab.evidence();
         table(&evidence, "oltp", &view::arms(&lab.study, Some(&evidence)))
     }

@@ -1,19 +1,17 @@
-//! Void trials told together, and verdicts in words.
+//! Void trials, grouped: a hundred trials with the same fault are one fact to a reader.
 //!
-//! A hundred trials with the same trouble are one fact to a reader. What a reason means stands with the reason itself
-//! (`VoidReason`'s `Display`), so that every renderer says the same.
+//! What a reason means is written with the reason itself (`VoidReason`'s `Display`), so that every renderer says the same.
 
 use std::collections::BTreeSet;
 
 use experiment::record::{Trial, VoidReason};
-use experiment::study::Verdict;
 
 /// Whether the trial is no evidence for this metric.
 pub(crate) fn is_void(trial: &Trial, metric: &str) -> bool {
     trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
 }
 
-/// The same kind of reason in trials of the same arm and workload, told once.
+/// Trials of one arm and workload that are void for the same kind of reason.
 pub(crate) struct VoidGroup<'a> {
     /// The workload.
     pub(crate) workload: &'a str,
@@ -70,28 +68,6 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
     let words: Vec<String> =
         spans.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}–{b}") }).collect();
     words.join(", ")
-}
-
-/// The word of a verdict.
-pub(crate) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::Void => "void",
-    }
-}
-
-/// A sign that goes with the word, for those who do not see the colour.
-pub(crate) fn sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "▲",
-        Verdict::Worse => "▼",
-        Verdict::Equivalent => "=",
-        Verdict::Inconclusive => "?",
-        Verdict::Void => "✕",
-    }
 }
 
 #[cfg(test)]

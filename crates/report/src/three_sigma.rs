@@ -4,8 +4,9 @@
 
 use experiment::study::{Judgement, OlderClaim, Study, Verdict};
 
-use super::Evidence;
-use super::view::{self, MetricView};
+use super::evidence::Evidence;
+use super::view::MetricView;
+use super::words;
 
 /// The column's head.
 pub(crate) const HEAD: &str = "three-sigma rule";
@@ -24,8 +25,8 @@ pub(crate) fn is_there(study: &Study) -> bool {
 /// Whether a terminal shows them: of processors and of other people's tables always, since that is where the rule was used; of
 /// devices only when everything is asked for.
 pub(crate) fn is_shown(study: &Study, evidence: Option<&Evidence<'_>>, verbose: bool) -> bool {
-    let of_processors = evidence.is_some_and(|evidence| evidence.header.plan.arena.is_cpu());
-    is_there(study) && (verbose || of_processors || study.arena == "foreign")
+    let of_cpus = evidence.and_then(Evidence::of_cpus).is_some();
+    is_there(study) && (verbose || of_cpus || study.arena == "foreign")
 }
 
 /// A judgement's claim in words; empty where there is none.
@@ -47,7 +48,7 @@ pub(crate) fn line(metric: &MetricView<'_>) -> Option<String> {
     let kinds = [OlderClaim::Better, OlderClaim::Worse, OlderClaim::NoDifference, OlderClaim::NotEnough];
     let of = |kind: OlderClaim| -> Vec<String> {
         let judged = metric.rows.iter().filter_map(|row| row.judgement);
-        judged.filter(|j| j.three_sigma == Some(kind)).map(|j| view::clean(&j.arm)).collect()
+        judged.filter(|j| j.three_sigma == Some(kind)).map(|j| words::clean(&j.arm)).collect()
     };
     let parts: Vec<String> = kinds
         .into_iter()

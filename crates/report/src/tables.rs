@@ -12,7 +12,7 @@ use super::{Evidence, processors, view};
 
 /// A small table: arms or figures down, columns of numbers across.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SideTable {
+pub(crate) struct Table {
     /// What it shows.
     pub(crate) title: String,
     /// Heads of the columns after the first.
@@ -35,13 +35,13 @@ const ANTICIPATION: [(&str, &str); 7] = [
 ];
 
 /// Every table that this study has something for.
-pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<SideTable> {
+pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
     let workloads = view::workloads(study, evidence);
     let arms = view::arms(study, evidence);
-    let mut found: Vec<SideTable> =
+    let mut found: Vec<Table> =
         workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
     let scheduled =
-        |evidence| workloads.iter().filter_map(|w| processors::table(evidence, w.name, &arms)).collect::<Vec<_>>();
+        |evidence| workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>();
     found.extend(evidence.map(scheduled).unwrap_or_default());
     let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
     found.extend(workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)));
@@ -53,7 +53,7 @@ fn summary<'a>(study: &'a Study, workload: &str, metric: &str, arm: &str) -> Opt
 }
 
 /// Means per trial of what idling on purpose cost and brought.
-fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<SideTable> {
+fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
     let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload).map(|j| j.metric.as_str());
     let waits = |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
     if !arms.iter().any(|arm| waits(arm)) {
@@ -69,10 +69,10 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<SideTabl
         let cell = |metric: &str| {
             summary(study, workload, metric, arm).map_or_else(|| "-".into(), |s| number::significant(s.mean))
         };
-        (view::clean(arm), columns.iter().map(|(metric, _)| cell(metric)).collect())
+        (words::clean(arm), columns.iter().map(|(metric, _)| cell(metric)).collect())
     });
-    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
-    Some(SideTable {
+    let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    Some(Table {
         title: format!("{place}what waiting for a process's next request cost and brought, means of a trial"),
         rows: rows.collect(),
         head: columns.into_iter().map(|(_, head)| head).collect(),
@@ -82,7 +82,7 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<SideTabl
 
 /// Published figures beside the measured ones, each also as a ratio to the baseline: two machines differ in speed, but may agree
 /// in what a scheduler changes.
-fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<SideTable> {
+fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<Table> {
     let of_workload: Vec<&Published> = published.iter().filter(|one| one.workload == workload).collect();
     let source = of_workload.first()?.source.clone();
     let baseline = arms.first()?;
@@ -102,19 +102,19 @@ fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str])
         ];
         let unit = Scale::of(&one.metric, []).unit;
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
-        (view::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.arm)), cells)
+        (words::clean(&format!("{}{unit}, {}", view::label(&one.metric), one.arm)), cells)
     });
-    let place = view::place(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     let head = [
         "published".into(),
         "measured".into(),
         format!("published\nto {baseline}"),
         format!("measured\nto {baseline}"),
     ];
-    Some(SideTable {
-        title: format!("{place}beside what was published ({})", view::clean(&source)),
+    Some(Table {
+        title: format!("{place}beside what was published ({})", words::clean(&source)),
         rows: rows.collect(),
-        head: head.map(|text: String| view::clean_lines(&text)).to_vec(),
+        head: head.map(|text: String| words::clean_lines(&text)).to_vec(),
         detail: false,
     })
 }

@@ -1,0 +1,38 @@
+//! What a report shows beside the study: the record, and what the caller knows of the tunables and of the device.
+
+use experiment::record::{End, Header, Note, Record, Trial};
+
+use crate::actuator::ActuatorPath;
+
+/// What a report shows of the record. A study of foreign data has none.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// Plan, machine and command.
+    pub header: &'a Header,
+    /// Every trial, void ones included.
+    pub trials: &'a [Trial],
+    /// What happened between trials.
+    pub notes: &'a [Note],
+    /// How the experiment ended; `None` when it was cut off.
+    pub end: Option<&'a End>,
+    /// The unit of a tunable of a scheduler, for the axes of response curves; empty where it has none.
+    pub unit_of: UnitOf,
+    /// Where the actuator was, for trials that were traced.
+    pub actuator: &'a [ActuatorPath],
+}
+
+/// Returns the unit of a tunable, given the names of the scheduler and of the tunable.
+pub type UnitOf = fn(&str, &str) -> &'static str;
+
+impl<'a> Evidence<'a> {
+    /// The same, where its trials are of the CPU arena: only there do the counters of the CPU scheduler explain a verdict.
+    pub(crate) fn of_cpus(&self) -> Option<&Evidence<'a>> {
+        Some(self).filter(|evidence| evidence.header.plan.arena.is_cpu())
+    }
+
+    /// What a record shows, without units of tunables and without traces.
+    pub fn of(record: &'a Record) -> Evidence<'a> {
+        let Record { header, trials, notes, end, .. } = record;
+        Evidence { header, trials, notes, end: end.as_ref(), unit_of: |_, _| "", actuator: &[] }
+    }
+}

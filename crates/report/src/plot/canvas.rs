@@ -1,0 +1,208 @@
+//! What every plot is drawn with: the canvas as inline SVG, colours, text, axes and marks.
+//!
+//! A plot is drawn at twice its size, because the SVG backend knows whole pixels only and a point must not move by half of one.
+//! The colours are those of Okabe and Ito, which colour-blind readers can distinguish; shapes repeat them for black and white.
+
+use experiment::stats::describe;
+use experiment::study::Verdict;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::axis::Axis;
+
+/// Drawn pixels for each shown one.
+pub(crate) const FINE: i32 = 2;
+/// Text and axes.
+pub(crate) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
+/// Grid lines.
+pub(crate) const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
+/// Shown size of the text, in pixels.
+pub(crate) const TEXT: i32 = 13;
+/// About how wide a character of that text is, in shown pixels.
+pub(crate) const CHARACTER: f64 = 7.2;
+
+pub(crate) type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Plane = Cartesian2d<Axis, Axis>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Plane>;
+pub(crate) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Plane>;
+
+/// The colour of an arm by its place; the baseline, always first, is grey. Green and vermilion come last: they also mean
+/// better and worse.
+pub(crate) fn colour(arm: usize) -> RGBColor {
+    const COLOURS: [RGBColor; 8] = [
+        RGBColor(0x5a, 0x5a, 0x5a),
+        RGBColor(0x00, 0x72, 0xb2),
+        RGBColor(0xe6, 0x9f, 0x00),
+        RGBColor(0xcc, 0x79, 0xa7),
+        RGBColor(0x56, 0xb4, 0xe9),
+        RGBColor(0x00, 0x9e, 0x73),
+        RGBColor(0xd5, 0x5e, 0x00),
+        RGBColor(0xb8, 0xa6, 0x00),
+    ];
+    COLOURS[arm % COLOURS.len()]
+}
+
+/// The colour of a verdict.
+pub(crate) fn verdict_colour(verdict: Verdict) -> RGBColor {
+    match verdict {
+        Verdict::Better => RGBColor(0x00, 0x7d, 0x5b),
+        Verdict::Worse => RGBColor(0xb8, 0x4a, 0x00),
+        Verdict::Equivalent => RGBColor(0x00, 0x5f, 0x95),
+        Verdict::Inconclusive => RGBColor(0x6b, 0x6b, 0x6b),
+        Verdict::Void => RGBColor(0x8c, 0x1d, 0x5c),
+    }
+}
+
+/// Draws on a canvas of `size` shown pixels and wraps the SVG up for a page: it scales with its column and has `label` as
+/// its text for those who do not see it.
+pub(crate) fn svg(label: &str, size: (i32, i32), draw: impl FnOnce(&Canvas<'_>) -> crate::Result<()>) -> crate::Result<String> {
+    let (width, height) = (size.0 * FINE, size.1 * FINE);
+    let mut text = String::new();
+    {
+        let canvas = SVGBackend::with_string(&mut text, (width as u32, height as u32)).into_drawing_area();
+        draw(&canvas)?;
+        canvas.present()?;
+    }
+    // The library's own opening tag fixes the size and names a namespace, which inside of a page is noise.
+    let body = text.split_once('>').expect("a plot begins with its <svg> tag").1;
+    Ok(format!(
+        "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height}\" style=\"max-width:{}px\">{body}",
+        attribute(label),
+        size.0,
+    ))
+}
+
+/// Text inside of a quoted attribute.
+pub(crate) fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A text style of so many shown pixels.
+pub(crate) fn text(size: i32, colour: RGBColor) -> TextStyle<'static> {
+    // The backend divides sizes by 1.24 to imitate the height of a font's box.
+    ("sans-serif", f64::from(size * FINE) * 1.24).into_font().color(&colour)
+}
+
+/// The same, anchored elsewhere than at its upper left.
+pub(crate) fn anchored(size: i32, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
+    text(size, colour).pos(Pos::new(h, v))
+}
+
+/// What goes around the data of a chart.
+pub(crate) struct Frame<'a> {
+    pub(crate) x: &'a Axis,
+    pub(crate) y: &'a Axis,
+    pub(crate) x_title: String,
+    pub(crate) y_title: String,
+    /// Shown pixels for the labels left of the data.
+    pub(crate) left: i32,
+    /// Whether lines lead from the labels through the data: (of x, of y).
+    pub(crate) grid: (bool, bool),
+}
+
+/// Axes, labels and grid.
+pub(crate) fn chart<'a, 'b>(canvas: &'a Canvas<'b>, frame: &Frame<'_>) -> crate::Result<Chart<'a, 'b>> {
+    let mut chart = ChartBuilder::on(canvas)
+        .margin_top(10 * FINE)
+        .margin_right(16 * FINE)
+        .x_label_area_size(44 * FINE)
+        .y_label_area_size(frame.left * FINE)
+        .build_cartesian_2d(frame.x.clone(), frame.y.clone())
+        ?;
+    let mut mesh = chart.configure_mesh();
+    mesh.label_style(text(TEXT, INK))
+        .axis_desc_style(text(TEXT, INK))
+        .axis_style(RGBColor(0x9a, 0x9a, 0x9a))
+        .bold_line_style(GRID.stroke_width(FINE as u32))
+        .light_line_style(TRANSPARENT)
+        .max_light_lines(0)
+        .set_all_tick_mark_size(4 * FINE)
+        .x_desc(frame.x_title.clone())
+        .y_desc(frame.y_title.clone());
+    if !frame.grid.0 {
+        mesh.disable_x_mesh();
+    }
+    if !frame.grid.1 {
+        mesh.disable_y_mesh();
+    }
+    mesh.draw()?;
+    Ok(chart)
+}
+
+/// Room for the labels of a value axis with its title.
+pub(crate) fn room_for(axis: &Axis) -> i32 {
+    let longest = axis.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+    (longest as f64 * CHARACTER) as i32 + 36
+}
+
+/// The mark of an arm: colour and shape say the same. `size` is half its width in shown pixels.
+pub(crate) fn mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> crate::Result<()> {
+    let style = colour(arm).mix(0.9).filled();
+    let s = size * FINE;
+    let polygon = |corners: &[(i32, i32)]| Polygon::new(corners.to_vec(), style);
+    let here = EmptyElement::at(at);
+    match arm % 5 {
+        0 => area.draw(&(here + Circle::new((0, 0), s, style)))?,
+        1 => area.draw(&(here + Rectangle::new([(-s + 1, -s + 1), (s - 1, s - 1)], style)))?,
+        2 => area.draw(&(here + polygon(&[(0, -s - 1), (s, s - 1), (-s, s - 1)])))?,
+        3 => area.draw(&(here + polygon(&[(0, -s - 2), (s + 2, 0), (0, s + 2), (-s - 2, 0)])))?,
+        _ => area.draw(&(here + polygon(&[(0, s + 1), (s, -s + 1), (-s, -s + 1)])))?,
+    }
+    Ok(())
+}
+
+/// A void trial: hollow and crossed out, in the colour of its arm.
+pub(crate) fn void_mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> crate::Result<()> {
+    let style = colour(arm).stroke_width(FINE as u32);
+    let s = (size + 1) * FINE;
+    Ok(area.draw(&(EmptyElement::at(at) + Circle::new((0, 0), s, style) + Cross::new((0, 0), s, style)))?)
+}
+
+/// The mark of an arm alone, for a legend in the page.
+pub(crate) fn legend_mark(arm: usize) -> crate::Result<String> {
+    svg("", (14, 14), |canvas| {
+        let axis = Axis::of_names(vec![String::new()], false);
+        let chart = ChartBuilder::on(canvas).build_cartesian_2d(axis.clone(), axis)?;
+        mark(chart.plotting_area(), arm, (0.0, 0.0), 5)
+    })
+}
+
+/// The middle of the values; none without any. (The one statistic here: it draws a line through points that are shown.)
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// The value below which a share `q` of the values lies.
+pub(crate) fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    describe::quantile(&sorted, q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_leave_its_attribute() {
+        let text = svg("\"><script>alert(1)</script>", (10, 10), |_| Ok(())).expect("an empty plot");
+        assert!(!text.contains("<script"), "{text}");
+        assert!(!text.contains("http"), "no namespace, no address: {text}");
+    }
+
+    #[test]
+    fn the_middle_of_nothing_is_nothing() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[f64::NAN]), None);
+        assert_eq!(median(&[3.0, 1.0]), Some(2.0));
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.25), Some(2.0));
+    }
+
+    #[test]
+    fn every_arm_has_a_mark_of_its_own() {
+        let marks: std::collections::BTreeSet<String> =
+            (0..8).map(|arm| legend_mark(arm).expect("a mark is drawn")).collect();
+        assert_eq!(marks.len(), 8);
+    }
+}
