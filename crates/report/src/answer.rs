@@ -7,7 +7,8 @@ use experiment::plan::Method;
 use experiment::study::{Judgement, Study, Verdict};
 
 use super::number;
-use super::view::{self, MetricView, WorkloadView};
+use super::view::{MetricView, WorkloadView};
+use super::words::{self, listed};
 
 /// What to do, in one line.
 pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String {
@@ -111,6 +112,7 @@ fn judgement<'a>(metric: &MetricView<'a>, arm: &str) -> Option<&'a Judgement> {
 mod tests {
     use super::*;
     use crate::fixture::Lab;
+    use crate::view;
 
     fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
         let views = view::workloads(&lab.study, Some(&lab.evidence()));

@@ -5,10 +5,10 @@
 
 use experiment::record::Trial;
 
+use super::evidence::Evidence;
 use super::remarks::{self, Remark};
 use super::tables::Table;
 use super::view::WorkloadView;
-use super::evidence::Evidence;
 use super::{number, words};
 
 /// Moves between processors per second beyond which they are an effect of their own: a move costs some ten to a hundred microseconds
@@ -146,7 +146,10 @@ fn stayed(trials: &[&Trial]) -> Option<String> {
     let stayed = most("isolate_unmovable").filter(|count| *count >= 1.0)? as u64;
     let moved =
         most("isolate_moved").map(|count| format!(", {} could", number::count(count as u64))).unwrap_or_default();
-    Some(format!("{} could not be moved off the isolated processors{moved} (most in a trial)", words::counted(stayed, "task")))
+    Some(format!(
+        "{} could not be moved off the isolated processors{moved} (most in a trial)",
+        words::counted(stayed, "task")
+    ))
 }
 
 fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<String> {

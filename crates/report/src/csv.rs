@@ -5,7 +5,8 @@
 
 use experiment::study::Study;
 
-use super::{Evidence, older, reasons};
+use super::evidence::Evidence;
+use super::{three_sigma, verdict};
 
 /// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
 ///
@@ -155,8 +156,8 @@ fn truth(value: bool) -> &'static str {
 }
 
 fn finish(writer: ::csv::Writer<Vec<u8>>) -> crate::Result<String> {
-    let bytes = writer.into_inner()?;
-    String::from_utf8(bytes)
+    let bytes = writer.into_inner().map_err(|error| ::csv::Error::from(error.into_error()))?;
+    Ok(String::from_utf8(bytes).expect("CSV of UTF-8 fields is UTF-8"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
 use experiment::record::{End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
 use experiment::study::{Judgement, OlderClaim, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
 
-use super::{Evidence, reasons};
+use super::evidence::Evidence;
+use super::voids;
 
 /// A record and its study.
 pub(crate) struct Lab {
@@ -118,6 +119,7 @@ impl Lab {
             notes: &self.notes,
             end: self.end.as_ref(),
             unit_of: |_, _| "",
+            actuator: &[],
         }
     }
 

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use minijinja::{Environment, Value, context};
 
 use super::plot::{self, history::Point};
-use super::{number, view};
+use super::{number, view, words};
 
 /// At most so many tests have their day written below the plot.
 const TICKS: usize = 8;
@@ -55,7 +55,7 @@ pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
     };
     let mut templates = Environment::new();
     templates.add_template("history.html", include_str!("templates/history.html"))?;
-    templates.get_template("history.html")?.render(page)
+    Ok(templates.get_template("history.html")?.render(page)?)
 }
 
 fn device(history: &History<'_>) -> crate::Result<Value> {

@@ -7,11 +7,12 @@ use experiment::record::Trial;
 use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
+use super::evidence::Evidence;
 use super::plot::{self, distribution, forest, latency, response, timeline};
-use super::voids::VoidGroup;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
-use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+use super::voids::VoidGroup;
+use super::{actuator, answer, cpu, method, number, remarks, tables, three_sigma, verdict, words};
 
 /// Where the long answer stands in schedlab's source.
 const DOCS: &str = "docs/src/explanation/verdicts.md";
@@ -69,7 +70,7 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::R
     templates.add_template("report.html", include_str!("templates/report.html"))?;
     templates.add_template("workload.html", include_str!("templates/workload.html"))?;
     let template = templates.get_template("report.html")?;
-    template.render(page)
+    Ok(template.render(page)?)
 }
 
 /// The plan as it would be written in plan.toml.
@@ -197,6 +198,7 @@ fn section(
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
         found => deciding.map(found),
+        actuator => actuator(evidence, workload)?,
         plots,
         sweep => swept,
         legend,
@@ -205,6 +207,27 @@ fn section(
         remarks,
         trials => trials.len(),
     })
+}
+
+/// The actuator's path under each arm that was traced.
+fn actuator(evidence: Option<&Evidence<'_>>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
+    let Some(evidence) = evidence else { return Ok(Vec::new()) };
+    let warmup_ns = evidence.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000);
+    let excerpts = actuator::excerpts(evidence.actuator, workload.name, warmup_ns);
+    let span = plot::actuator::span(&excerpts);
+    let mut found = Vec::new();
+    for excerpt in &excerpts {
+        let arm = words::clean(excerpt.arm);
+        let said = format!(
+            "{} in {}, {}",
+            words::counted(excerpt.visits.len() as u64, "request"),
+            number::span_ms(excerpt.length_ns / 1_000_000),
+            words::counted(excerpt.moves as u64, "move"),
+        );
+        let label = format!("{arm}: position of the actuator over time: {said}");
+        found.extend(plot::actuator::plot(&label, excerpt, span)?.map(|svg| context! { arm, said, svg => safe(svg) }));
+    }
+    Ok(found)
 }
 
 fn plots(

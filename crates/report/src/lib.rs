@@ -7,8 +7,12 @@
 //! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints it or writes it.
 #![forbid(unsafe_code)]
 
+mod actuator;
 mod answer;
+mod cpu;
 mod csv;
+mod error;
+mod evidence;
 #[cfg(test)]
 mod fixture;
 mod grid;
@@ -18,47 +22,24 @@ mod json;
 mod markdown;
 mod method;
 pub mod number;
-mod older;
 mod plot;
-mod processors;
-mod reasons;
 mod remarks;
 pub mod search;
-mod side;
 mod sweep;
+mod tables;
 pub mod terminal;
+mod three_sigma;
+mod verdict;
 mod view;
+mod voids;
+mod words;
 
-pub use json::render as json;
-
-use experiment::record::{End, Header, Note, Record, Trial};
 use experiment::study::Study;
 
-/// What a report shows of the record. A study of foreign data has none.
-#[derive(Debug, Clone, Copy)]
-pub struct Evidence<'a> {
-    /// Plan, machine and command.
-    pub header: &'a Header,
-    /// Every trial, void ones included.
-    pub trials: &'a [Trial],
-    /// What happened between trials.
-    pub notes: &'a [Note],
-    /// How the experiment ended; `None` when it was cut off.
-    pub end: Option<&'a End>,
-    /// The unit of a tunable of a scheduler, for the axes of response curves; empty where it has none.
-    pub unit_of: UnitOf,
-}
-
-/// Returns the unit of a tunable, given the names of the scheduler and of the tunable.
-pub type UnitOf = fn(&str, &str) -> &'static str;
-
-impl<'a> Evidence<'a> {
-    /// What a record shows, without units of tunables.
-    pub fn of(record: &'a Record) -> Evidence<'a> {
-        let Record { header, trials, notes, end, .. } = record;
-        Evidence { header, trials, notes, end: end.as_ref(), unit_of: |_, _| "" }
-    }
-}
+pub use actuator::{ActuatorPath, Visit};
+pub use error::{Error, Result};
+pub use evidence::{Evidence, UnitOf};
+pub use json::render as json;
 
 /// Returns the name and the text of each file of a report: study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv
 /// and, where there is a record, trials.csv.

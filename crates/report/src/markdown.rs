@@ -6,10 +6,11 @@ use std::fmt::Write;
 
 use experiment::study::{Judgement, Study};
 
-use super::voids::VoidGroup;
+use super::evidence::Evidence;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+use super::voids::VoidGroup;
+use super::{answer, cpu, method, number, remarks, tables, three_sigma, verdict, words};
 
 /// The whole report.
 pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
@@ -86,7 +87,9 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
             };
             let (name, median, blocks) = (escaped(&row.name(metric)), row.median(metric), row.blocks());
             let mut texts = vec![name.as_str(), &median, &change, &interval, &verdict];
-            texts.extend(three_sigma::is_there(study).then(|| row.judgement.map(three_sigma::claim).unwrap_or_default()));
+            texts.extend(
+                three_sigma::is_there(study).then(|| row.judgement.map(three_sigma::claim).unwrap_or_default()),
+            );
             texts.push(&blocks);
             cells(out, &texts);
         }
@@ -164,7 +167,8 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
 fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
-        let heading = words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        let heading =
+            words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n{heading}"));
         let (head, rule) = older_column(study);
         line(

@@ -7,10 +7,10 @@
 use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
 
-use super::words::listed;
-use super::older;
+use super::three_sigma;
+use super::view::{MetricView, WorkloadView};
 use super::voids::{self, VoidGroup};
-use super::view::{self, MetricView, WorkloadView};
+use super::words::{self, listed};
 
 /// One sentence about judgements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,6 +175,7 @@ pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String>
 pub(crate) mod tests {
     use super::*;
     use crate::fixture::Lab;
+    use crate::view;
 
     /// The typical experiment with too few requests for every percentile of oltp, which decide nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {

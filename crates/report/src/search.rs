@@ -77,5 +77,5 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
     };
     let mut environment = Environment::new();
     environment.add_template("tune.html", include_str!("templates/tune.html"))?;
-    environment.get_template("tune.html").and_then(|t| t.render(page))
+    Ok(environment.get_template("tune.html")?.render(page)?)
 }

@@ -8,7 +8,8 @@ use experiment::study::{Judgement, Study, Verdict};
 use experiment::sweep::{Effect, Point, Response};
 
 use super::number;
-use super::view::{self, MetricView};
+use super::view::MetricView;
+use super::words;
 
 /// One tried value, as text.
 #[derive(Debug, Clone)]

@@ -7,8 +7,9 @@
 use experiment::plan::Published;
 use experiment::study::{Study, Summary};
 
+use super::evidence::Evidence;
 use super::number::{self, Scale};
-use super::{Evidence, processors, view};
+use super::{cpu, view, words};
 
 /// A small table: arms or figures down, columns of numbers across.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +41,7 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Tabl
     let arms = view::arms(study, evidence);
     let mut found: Vec<Table> =
         workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
-    let scheduled =
-        |evidence| workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>();
+    let scheduled = |evidence| workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>();
     found.extend(evidence.map(scheduled).unwrap_or_default());
     let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
     found.extend(workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)));

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use comfy_table::{Attribute, Cell, Color};
 use experiment::study::{Judgement, Study, Verdict};
 
+use super::evidence::Evidence;
 use super::grid::{Entry, Grid, Style, plain, wrapped};
-use super::tables::Table;
 use super::sweep::{self, SweepView};
+use super::tables::Table;
 use super::view::{self, MetricView, WorkloadView};
-use super::{Evidence, answer, method, number, older, processors, reasons, remarks, side};
+use super::{answer, cpu, method, number, remarks, tables, three_sigma, verdict, voids, words};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,8 @@ pub struct Options {
 /// The whole report; `files` are named at its end.
 pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
     let workloads = view::workloads(study, evidence);
-    let mut page = Page { text: String::new(), options, older: three_sigma::is_shown(study, evidence, options.verbose) };
+    let mut page =
+        Page { text: String::new(), options, older: three_sigma::is_shown(study, evidence, options.verbose) };
     page.answer(study, &workloads);
     for workload in &workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {

@@ -277,5 +277,4 @@ mod tests {
             assert!(view.metrics[0].rows[0].judgement.is_none());
         }
     }
-
 }

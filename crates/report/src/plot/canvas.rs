@@ -56,7 +56,11 @@ pub(crate) fn verdict_colour(verdict: Verdict) -> RGBColor {
 
 /// Draws on a canvas of `size` shown pixels and wraps the SVG up for a page: it scales with its column and has `label` as
 /// its text for those who do not see it.
-pub(crate) fn svg(label: &str, size: (i32, i32), draw: impl FnOnce(&Canvas<'_>) -> crate::Result<()>) -> crate::Result<String> {
+pub(crate) fn svg(
+    label: &str,
+    size: (i32, i32),
+    draw: impl FnOnce(&Canvas<'_>) -> crate::Result<()>,
+) -> crate::Result<String> {
     let (width, height) = (size.0 * FINE, size.1 * FINE);
     let mut text = String::new();
     {
@@ -108,8 +112,7 @@ pub(crate) fn chart<'a, 'b>(canvas: &'a Canvas<'b>, frame: &Frame<'_>) -> crate:
         .margin_right(16 * FINE)
         .x_label_area_size(44 * FINE)
         .y_label_area_size(frame.left * FINE)
-        .build_cartesian_2d(frame.x.clone(), frame.y.clone())
-        ?;
+        .build_cartesian_2d(frame.x.clone(), frame.y.clone())?;
     let mut mesh = chart.configure_mesh();
     mesh.label_style(text(TEXT, INK))
         .axis_desc_style(text(TEXT, INK))

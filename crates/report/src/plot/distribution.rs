@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use super::axis::Axis;
 use super::canvas::{self, CHARACTER, FINE, colour, mark, median, room_for, svg, void_mark};
 use crate::number::Scale;
-use crate::{reasons, view};
+use crate::{voids, words};
 
 const SIZE: (i32, i32) = (1000, 320);
 

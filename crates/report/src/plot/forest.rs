@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axis::Axis;
 use super::canvas::{self, CHARACTER, FINE, INK, TEXT, anchored, svg, verdict_colour};
-use crate::{number, reasons, view};
+use crate::{number, verdict, words};
 
 /// Shown width of the plot and of the column of numbers at its right.
 const WIDTH: i32 = 1000;

@@ -15,7 +15,7 @@ use super::axis::Axis;
 use super::canvas::{self, CHARACTER, FINE, INK, room_for, svg, verdict_colour};
 use super::forest;
 use crate::number::count;
-use crate::view;
+use crate::words;
 
 const SIZE: (i32, i32) = (490, 300);
 /// Values that span more than this go on a logarithmic axis.

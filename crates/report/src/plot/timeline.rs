@@ -6,8 +6,8 @@
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::distribution::Subject;
 use super::canvas::{self, FINE, colour, mark, room_for, svg, void_mark};
+use super::distribution::Subject;
 
 const SIZE: (i32, i32) = (490, 340);
 

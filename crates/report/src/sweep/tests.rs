@@ -6,6 +6,7 @@ use experiment::study::study;
 
 use super::*;
 use crate::fixture::Lab;
+use crate::view;
 
 /// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does nothing, one that is not known.
 pub(crate) fn swept() -> Record {
