@@ -205,7 +205,7 @@ pub(crate) mod tests {
         let lab = on_processors(&[]);
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
         let mut lab = on_processors(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
-        lab.header.plan.device = "/dev/sdb".into();
+        lab.header.plan.arena = experiment::plan::ArenaKind::default();
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
     }
 

@@ -42,11 +42,6 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", number::count(count), if count == 1 { "" } else { "s" })
 }
 
-/// `name: ` before the title of a section, empty for the workload of a table without such a column.
-pub(crate) fn prefix(workload: &str) -> String {
-    name_of(workload).map(|name| format!("{name}: ")).unwrap_or_default()
-}
-
 /// A workload's name; `None` for the one that a table without such a column has.
 pub(crate) fn name_of(workload: &str) -> Option<String> {
     (workload != "all").then(|| clean(workload))

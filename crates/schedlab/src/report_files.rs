@@ -5,13 +5,64 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use experiment::record::Record;
 use experiment::study::Study;
-use report::Evidence;
-
+use lab::trace_file::{self, Format, TraceFile};
 use lab::whole_file;
+use report::{ActuatorPath, Evidence, Visit};
+
+use crate::out;
+
+/// Directory of the traces, beside the record.
+pub(crate) const TRACES: &str = "traces";
 
 /// What a record shows, with the units of our own schedulers' tunables.
 pub(crate) fn evidence(record: &Record) -> Evidence<'_> {
     Evidence { unit_of, ..Evidence::of(record) }
+}
+
+/// The path of the actuator in each trial that `--trace` wrote beside the record in `dir`, for [`Evidence::actuator`]; empty without
+/// traces. A trace that cannot be read is reported on standard error and left out.
+pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
+    let traces = dir.join(TRACES);
+    if !traces.is_dir() {
+        return Vec::new();
+    }
+    let mut traced: Vec<(&str, &str)> = Vec::new();
+    for trial in &record.trials {
+        let named = (trial.workload.as_str(), trial.arm.as_str());
+        if !traced.contains(&named) {
+            traced.push(named);
+        }
+    }
+    let until_ns = record.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000) + 2_000_000_000;
+    let mut paths = Vec::new();
+    for format in &[Format::Csv, Format::Parquet] {
+        let Ok(files) = TraceFile::new(*format, &traces) else { continue };
+        let mut taken: Vec<PathBuf> = Vec::new();
+        for (workload, arm) in &traced {
+            let file = files.path(workload, arm, &taken);
+            match file.exists().then(|| visits(&file, until_ns)).transpose() {
+                Ok(None) => {}
+                Ok(Some(visits)) => {
+                    paths.push(ActuatorPath { workload: (*workload).to_owned(), arm: (*arm).to_owned(), visits })
+                }
+                Err(error) => out::note(format_args!("the report has no actuator plot of {arm}: {error:#}")),
+            }
+            taken.push(file);
+        }
+    }
+    paths
+}
+
+/// The requests that the device received before `until_ns`.
+fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
+    let mut visits = Vec::new();
+    trace_file::read(file, &mut |event| {
+        let at_ns = event.at.as_ns();
+        if event.kind == sim::EventKind::Issue && at_ns < until_ns {
+            visits.push(Visit { at_ns, sector: event.sector, nr_sectors: event.nr_sectors, client: event.process });
+        }
+    })?;
+    Ok(visits)
 }
 
 /// The unit of a tunable; empty where it has none.
@@ -94,6 +145,21 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let written = write_all(&dir.path().join("not/yet/there"), &study, None).expect("the report is written");
         assert_eq!(written.len(), 4);
+    }
+
+    #[test]
+    fn traces_beside_the_record_become_paths_of_the_actuator() {
+        let (record, dir) = (record(), tempfile::tempdir().expect("a temporary directory"));
+        assert_eq!(actuator_paths(dir.path(), &record), []);
+        let traces = dir.path().join(TRACES);
+        std::fs::create_dir(&traces).expect("the directory is made");
+        let head = "at_ns,event,process,tag,op,sector,nr_sectors\n";
+        let events = "5,insert,1,3,read,800,8\n7,issue,1,3,read,800,8\n9,complete,1,3,read,800,8\n9000000000,issue,1,3,read,808,8\n";
+        std::fs::write(traces.join("oltp-bfq.csv"), format!("{head}{events}")).expect("the trace is written");
+        std::fs::write(traces.join("oltp-none.csv"), "no trace").expect("the file is written");
+        let found = actuator_paths(dir.path(), &record);
+        let visits = vec![Visit { at_ns: 7, sector: 800, nr_sectors: 8, client: Some(1) }];
+        assert_eq!(found, [ActuatorPath { workload: "oltp".into(), arm: "bfq".into(), visits }]);
     }
 
     #[test]

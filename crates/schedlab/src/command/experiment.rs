@@ -92,7 +92,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     let (dir, end) = within(root, &plan, &args.opening(), &stop, &progress, |arena| {
         let (mut store, record) = open_store(&plan, args, arena)?;
         if let Some(format) = args.trace {
-            arena.trace(format.into(), &store.dir().join("traces"))?;
+            arena.trace(format.into(), &store.dir().join(report_files::TRACES))?;
         }
         let end = Conductor::new(&plan, &record, arena, &mut store, &stop, &progress).run()?;
         Ok((store.dir().to_path_buf(), end))
@@ -222,7 +222,8 @@ fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
     let record = lab::store::read(dir)?;
     let study = experiment::study(&record, None);
-    let evidence = report_files::evidence(&record);
+    let actuator = report_files::actuator_paths(dir, &record);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
     let files = report_files::write_all(dir, &study, Some(&evidence))?;
     if args.json {
         out::print(report::json(&study)?)?;

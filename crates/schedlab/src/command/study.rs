@@ -49,7 +49,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let record = store::read(&args.dir)?;
     let study = experiment::study(&record, None);
     let dir = if args.dir.is_dir() { &args.dir } else { args.dir.parent().unwrap_or(Path::new(".")) };
-    for file in report_files::write_all(dir, &study, Some(&report_files::evidence(&record)))? {
+    let actuator = report_files::actuator_paths(dir, &record);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
+    for file in report_files::write_all(dir, &study, Some(&evidence))? {
         out::line(file.display())?;
     }
     Ok(REACHED)

@@ -10,7 +10,7 @@ use lab::tune::result::{CandidateOut, Tuned};
 /// # Errors
 /// When the plot or the template fails, which no input should cause.
 pub(super) fn render(tuned: &Tuned) -> Result<String> {
-    report::search::page(&Search {
+    let page = report::search::page(&Search {
         title: &format!("{} on {}", tuned.workloads.join(", "), tuned.device),
         answer: &tuned.answer,
         words: &tuned.to_string(),
@@ -18,7 +18,8 @@ pub(super) fn render(tuned: &Tuned) -> Result<String> {
         curve: tuned.search.curve.iter().map(|step| (step.trials, step.effect)).collect(),
         candidates: tuned.search.candidates.iter().map(candidate).collect(),
         confirmed: tuned.confirmation.is_some(),
-    })
+    })?;
+    Ok(page)
 }
 
 fn candidate(of: &CandidateOut) -> Candidate<'_> {
