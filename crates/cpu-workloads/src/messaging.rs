@@ -318,7 +318,10 @@ mod tests {
     #[test]
     fn a_lost_message_is_wrong() {
         assert!(equal(5, 5).is_ok());
-        assert_eq!(equal(5, 4).unwrap_err().to_string(), "the result is wrong: 5 messages were sent and 4 received");
+        assert_eq!(
+            equal(5, 4).unwrap_err().to_string(),
+            "CPU workload: wrong result: 5 messages were sent and 4 received"
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Report {
 #[non_exhaustive]
 pub enum Failure {
     /// The machine refused something.
-    #[error("cannot {what}: {cause}")]
+    #[error("CPU workload: cannot {what}: {cause}")]
     Refused {
         /// What was asked for.
         what: &'static str,
@@ -32,7 +32,7 @@ pub enum Failure {
         cause: std::io::Error,
     },
     /// The result is wrong: the processor, the memory or the compiler is.
-    #[error("the result is wrong: {what}")]
+    #[error("CPU workload: wrong result: {what}")]
     Wrong {
         /// By how much.
         what: String,

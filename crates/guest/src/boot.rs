@@ -94,7 +94,7 @@ pub struct Ended {
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// The working directory or the program could not be used.
-    #[error("cannot {action} {}: {cause}", path.display())]
+    #[error("{}: cannot {action}: {cause}", path.display())]
     Io {
         /// What was attempted.
         action: &'static str,
@@ -104,7 +104,7 @@ pub enum BootError {
         cause: std::io::Error,
     },
     /// The kernel's command line has no way to write it.
-    #[error("{} has a blank or a quote in its name, which a kernel's command line cannot hold: set {variable} to another directory", path.display())]
+    #[error("{}: a blank or a quote in the name, which a kernel's command line cannot hold; set {variable} to another directory", path.display())]
     Blank {
         /// The directory.
         path: PathBuf,
@@ -112,15 +112,15 @@ pub enum BootError {
         variable: &'static str,
     },
     /// The kernel stopped with a panic.
-    #[error("the guest's kernel panicked: {message}{}", told(.ended))]
+    #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
     Panic {
         /// The kernel's own words.
         message: String,
         /// What was seen until then.
         ended: Box<Ended>,
     },
-    /// Nothing was heard of it for too long.
-    #[error("the guest has been silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), told(.ended))]
+    /// It printed nothing for too long.
+    #[error("guest: silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), last_words(.ended))]
     Hung {
         /// How time passed in it.
         time_travel: TimeTravel,
@@ -130,7 +130,7 @@ pub enum BootError {
         ended: Box<Ended>,
     },
     /// It ended, but not by switching itself off.
-    #[error("the guest ended by itself with status {status}{}", told(.ended))]
+    #[error("guest: ended by itself with status {status}{}", last_words(.ended))]
     Died {
         /// The status of its process.
         status: i32,
@@ -142,7 +142,7 @@ pub enum BootError {
     Interrupted,
 }
 
-fn told(ended: &Ended) -> String {
+fn last_words(ended: &Ended) -> String {
     let clock = ended.clock_ns as f64 / 1e9;
     let lines: String = ended.console.iter().map(|line| format!("\n  {line}")).collect();
     let lines = if lines.is_empty() { " (it said nothing)".to_owned() } else { lines };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// A file operation failed.
-    #[error("cannot {action} {}: {cause}{}", path.display(), hint(cause))]
+    #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
@@ -18,7 +18,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// A command could not be run.
-    #[error("cannot run {name}: {cause}")]
+    #[error("{name}: cannot run: {cause}")]
     Command {
         /// The command.
         name: String,
@@ -26,7 +26,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// A command went on for too long and was ended.
-    #[error("{name} was ended after {seconds} s")]
+    #[error("{name}: ended by schedlab after {seconds} s")]
     Slow {
         /// The command.
         name: String,
@@ -35,14 +35,14 @@ pub enum Error {
     },
     /// What the user wrote as a source is none.
     #[error(
-        "{word:?} is no kernel source: write debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
+        "{word:?}: not a kernel source; expected debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
     )]
     Source {
         /// The word.
         word: String,
     },
     /// A directory is no kernel tree.
-    #[error("{} is no kernel tree that User-mode Linux can be built from: it has no {missing}", dir.display())]
+    #[error("{}: not a kernel tree that User-mode Linux can be built from (no {missing}); name another directory with --source", dir.display())]
     NoTree {
         /// The directory.
         dir: PathBuf,
@@ -50,20 +50,20 @@ pub enum Error {
         missing: &'static str,
     },
     /// This is not the machine for it.
-    #[error("the kernel arena needs an x86-64 machine: User-mode Linux runs on no {arch}")]
+    #[error("kernel arena: User-mode Linux does not run here (found {arch}, expected x86-64); take the simulator")]
     Machine {
-        /// The processor's architecture.
+        /// The CPU's architecture.
         arch: &'static str,
     },
     /// Commands are missing.
-    #[error("building a kernel needs what is not installed; on Debian: apt-get install {}", packages.join(" "))]
+    #[error("kernel build: tools are missing; on Debian: apt-get install {}", packages.join(" "))]
     Tools {
         /// Debian's packages.
         packages: Vec<&'static str>,
     },
     /// No suite has the package.
     #[error(
-        "no suite of Debian has the package {package}; debian:6.1 and debian:newest are always there, or name a directory"
+        "package {package}: in no suite of Debian; take debian:6.1 or debian:newest, or name a directory with --source"
     )]
     NoPackage {
         /// The package.
@@ -71,19 +71,19 @@ pub enum Error {
     },
     /// There is no apt here.
     #[error(
-        "{package} cannot be fetched: apt is not installed; unpack a kernel's source yourself and name its directory with --source"
+        "package {package}: cannot be fetched without apt; unpack a kernel's source yourself and name its directory with --source"
     )]
     NoApt {
         /// The package.
         package: String,
     },
     /// apt's configuration names no mirror to look for newer suites.
-    #[error(
-        "newer suites cannot be looked at: no entry in /etc/apt is for this system's release; name a directory with --source instead"
-    )]
+    #[error("newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead")]
     NoMirror,
     /// apt could not fetch something.
-    #[error("cannot fetch {package}: {said}; without a network, install the package or name a directory with --source")]
+    #[error(
+        "package {package}: cannot be fetched: {said}; without a network, install the package or name a directory with --source"
+    )]
     Fetch {
         /// What was to be fetched.
         package: String,
@@ -91,14 +91,14 @@ pub enum Error {
         said: String,
     },
     /// An archive cannot be read.
-    #[error("{} is damaged; remove it and repeat", path.display())]
+    #[error("{}: damaged; remove it and repeat", path.display())]
     Archive {
         /// The archive.
         path: PathBuf,
     },
     /// There is not enough room.
     #[error(
-        "{} has {} MB free, and {} MB are needed; free some space (schedlab kernel clean), or name a cache on another disk with \
+        "{}: not enough space (found {} MB, expected {} MB); free some space (schedlab kernel clean), or name a cache on another disk with \
          --cache-dir", dir.display(), free >> 20, needed >> 20
     )]
     Space {
@@ -110,7 +110,7 @@ pub enum Error {
         needed: u64,
     },
     /// A patch does not apply.
-    #[error("{} does not apply: {why}", patch.display())]
+    #[error("{}: does not apply: {why}", patch.display())]
     Patch {
         /// The patch.
         patch: PathBuf,
@@ -118,13 +118,13 @@ pub enum Error {
         why: String,
     },
     /// The kernel's configuration did not take what was asked for.
-    #[error("this kernel's configuration refuses {}; the arena does not work without", refused.join(", "))]
+    #[error("kernel configuration: {} cannot be set, and the arena needs it; take another kernel", refused.join(", "))]
     Config {
         /// The options.
         refused: Vec<String>,
     },
     /// Something does not compile.
-    #[error("the build failed:\n{message}\nthe whole log is {}", log.display())]
+    #[error("kernel build: failed; the whole log is {}:\n{message}", log.display())]
     Compile {
         /// The first error, with the lines that the compiler shows.
         message: String,
@@ -132,7 +132,7 @@ pub enum Error {
         log: PathBuf,
     },
     /// A kernel does not come up.
-    #[error("{} was built, but does not boot: {why}", linux.display())]
+    #[error("{}: built, but does not boot: {why}", linux.display())]
     Boot {
         /// The kernel.
         linux: PathBuf,
@@ -140,19 +140,19 @@ pub enum Error {
         why: String,
     },
     /// A key names no kernel of the cache.
-    #[error("no kernel {key:?} is in the cache; schedlab kernel list shows them")]
+    #[error("kernel {key:?}: not in the cache; schedlab kernel list shows what is")]
     NoKernel {
         /// The key.
         key: String,
     },
     /// Another schedlab builds this kernel now.
-    #[error("kernel {key} is being built by another schedlab; wait for it or stop it")]
+    #[error("kernel {key}: being built by another schedlab; wait for it or stop it")]
     Busy {
         /// The key.
         key: String,
     },
     /// A signal asked to end; nothing half built is left.
-    #[error("interrupted; nothing half built is left in the cache")]
+    #[error("kernel build: interrupted; nothing half built is left in the cache")]
     Interrupted,
 }
 

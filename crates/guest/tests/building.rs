@@ -138,7 +138,7 @@ fn a_patch_that_does_not_apply_or_not_compile_leaves_nothing() {
     let text = fs::read_to_string(&broken.patches[0]).unwrap().replace("\n #include", "\n #exclude");
     fs::write(&broken.patches[0], text).unwrap();
     let error = cache.build(&broken, &mut Silent, &going()).unwrap_err().to_string();
-    assert!(error.contains("broken.patch does not apply: block/kyber-iosched.c: hunk 1, at line"), "{error}");
+    assert!(error.contains("broken.patch: does not apply: block/kyber-iosched.c: hunk 1, at line"), "{error}");
     assert_eq!(cache.find(&broken).unwrap(), None);
     let key = log.file_stem().unwrap().to_str().unwrap();
     let left = names(&cache.dir().join("kernels"));

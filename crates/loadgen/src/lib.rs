@@ -105,7 +105,7 @@ pub enum EngineError {
         next: &'static str,
     },
     /// There is no room for the files of a workload.
-    #[error("{} has {free} bytes free, the workload's files need {needed}: make room or give a smaller file_size", .dir.display())]
+    #[error("{}: not enough space for the workload's files (found {free} bytes, expected {needed}); make room or give a smaller file_size", .dir.display())]
     NoSpace {
         /// The directory.
         dir: PathBuf,
@@ -115,7 +115,7 @@ pub enum EngineError {
         free: u64,
     },
     /// Clients did not come back: the device holds their requests.
-    #[error("{clients} clients have had no answer from {} for {seconds} s: the device hangs; see dmesg", .path.display())]
+    #[error("{}: the device hangs: no answer to {clients} clients for {seconds} s; see dmesg", .path.display())]
     Hung {
         /// How many clients wait.
         clients: usize,

@@ -38,10 +38,10 @@ pub struct Log {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// It does not begin as a log does.
-    #[error("this is not a log of modeldisk of version {VERSION}")]
+    #[error("log: not one of modeldisk, version {VERSION}")]
     Head,
     /// It has another length than it says.
-    #[error("the log says that it has {said} records, which are not in its {bytes} bytes")]
+    #[error("log: cut short (its header counts {said} records, found {bytes} bytes)")]
     Length {
         /// Records, by its head.
         said: u64,
@@ -49,7 +49,7 @@ pub enum LogError {
         bytes: usize,
     },
     /// A record that makes no sense.
-    #[error("record {record} of the log cannot be: {why}")]
+    #[error("log, record {record}: {why}")]
     Record {
         /// From 0.
         record: usize,
@@ -63,7 +63,7 @@ pub enum LogError {
 pub enum Difference {
     /// A command was done at another time.
     #[error(
-        "record {record}, {command:?} given at {submit_ns} ns: done at {logged:?} ns by the log, at {modelled:?} ns by the model"
+        "log, record {record}: {command:?} at {submit_ns} ns completes at {modelled:?} ns in the model (found {logged:?} ns in the log)"
     )]
     Time {
         /// From 0.
@@ -78,7 +78,7 @@ pub enum Difference {
         modelled: Option<u64>,
     },
     /// A command that this model could not have been given then.
-    #[error("record {record}, {command:?} given at {submit_ns} ns: {why}")]
+    #[error("log, record {record}: {command:?} at {submit_ns} ns: {why}")]
     Command {
         /// From 0.
         record: usize,

@@ -97,7 +97,7 @@ pub enum SimError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The caller's `stop` said so.
-    #[error("the simulation was interrupted")]
+    #[error("simulation: interrupted")]
     Interrupted,
 }
 

@@ -46,16 +46,16 @@ pub struct Point {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpaceError {
     /// No branch.
-    #[error("the space is empty: there is no scheduler to choose; name some with --schedulers")]
+    #[error("search space: empty: no scheduler to choose; name some with --schedulers")]
     Empty,
     /// Two branches, or two dimensions of one branch, of one name.
-    #[error("{name} is there twice; name it once")]
+    #[error("{name}: named twice; name it once")]
     Twice {
         /// The name.
         name: String,
     },
     /// A dimension whose default is none of its levels, or that has no level.
-    #[error("{name} has no level to start from; give it at least one value")]
+    #[error("{name}: no level to start from; give it at least one value")]
     NoDefault {
         /// The dimension.
         name: String,

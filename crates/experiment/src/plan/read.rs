@@ -76,7 +76,7 @@ pub enum PlanError {
         remedy: String,
     },
     /// A word on the command line that cannot be read.
-    #[error("cannot read `{word}`: {problem}; {remedy}")]
+    #[error("`{word}`: {problem}; {remedy}")]
     Word {
         /// The word as written.
         word: String,

@@ -39,17 +39,17 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// Nothing in it.
-    #[error("the record is empty: the experiment ended before its first line was written; start it again")]
+    #[error("record: empty: the experiment ended before its first line was written; start it again")]
     Empty,
     /// The first line is not a header.
-    #[error("the record does not begin with its header ({found}); is this a record.jsonl that schedlab wrote?")]
+    #[error("record: the first line is no header (found {found}); name a record.jsonl that schedlab wrote")]
     NoHeader {
         /// What the first line is instead.
         found: String,
     },
     /// Written by another version.
     #[error(
-        "the record has schema {found}, this build reads schema {known}; read it with the schedlab that wrote it{}",
+        "record: unsupported schema (found schema {found}, expected schema {known}); read it with the schedlab that wrote it{}",
         version.as_ref().map(|v| format!(" (version {v})")).unwrap_or_default()
     )]
     Schema {
@@ -62,7 +62,7 @@ pub enum RecordError {
     },
     /// A line that is not a line of a record, and is not a cut last line.
     #[error(
-        "line {line} of the record cannot be read: {problem}; restore the file from a copy, or remove that line if you know what it was"
+        "record, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
     )]
     Garbage {
         /// Counted from 1.

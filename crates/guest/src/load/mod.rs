@@ -78,7 +78,7 @@ pub struct LoadOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel's clients cannot do this: the caller has to use system calls.
-    #[error("workload {workload} cannot run inside the guest's kernel, because {why}: use system calls")]
+    #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
     NeedsSystemCalls {
         /// The workload's name.
         workload: &'static str,
@@ -89,7 +89,7 @@ pub enum LoadError {
     #[error(transparent)]
     Params(#[from] ParamError),
     /// A time that is longer than the module takes.
-    #[error("{what} is {ns} ns: at most 100 days are possible")]
+    #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
     TooLong {
         /// Which one.
         what: &'static str,
@@ -97,7 +97,7 @@ pub enum LoadError {
         ns: u64,
     },
     /// The device of the module could not be used.
-    #[error("cannot {doing} {DEVICE}: {cause}; is the module modelload loaded?")]
+    #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
     Device {
         /// What was tried.
         doing: &'static str,
@@ -105,7 +105,7 @@ pub enum LoadError {
         cause: io::Error,
     },
     /// The module said something that makes no sense: a mistake in schedlab.
-    #[error("{DEVICE} has told {what}: a mistake in schedlab, please report it")]
+    #[error("{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it")]
     Nonsense {
         /// What was seen.
         what: String,

@@ -65,7 +65,7 @@ fn wrong_words_and_an_empty_cache_are_told() {
     lab.run(&words(&lab, "build --patch nowhere.patch")).expect_status(1).says(&["nowhere.patch", "No such file"]);
     let empty = lab.path("linux");
     fs::create_dir(&empty).unwrap();
-    lab.run(&build(&lab)).expect_status(1).says(&["is no kernel tree", "Kconfig"]);
+    lab.run(&build(&lab)).expect_status(1).says(&["not a kernel tree", "Kconfig"]);
     let told = lab.run(&words(&lab, "clean --all")).expect_status(0).stdout;
     assert!(told.contains("are free now"), "{told}");
 }

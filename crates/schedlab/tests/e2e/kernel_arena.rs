@@ -239,7 +239,7 @@ fn a_guest_that_panics_shows_its_last_words_and_its_clock() {
     let ran = arena
         .exec("--device hp97560 --fs ext4", script)
         .expect_status(125)
-        .says(&["the guest's kernel panicked: EXT4-fs (device disk0): panic forced after error", "boom"]);
+        .says(&["guest: the kernel panicked: EXT4-fs (device disk0): panic forced after error", "boom"]);
     let clock: f64 =
         ran.stderr.split("its virtual clock was at ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((2.0..10.0).contains(&clock), "within a beat or a few of the three seconds: {clock}");

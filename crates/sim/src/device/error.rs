@@ -15,7 +15,7 @@ pub enum DeviceError {
         name: String,
     },
     /// A specification is not `NAME:KEY=VALUE:KEY=VALUE`.
-    #[error("“{part}” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE")]
+    #[error("“{part}”: not KEY=VALUE; write a device as NAME or NAME:KEY=VALUE:KEY=VALUE")]
     Specification {
         /// The part that cannot be read.
         part: String,
@@ -39,7 +39,7 @@ pub enum DeviceError {
         nearest: Option<String>,
     },
     /// A key that must be there is not.
-    #[error("the key {key} is missing: {meaning}")]
+    #[error("key {key}: missing; add it: {meaning}")]
     Missing {
         /// The key.
         key: String,

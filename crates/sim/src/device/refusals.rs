@@ -80,7 +80,7 @@ fn inconsistent_drives_are_refused_with_their_line() {
     );
     let heads = at("heads");
     assert_eq!(drive("heads =", "haeds =").to_string(), format!("{heads}unknown key haeds; did you mean \"heads\"?"));
-    assert_eq!(drive("heads =", "_ =").to_string(), "the key heads is missing: data surfaces (1 to 256)");
+    assert_eq!(drive("heads =", "_ =").to_string(), "key heads: missing; add it: data surfaces (1 to 256)");
     assert!(
         matches!(drive("rpm = ", "rpm = ="), DeviceError::Syntax { place: super::Place::Line(at), .. } if at == line("rpm"))
     );
