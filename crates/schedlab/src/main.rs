@@ -35,6 +35,8 @@ fn main() -> ExitCode {
 
 fn dispatch(root: &Root, command: &Command) -> Result<u8> {
     match command {
+        #[cfg(feature = "packaging")]
+        Command::PackageFiles(args) => command::package_files::run(args),
         Command::Devices(args) => command::devices::run(root, args),
         Command::List(args) => command::list::run(root, args),
         Command::Compare(args) => command::experiment::compare(root, args),

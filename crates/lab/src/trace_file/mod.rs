@@ -3,6 +3,10 @@
 //! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes and shell. Both hold the same
 //! columns and are read back here; `schedlab trace` recomputes a trial's figures from either.
 
+#[cfg(feature = "parquet")]
+mod columnar;
+#[cfg(not(feature = "parquet"))]
+#[path = "columnar_absent.rs"]
 mod columnar;
 mod comma;
 
@@ -32,10 +36,18 @@ impl Format {
         }
     }
 
+    /// Fails if this build was made without support for the format.
+    fn available(self) -> Result<Format> {
+        if self == Format::Parquet && !cfg!(feature = "parquet") {
+            return Err(unsupported());
+        }
+        Ok(self)
+    }
+
     /// The format of a file, by its name.
     fn of(path: &Path) -> Result<Format> {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("parquet") => Ok(Format::Parquet),
+            Some("parquet") => Format::Parquet.available(),
             Some("csv") => Ok(Format::Csv),
             _ => Err(crate::failure::usage(format!(
                 "{}: a trace is a .parquet or a .csv file, as compare --arena sim --trace writes them",
@@ -43,6 +55,13 @@ impl Format {
             ))),
         }
     }
+}
+
+fn unsupported() -> anyhow::Error {
+    crate::failure::usage(
+        "trace: this build of schedlab does not support Parquet (the one of `make demo` is without it); \
+         use csv, or install schedlab with `make install`, the .deb or `cargo install`, which support it",
+    )
 }
 
 /// Where the traces of an experiment go.
@@ -55,6 +74,7 @@ pub struct TraceFile {
 impl TraceFile {
     /// Makes the directory.
     pub fn new(format: Format, dir: &Path) -> Result<TraceFile> {
+        let format = format.available()?;
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {} for traces", dir.display()))?;
         Ok(TraceFile { format, dir: dir.to_owned() })
     }
@@ -213,6 +233,30 @@ mod tests {
             .collect()
     }
 
+    #[cfg(not(feature = "parquet"))]
+    #[test]
+    fn without_the_feature_parquet_is_refused_before_any_file_is_made() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let traces = dir.path().join("traces");
+        let csv = dir.path().join("a.csv");
+        let mut writer = Writer::create(Format::Csv, &csv).expect("the file is made");
+        writer.event(&events()[0]);
+        writer.finish().expect("the file is written");
+        let to = dir.path().join("b.parquet");
+        std::fs::write(dir.path().join("c.parquet"), "PAR1").expect("the file is written");
+        let errors = [
+            TraceFile::new(Format::Parquet, &traces).map(drop),
+            convert(&csv, &to),
+            read(&dir.path().join("c.parquet"), &mut |_| ()),
+        ];
+        for error in errors {
+            let error = format!("{:#}", error.expect_err("Parquet is not supported"));
+            assert!(error.contains("use csv, or install schedlab with `make install`"), "{error}");
+        }
+        assert!(!traces.exists() && !to.exists());
+    }
+
+    #[cfg(feature = "parquet")]
     #[test]
     fn events_survive_both_formats_and_the_way_from_one_to_the_other() {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -245,6 +289,7 @@ mod tests {
                 "at_ns,event,process,tag,op,sector,nr_sectors\n5,timer,,,,0,0\n4,timer,,,,0,0\n",
                 "event 2 is at 4 ns, before",
             ),
+            #[cfg(feature = "parquet")]
             ("d.parquet", "not parquet", "d.parquet"),
             ("e.txt", "", ".parquet or a .csv"),
         ];

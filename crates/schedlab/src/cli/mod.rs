@@ -118,6 +118,10 @@ pub(crate) enum Command {
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
     /// Moved: see `selfbench`, a program of its own.
+    /// Write the manual pages and completions that packages install into a directory.
+    #[cfg(feature = "packaging")]
+    #[command(hide = true)]
+    PackageFiles(PackageFilesArgs),
     #[command(hide = true)]
     Bench(BenchArgs),
 }
@@ -492,4 +496,12 @@ pub(crate) struct BenchArgs {
     /// The name of the benchmark, and its options.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
+}
+
+/// `schedlab package-files`.
+#[cfg(feature = "packaging")]
+#[derive(Debug, Args)]
+pub(crate) struct PackageFilesArgs {
+    /// The directory to write into, made if it is missing.
+    pub(crate) dir: PathBuf,
 }

@@ -6,6 +6,8 @@ pub(crate) mod experiment;
 pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;
+#[cfg(feature = "packaging")]
+pub(crate) mod package_files;
 pub(crate) mod plan;
 pub(crate) mod restore;
 pub(crate) mod settings;

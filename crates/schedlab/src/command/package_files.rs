@@ -1,0 +1,26 @@
+//! `schedlab package-files`: manual pages and completions, generated from the command line's own definition when a package is
+//! built. Builds without the feature `packaging` do not have it.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap_complete::{Shell, generate_to};
+
+use crate::cli::{Cli, PackageFilesArgs};
+use crate::failure::REACHED;
+
+/// Writes `man/schedlab*.1` and `completions/`.
+pub(crate) fn run(args: &PackageFilesArgs) -> Result<u8> {
+    let completions = args.dir.join("completions");
+    fs::create_dir_all(&completions).with_context(|| format!("cannot make {}", completions.display()))?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        let written = generate_to(shell, &mut Cli::command(), "schedlab", &completions);
+        written.with_context(|| format!("cannot write the completions of {shell} into {}", completions.display()))?;
+    }
+    let man = args.dir.join("man");
+    fs::create_dir_all(&man).with_context(|| format!("cannot make {}", man.display()))?;
+    clap_mangen::generate_to(Cli::command(), &man)
+        .with_context(|| format!("cannot write manual pages into {}", man.display()))?;
+    Ok(REACHED)
+}
