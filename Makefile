@@ -1,30 +1,40 @@
-# Two commands: `make demo` does the main job, `make test` proves it. Both install what is missing (scripts/need).
-DEVICE     ?= loop:512M
-SCHEDULERS ?= none,mq-deadline,kyber,bfq
-WORKLOAD   ?= oltp,mixed
-BUDGET     ?= 80s
-OUT        ?= out/demo
-# Where the tests' kernels are kept.
+# `make demo` shows what schedlab is for, `make test` checks it. Both install what is missing (scripts/need).
+export DEVICE     ?= loop:512M
+export SCHEDULERS ?= none,mq-deadline,kyber,bfq
+export WORKLOAD   ?= mixed
+export BUDGET     ?= 60s
+export MARGIN     ?= 10%
+export OUT        ?= out/demo
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+# Where cargo builds, and where the tests' kernels are kept.
+TARGET     := $(or $(CARGO_TARGET_DIR),target)
 export SCHEDLAB_CACHE_DIR ?= $(CURDIR)/target/kernels
+BINARY     ?= $(TARGET)/release/schedlab
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+STATIC     := $(shell uname -m)-unknown-linux-musl
 
-.PHONY: demo test lint build kernels stress fuzz clean help
+.PHONY: demo test lint build build-tests kernels release static install uninstall deb tar test-packages stress fuzz clean help
 help:
-	@echo 'make demo   compare the I/O schedulers of this kernel on a temporary loop device, and write a report (about 2 minutes)'
-	@echo '            of your own disk:  make demo DEVICE=/dev/sdb WORKLOAD=randread     (reads only: no data is touched)'
-	@echo 'make test   run every check and test'
-	@echo 'make stress switch schedulers under load in a kernel that checks itself (not part of make test)'
-	@echo 'make fuzz   feed every parser and scheduler with made-up input, 20 seconds each (not part of make test)'
+	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
+	@echo '                    schedulers of this kernel on a temporary loop device'
+	@echo '                    on a disk of yours, reading only:  make demo DEVICE=/dev/sdb WORKLOAD=randread'
+	@echo 'make install        build for use and install under PREFIX ($(PREFIX)), below DESTDIR if it is set; make uninstall removes it'
+	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
+	@echo 'make test           run every check and test'
+	@echo 'make test-packages  install, use and remove each package, as root (part of CI, not of make test)'
+	@echo 'make stress         switch schedulers under load in a kernel that checks itself (not part of make test)'
+	@echo 'make fuzz           feed every parser and scheduler with made-up input, 20 seconds each (not part of make test)'
 
+# The profile that tests use too; without the features that only packages, tests and CI need.
 build:
 	@scripts/need build
-	cargo build --release --locked
+	@echo 'compiling: about 2 minutes on two CPUs the first time'
+	cargo build -p schedlab --no-default-features --locked
 
 demo: build
 	@scripts/need demo
-	rm -rf $(OUT)
-	$(SUDO) target/release/schedlab compare --device $(DEVICE) --schedulers $(SCHEDULERS) --workload $(WORKLOAD) \
-		--budget $(BUDGET) --out $(OUT)
+	scripts/demo $(TARGET)/debug/schedlab
 
 lint:
 	cargo fmt --all --check
@@ -33,13 +43,46 @@ lint:
 
 test:
 	@scripts/need build kernel test
-	$(MAKE) lint kernels
-	cargo test --workspace --locked
+	$(MAKE) build-tests
+	$(MAKE) -j2 --output-sync=line kernels lint
+	scripts/test
+
+# Every test, and the program that the end-to-end tests start.
+build-tests:
+	cargo test --workspace --no-run --locked
 
 # The kernel that the tests boot: minutes the first time, nothing later.
-kernels:
-	cargo build -p schedlab --locked
-	target/debug/schedlab kernel build
+kernels: build-tests
+	$(TARGET)/debug/schedlab kernel build
+
+# What packages contain: built for size and speed, with every feature.
+release:
+	@scripts/need build
+	cargo build -p schedlab --release --features packaging --locked
+
+# The same without any library of the system.
+static:
+	@scripts/need build
+	rustup target add $(STATIC)
+	cargo build -p schedlab --release --features packaging --locked --target $(STATIC)
+
+# As root with a binary that is there already, nothing is compiled.
+install: $(if $(wildcard $(BINARY)),,release)
+	scripts/package install $(BINARY) $(PREFIX) $(DESTDIR)
+
+uninstall:
+	scripts/package uninstall $(PREFIX) $(DESTDIR)
+
+deb: release
+	scripts/package deb $(BINARY) $(TARGET)/package
+
+tar: static
+	scripts/package tar $(TARGET)/$(STATIC)/release/schedlab $(TARGET)/package
+
+test-packages: release static
+	cargo test -p lab --no-default-features --lib trace_file --locked
+	@scripts/need package
+	$(SUDO) scripts/test-packages $(BINARY) $(TARGET)/$(STATIC)/release/schedlab
 
 # Switches schedulers back and forth under load, with KASAN, lockdep and sleep-in-atomic checks: not part of make test, the kernel for it
 # takes ten minutes to build.
