@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::judge::{Question, judge};
+use crate::judgement::{Judgement, Verdict};
 use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
-use crate::study::{Judgement, Verdict};
 
 /// An arm without one valid block among its first this many is given up: its setting is refused, or the like.
 pub const HOPELESS_AFTER: usize = 3;

@@ -5,12 +5,12 @@
 
 mod evidence;
 
+use crate::judgement::{Judgement, OlderClaim, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::{Interval, Moments, describe, fixed, projection, sequence, three_sigma};
-use crate::study::{Judgement, OlderClaim, Verdict};
 use evidence::{Cells, Evidence};
 
 /// Blocks beyond which "how many more" is not worth saying.

@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod decider;
 pub mod history;
 pub mod judge;
+pub mod judgement;
 pub mod metric;
 pub mod plan;
 pub mod record;

@@ -13,11 +13,13 @@ use crate::metric::{Direction, direction_of};
 mod arena;
 mod check;
 mod compact;
+mod outdated;
 mod read;
 mod units;
 
-pub use arena::{ArenaKind, CPU_DEVICE, PlanNote};
+pub use arena::{ArenaKind, CPU_DEVICE};
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
+pub use outdated::PlanNote;
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 

@@ -9,11 +9,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::judge::levels;
+use crate::judgement::{Judgement, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Arm, Plan};
 use crate::record::Environment;
 use crate::samples::Sample;
-use crate::study::{Judgement, Verdict};
 
 /// Where an arena notes what the tunables of a sweep have at the baseline: the section of the environment.
 pub const DEFAULTS: &str = "defaults";

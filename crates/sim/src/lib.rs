@@ -9,6 +9,7 @@
 pub mod conformance;
 pub mod device;
 mod engine;
+mod error;
 mod random;
 mod trace;
 mod trial;
@@ -16,8 +17,9 @@ mod turnaround;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
 pub use engine::jain;
+pub use error::SimError;
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
-pub use trial::{Outcome, SimError, Trial, queue_for, run, run_members};
+pub use trial::{Outcome, Trial, queue_for, run, run_members};
 pub use turnaround::Turnarounds;
 pub use workload::Member;

@@ -1,4 +1,4 @@
-//! Every event of a simulated trial, for whoever wants to see them: trace files, golden traces, checks.
+//! Every event of a simulated trial: for trace files, golden traces and checks.
 
 use elevator::{Op, Time};
 
@@ -17,13 +17,13 @@ pub enum EventKind {
     Issue,
     /// The device finished a request.
     Complete,
-    /// A client heard that its piece is done.
+    /// A client received the completion of its piece.
     Done,
     /// The elevator's timer fired.
     Timer,
-    /// The device was told to flush its cache, for the client that asked first and for all who asked with it.
+    /// The device received a flush of its cache, for the client that asked first and for all that asked with it.
     Flush,
-    /// A client hears that what it wrote is safe: once for each that a flush was for, or at once where there is nothing to flush.
+    /// A client receives the completion of its flush; at once where there is nothing to flush.
     Flushed,
     /// A client has done its work.
     Exit,
@@ -82,19 +82,19 @@ pub struct Event {
     pub nr_sectors: u32,
 }
 
-/// Hears every event in order of time.
+/// Receives every event in order of time.
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: &Event);
 
-    /// Whether it listens at all. One that does not may be spared events.
+    /// Whether it uses events; if not, some of them are not made.
     #[inline]
-    fn hears(&self) -> bool {
+    fn is_active(&self) -> bool {
         true
     }
 }
 
-/// Nobody listens: costs nothing.
+/// Discards every event, without overhead.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 
@@ -103,7 +103,7 @@ impl Observer for Unobserved {
     fn event(&mut self, _event: &Event) {}
 
     #[inline]
-    fn hears(&self) -> bool {
+    fn is_active(&self) -> bool {
         false
     }
 }

@@ -1,10 +1,11 @@
 //! One simulated trial: what is joined with what, and what came of it.
 
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
-use workload::{ClientTotals, Measured, Member, ParamError, Params, Pass, WorkloadKind};
+use workload::{ClientTotals, Measured, Member, Params, Pass, WorkloadKind};
 
-use crate::device::{DeviceError, DeviceModel, DeviceStats};
+use crate::device::{DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};
+use crate::error::SimError;
 use crate::trace::Observer;
 use crate::turnaround::Turnarounds;
 
@@ -85,20 +86,6 @@ impl Outcome {
     pub fn idle_share(&self) -> f64 {
         share(self.idle_ns, self.busy_ns + self.idle_ns)
     }
-}
-
-/// Why a trial cannot be simulated.
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    /// Parameters and device do not go together.
-    #[error(transparent)]
-    Params(#[from] ParamError),
-    /// There is no such device.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The caller's `stop` said so.
-    #[error("simulation: interrupted")]
-    Interrupted,
 }
 
 /// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give up.

@@ -5,7 +5,8 @@
 use serde::Serialize;
 
 use crate::client::Client;
-use crate::params::{ParamError, Params, param};
+use crate::param_table::{ParamError, param};
+use crate::params::Params;
 use crate::rng::Rng;
 use text::format_size;
 

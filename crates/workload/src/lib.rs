@@ -19,6 +19,8 @@ mod kind;
 mod measure;
 mod member;
 mod mixed;
+mod param;
+mod param_table;
 mod params;
 mod postmark;
 mod random;
@@ -27,6 +29,7 @@ mod rng;
 mod sequential;
 mod table;
 mod think;
+mod think_mix;
 
 pub use client::{Client, Step};
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
@@ -35,7 +38,9 @@ pub use measure::{
     needed_for,
 };
 pub use member::{Member, Pass};
-pub use params::{PARAMS, Param, ParamError, Params, Phase};
+pub use param::Param;
+pub use param_table::{PARAMS, ParamError};
+pub use params::{Params, Phase};
 pub use postmark::{PostmarkOperation, PostmarkOperations, PostmarkParams, PostmarkPhase};
 pub use replay::ReplayParams;
 pub use rng::exponential;

@@ -8,7 +8,7 @@ use elevator::Op;
 use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
 use crate::params::Params;
 use crate::think::ThinkDist;
-use crate::{dss, hdparm, iozone, mixed, postmark, random, replay, sequential, think};
+use crate::{dss, hdparm, iozone, mixed, postmark, random, replay, sequential, think_mix};
 
 const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "amount"];
 const WRITER: &[&str] =
@@ -135,8 +135,8 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         },
         depth: |_, _| 1,
         writing: |params| params.read_share < 100,
-        possible: think::possible,
-        build: think::build,
+        possible: think_mix::possible,
+        build: think_mix::build,
         ..writer("throughput_mb_per_s")
     },
     WorkloadKind {

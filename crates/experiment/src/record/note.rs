@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::VoidReason;
+use super::void::VoidReason;
 
 /// Something that happened between trials.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

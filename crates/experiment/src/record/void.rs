@@ -1,8 +1,103 @@
-//! Void reasons in words: what was seen, and why the trial therefore says nothing.
+//! Why a trial is void: the reasons with their data, and the same in words.
 
 use std::fmt;
 
-use super::VoidReason;
+use serde::{Deserialize, Serialize};
+
+/// Why a trial, or one metric of it, is no evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum VoidReason {
+    /// The setting was not in effect when the trial began, although its write was accepted.
+    NotInEffect {
+        /// The attribute, e.g. `scheduler`.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// What was read back.
+        found: String,
+    },
+    /// The setting could not be written.
+    WriteFailed {
+        /// The attribute.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// The kernel's answer.
+        error: String,
+    },
+    /// Somebody else changed the setting during the trial.
+    ChangedMeanwhile {
+        /// The attribute.
+        attribute: String,
+        /// What the arm asks for.
+        wanted: String,
+        /// What was found during or after the trial.
+        found: String,
+    },
+    /// The workload's I/O did not reach the device (served from a cache).
+    NeverReached {
+        /// Bytes that the workload moved.
+        issued_bytes: u64,
+        /// Bytes that the device counted in the same time.
+        device_bytes: u64,
+    },
+    /// The device or the kernel reported errors.
+    DeviceErrors {
+        /// How many requests failed.
+        count: u64,
+        /// The first error, in words.
+        first: String,
+    },
+    /// The device went away or shrank during the trial.
+    DeviceVanished {
+        /// What was seen.
+        detail: String,
+    },
+    /// Others used the device.
+    ForeignIo {
+        /// Bytes of others as a share of all bytes that the device moved.
+        share: f64,
+        /// The bound.
+        limit: f64,
+    },
+    /// The hypervisor took processor time away.
+    Steal {
+        /// Share of all processor time.
+        share: f64,
+        /// The bound.
+        limit: f64,
+    },
+    /// The processor was throttled by heat or power.
+    Throttled {
+        /// How many throttling events.
+        events: u64,
+    },
+    /// Too few requests for this percentile to exist.
+    TooFewIos {
+        /// The metric that is void; the others stand.
+        metric: String,
+        /// How many there were.
+        count: u64,
+        /// How many it takes.
+        needed: u64,
+    },
+    /// The trial was cut off before its end.
+    Interrupted {
+        /// By what.
+        by: String,
+    },
+    /// The program that was to be measured gave no figures.
+    ProgramFailed {
+        /// What happened, with its last lines.
+        detail: String,
+    },
+    /// A reason that came with foreign data.
+    Foreign {
+        /// As written there.
+        text: String,
+    },
+}
 
 impl VoidReason {
     /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os only one percentile.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{DeviceError, Place};
+use super::error::{DeviceError, Location};
 
 /// A value of a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Value {
 #[derive(Debug)]
 struct Entry {
     value: Value,
-    place: Place,
+    place: Location,
     asked: bool,
 }
 
@@ -52,7 +52,7 @@ impl Description {
     /// Reads TOML and puts the changes on top.
     pub(super) fn read(text: &str, changes: &[(&str, &str)]) -> Result<Description, DeviceError> {
         let document = DeTable::parse(text).map_err(|error| DeviceError::Syntax {
-            place: error.span().map_or(Place::Description, |span| line(text, span.start)),
+            place: error.span().map_or(Location::Description, |span| line(text, span.start)),
             message: error.message().split_whitespace().collect::<Vec<_>>().join(" "),
         })?;
         let mut entries = BTreeMap::new();
@@ -63,12 +63,12 @@ impl Description {
                 "false" => Value::Switch(false),
                 text => text.replace('_', "").parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Number),
             };
-            entries.insert((*key).to_owned(), Entry { value, place: Place::Specification, asked: false });
+            entries.insert((*key).to_owned(), Entry { value, place: Location::Specification, asked: false });
         }
         Ok(Description { entries, known: Vec::new() })
     }
 
-    fn ask(&mut self, key: &str) -> Option<(Value, Place)> {
+    fn ask(&mut self, key: &str) -> Option<(Value, Location)> {
         self.known.push(key.to_owned());
         let entry = self.entries.get_mut(key)?;
         entry.asked = true;
@@ -76,8 +76,8 @@ impl Description {
     }
 
     /// Where a key was written.
-    pub(super) fn place(&self, key: &str) -> Place {
-        self.entries.get(key).map_or(Place::Description, |entry| entry.place)
+    pub(super) fn place(&self, key: &str) -> Location {
+        self.entries.get(key).map_or(Location::Description, |entry| entry.place)
     }
 
     /// An error about a value that does not fit the others.
@@ -219,6 +219,6 @@ fn put(text: &str, key: String, value: &toml::Spanned<DeValue<'_>>, entries: &mu
     entries.insert(key, Entry { value: flat, place, asked: false });
 }
 
-fn line(text: &str, at: usize) -> Place {
-    Place::Line(1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count())
+fn line(text: &str, at: usize) -> Location {
+    Location::Line(1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count())
 }

@@ -1,6 +1,6 @@
 //! Why there is no such device: each error names the key, the line where there is one, and what would be right.
 
-use super::DEVICES;
+use super::table::DEVICES;
 
 /// Why there is no such device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum DeviceError {
     #[error("{place}: {message}")]
     Syntax {
         /// Where.
-        place: Place,
+        place: Location,
         /// What the TOML reader says, on one line.
         message: String,
     },
@@ -32,7 +32,7 @@ pub enum DeviceError {
     #[error("{place}: unknown key {key}{}", text::suggestion(nearest.as_deref()))]
     UnknownKey {
         /// Where.
-        place: Place,
+        place: Location,
         /// The key as written.
         key: String,
         /// The most alike of those that there are.
@@ -50,7 +50,7 @@ pub enum DeviceError {
     #[error("{place}: {key} must be {expected}, not {found}")]
     Kind {
         /// Where.
-        place: Place,
+        place: Location,
         /// The key.
         key: String,
         /// What it must be.
@@ -62,7 +62,7 @@ pub enum DeviceError {
     #[error("{place}: {key} = {value} is out of range: {min} to {max}")]
     Range {
         /// Where.
-        place: Place,
+        place: Location,
         /// The key.
         key: String,
         /// The value as written.
@@ -76,7 +76,7 @@ pub enum DeviceError {
     #[error("{place}: {key}: {why}")]
     Inconsistent {
         /// Where.
-        place: Place,
+        place: Location,
         /// The key that is to blame, or the first of them.
         key: String,
         /// Why.
@@ -86,7 +86,7 @@ pub enum DeviceError {
 
 /// Where a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// A line of the description, from 1.
     Line(usize),
     /// A `KEY=VALUE` of the specification.
@@ -95,12 +95,12 @@ pub enum Place {
     Description,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Line(line) => write!(f, "line {line} of the device's description"),
-            Place::Specification => f.write_str("in the device's specification"),
-            Place::Description => f.write_str("in the device's description"),
+            Location::Line(line) => write!(f, "line {line} of the device's description"),
+            Location::Specification => f.write_str("in the device's specification"),
+            Location::Description => f.write_str("in the device's description"),
         }
     }
 }

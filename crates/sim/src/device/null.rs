@@ -11,8 +11,8 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 
 use super::description::Description;
 use super::error::DeviceError;
+use super::model::{Command, DeviceModel, DeviceStats, OwnClock, nowhere};
 use super::tables::{Kind, Tables};
-use super::{Command, DeviceModel, DeviceStats, OwnClock, nowhere};
 use crate::random::{Stream, stream};
 
 /// A device without a medium.
@@ -89,7 +89,7 @@ impl DeviceModel for Null {
         self.arrivals += 1;
         let (tag, done, transfer) = match command {
             Command::Transfer { tag, sector, nr_sectors, .. } => {
-                super::check(tag, sector, nr_sectors, self.sectors, self.transfers, self.depth);
+                super::model::check(tag, sector, nr_sectors, self.sectors, self.transfers, self.depth);
                 self.transfers += 1;
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * elevator::SECTOR_BYTES;

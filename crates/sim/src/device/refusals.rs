@@ -82,7 +82,7 @@ fn inconsistent_drives_are_refused_with_their_line() {
     assert_eq!(drive("heads =", "haeds =").to_string(), format!("{heads}unknown key haeds; did you mean \"heads\"?"));
     assert_eq!(drive("heads =", "_ =").to_string(), "key heads: missing; add it: data surfaces (1 to 256)");
     assert!(
-        matches!(drive("rpm = ", "rpm = ="), DeviceError::Syntax { place: super::Place::Line(at), .. } if at == line("rpm"))
+        matches!(drive("rpm = ", "rpm = ="), DeviceError::Syntax { place: super::Location::Line(at), .. } if at == line("rpm"))
     );
     assert_eq!(
         device_from_toml("", &[], 1).map(|_| ()).unwrap_err().to_string(),

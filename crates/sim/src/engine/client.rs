@@ -10,8 +10,9 @@
 //! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
 
 use elevator::{Completion, Op, Piece, Priority, Request, Time};
-use workload::{Client, ClientTotals, Lived, Member, Step};
+use workload::{Lived, Step};
 
+use super::running::{ClientState, RunningClient};
 use super::slots::Slot;
 use super::{Engine, sectors, tell};
 use crate::trace::{EventKind, Observer};
@@ -19,87 +20,8 @@ use crate::trace::{EventKind, Observer};
 /// A copy between a program and the page cache: a system call, and 8 GB/s. [P]
 const COPY_CALL_NS: u64 = 500;
 const COPY_BYTES_PER_NS: u64 = 8;
-/// What a client may have under way to the device without waiting: bytes, and pieces. [P]
-const DIRTY_BYTES: u64 = 16 << 20;
-const DIRTY_PIECES: u32 = 1024;
-
-/// What a client is up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mood {
-    /// Is asked for steps at its wake-up.
-    Due,
-    /// All that it may have open is open; goes on after a completion.
-    Full,
-    /// Copies until its wake-up; since when.
-    Copying(Request, Time),
-    /// Too much is under way; goes on with this write when there is room.
-    Throttled(Request),
-    /// Waits for everything in flight, then flushes.
-    Syncing,
-    /// Waits for its flush, then goes on.
-    Flushing,
-    /// Starts nothing any more; waits for what is in flight.
-    Closing,
-    /// Waits for its last flush.
-    LastFlush,
-    /// Has ended.
-    Ended,
-}
-
-/// A client at its place.
-pub(super) struct Seated {
-    program: Box<dyn Client + Send>,
-    /// First byte of its region on the device.
-    pub(super) base: u64,
-    depth: u32,
-    pub(super) mood: Mood,
-    /// The number of its wake-up; 0: none.
-    pub(super) wake: u64,
-    /// Pieces in flight that it waits for.
-    in_flight: u32,
-    /// Write-back under way.
-    dirty_pieces: u32,
-    dirty_bytes: u64,
-    /// The latest completion that it has not heard of.
-    last: Option<Completion>,
-    began: Time,
-    ended: Time,
-    totals: ClientTotals,
-}
-
-impl Seated {
-    /// A client that is asked for its first step at `start`.
-    pub(super) fn new(member: Member, start: Time) -> Seated {
-        let Member { program, base, iodepth } = member;
-        assert!(iodepth > 0, "a client may have at least one request open");
-        Seated {
-            program,
-            base,
-            depth: iodepth,
-            mood: Mood::Due,
-            wake: 0,
-            in_flight: 0,
-            dirty_pieces: 0,
-            dirty_bytes: 0,
-            last: None,
-            began: start,
-            ended: start,
-            totals: ClientTotals::default(),
-        }
-    }
-
-    fn has_room(&self, bytes: u32) -> bool {
-        let fits = self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
-        fits || self.dirty_pieces == 0
-    }
-
-    fn is_waiting(&self) -> bool {
-        self.in_flight + self.dirty_pieces > 0
-    }
-}
-
 impl<O: Observer + ?Sized> Engine<'_, O> {
-    /// Asks for a wake-up, at the close of the window at the latest: nobody thinks beyond it.
+    /// Asks for a wake-up, at the close of the window at the latest: no client thinks beyond it.
     pub(super) fn wake_at(&mut self, client: u32, at: Time) {
         self.wake_after(client, at.min(self.close.max(self.now)));
     }
@@ -108,31 +30,31 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.clients[client as usize].wake = self.wakes.push(at, client);
     }
 
-    /// Whether nobody may start anything any more.
+    /// Whether no client may start anything any more.
     fn is_over(&self) -> bool {
         self.now >= self.close || self.stopping
     }
 
-    /// A client's time has come.
+    /// Resumes a client at its wake-up.
     pub(super) fn woken(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
-        let mood = client.mood;
-        match mood {
-            Mood::Due => self.steps(number),
-            Mood::Copying(request, since) => {
-                self.clients[number as usize].mood = Mood::Due;
+        let state = client.state;
+        match state {
+            ClientState::Due => self.steps(number),
+            ClientState::Copying(request, since) => {
+                self.clients[number as usize].state = ClientState::Due;
                 self.count(number, request, since);
                 self.steps(number);
             }
-            Mood::Throttled(request) => self.write_back(number, request),
-            Mood::Syncing if self.is_over() => self.close(number),
-            Mood::Syncing => self.flush(number, Mood::Flushing),
-            mood => unreachable!("a client that is {mood:?} asks for no wake-up"),
+            ClientState::Throttled(request) => self.write_back(number, request),
+            ClientState::Syncing if self.is_over() => self.close(number),
+            ClientState::Syncing => self.flush(number, ClientState::Flushing),
+            state => unreachable!("a client that is {state:?} asks for no wake-up"),
         }
     }
 
-    /// Takes steps until the client wants something else than to start I/O, or may not.
+    /// Takes steps until the next one is not I/O, or no more I/O may be started.
     fn steps(&mut self, number: u32) {
         let now = self.now;
         loop {
@@ -141,7 +63,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             }
             let client = &mut self.clients[number as usize];
             if client.in_flight == client.depth {
-                client.mood = Mood::Full;
+                client.state = ClientState::Full;
                 return;
             }
             match client.program.next(now, client.last.take().as_ref()) {
@@ -157,12 +79,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     self.submit(number, request, true);
                 }
                 Step::Think(ns) => {
-                    client.mood = Mood::Due;
+                    client.state = ClientState::Due;
                     return self.wake_at(number, now + ns);
                 }
-                Step::Sync if !client.is_waiting() => return self.flush(number, Mood::Flushing),
+                Step::Sync if !client.is_waiting() => return self.flush(number, ClientState::Flushing),
                 Step::Sync => {
-                    client.mood = Mood::Syncing;
+                    client.state = ClientState::Syncing;
                     return;
                 }
                 Step::End => {
@@ -201,7 +123,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     fn write_back(&mut self, number: u32, request: Request) {
         let client = &mut self.clients[number as usize];
         if !client.has_room(request.len) {
-            client.mood = Mood::Throttled(request);
+            client.state = ClientState::Throttled(request);
             return;
         }
         client.dirty_pieces += 1;
@@ -211,7 +133,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     }
 
     fn copy(&mut self, number: u32, request: Request) {
-        self.clients[number as usize].mood = Mood::Copying(request, self.now);
+        self.clients[number as usize].state = ClientState::Copying(request, self.now);
         self.wake_after(number, self.now + COPY_CALL_NS + u64::from(request.len) / COPY_BYTES_PER_NS);
     }
 
@@ -229,28 +151,28 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
         let (now, over) = (self.now, self.is_over());
         let client = &self.clients[number as usize];
-        match client.mood {
-            Mood::Full | Mood::Throttled(_) | Mood::Syncing if over => self.close(number),
-            Mood::Full => {
-                self.clients[number as usize].mood = Mood::Due;
+        match client.state {
+            ClientState::Full | ClientState::Throttled(_) | ClientState::Syncing if over => self.close(number),
+            ClientState::Full => {
+                self.clients[number as usize].state = ClientState::Due;
                 self.wake_turned(number);
             }
-            Mood::Throttled(request) if client.wake == 0 && client.has_room(request.len) => {
+            ClientState::Throttled(request) if client.wake == 0 && client.has_room(request.len) => {
                 self.wake_after(number, now);
             }
-            Mood::Syncing if !client.is_waiting() => self.wake_turned(number),
-            Mood::Closing if !client.is_waiting() => self.close(number),
+            ClientState::Syncing if !client.is_waiting() => self.wake_turned(number),
+            ClientState::Closing if !client.is_waiting() => self.close(number),
             _ => {}
         }
     }
 
-    /// The client's next step comes when interrupt, wake-up and system call are over.
+    /// Wakes the client when interrupt, wake-up and system call are over.
     fn wake_turned(&mut self, number: u32) {
         let turnaround_ns = self.rules.turnarounds.draw(number);
         self.wake_at(number, self.now + turnaround_ns);
     }
 
-    /// A client hears that its request is done; it counts if that is inside the window.
+    /// Passes a completion to its client; it counts if it is inside the window.
     fn count(&mut self, number: u32, request: Request, submitted: Time) {
         let now = self.now;
         self.observe_piece(EventKind::Done, number, &request);
@@ -259,8 +181,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.measured.done(now, &mut client.totals, &request, submitted, Some((self.open, self.close)));
     }
 
-    fn flush(&mut self, number: u32, mood: Mood) {
-        self.clients[number as usize].mood = mood;
+    fn flush(&mut self, number: u32, state: ClientState) {
+        self.clients[number as usize].state = state;
         if !self.device.has_volatile_cache() {
             return self.flushed(number);
         }
@@ -273,14 +195,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let now = self.now;
         self.observe(EventKind::Flushed, Some(number), None, None, 0, 0);
         self.measured.syncs += u64::from(now >= self.open && now <= self.close);
-        match self.clients[number as usize].mood {
-            Mood::Flushing if self.is_over() => self.close(number),
-            Mood::Flushing => {
-                self.clients[number as usize].mood = Mood::Due;
+        match self.clients[number as usize].state {
+            ClientState::Flushing if self.is_over() => self.close(number),
+            ClientState::Flushing => {
+                self.clients[number as usize].state = ClientState::Due;
                 self.wake_turned(number);
             }
-            Mood::LastFlush => self.end(number),
-            mood => unreachable!("a client that is {mood:?} has no flush under way"),
+            ClientState::LastFlush => self.end(number),
+            state => unreachable!("a client that is {state:?} has no flush under way"),
         }
     }
 
@@ -289,9 +211,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
         if client.is_waiting() {
-            client.mood = Mood::Closing;
+            client.state = ClientState::Closing;
         } else if self.rules.flushes_at_end {
-            self.flush(number, Mood::LastFlush);
+            self.flush(number, ClientState::LastFlush);
         } else {
             self.end(number);
         }
@@ -299,19 +221,19 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     fn end(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
-        client.mood = Mood::Ended;
+        client.state = ClientState::Ended;
         client.ended = self.now;
         self.live -= 1;
         self.observe(EventKind::Exit, Some(number), None, None, 0, 0);
         self.queue.exited(self.now, number);
     }
 
-    /// Somebody has finished first: whoever thinks or waits for room ends now, the others with what they are at.
+    /// A first client has finished: clients that think or wait for room end now, the others after what they have open.
     fn stop_others(&mut self) {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {
             let client = &self.clients[number as usize];
-            if matches!(client.mood, Mood::Due | Mood::Throttled(_)) && client.wake != 0 {
+            if matches!(client.state, ClientState::Due | ClientState::Throttled(_)) && client.wake != 0 {
                 self.close(number);
             }
         }
@@ -322,7 +244,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         if self.now <= self.close {
             self.at_close = Some(self.mark());
         }
-        let lived = |client: &Seated| Lived { totals: client.totals, began: client.began, ended: client.ended };
+        let lived = |client: &RunningClient| Lived { totals: client.totals, began: client.began, ended: client.ended };
         let lived: Vec<Lived> = self.clients.iter().map(lived).collect();
         let close = (!self.rules.flushes_at_end).then_some(self.close);
         self.measured.sum_up(&lived, opens, close, self.rules.first_stops_all);

@@ -1,8 +1,8 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
 //! Three things can make something happen: the device (its next event), the scheduler (its timer), and the clients (their
-//! wake-ups). The loop goes to the earliest of them. At one instant the order is fixed: the device's completions, of which the
-//! scheduler hears; a dispatch is offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come,
+//! wake-ups). The loop goes to the earliest of them. At one instant the order is fixed: the device's completions, which are passed to
+//! the scheduler; a dispatch is offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come,
 //! one after another, each followed by an offer. So a synchronous reader's next request arrives after the device has been
 //! offered something else: that is what makes its idleness deceptive.
 //!
@@ -15,6 +15,7 @@
 
 mod client;
 mod ledger;
+mod running;
 mod slots;
 mod wakes;
 
@@ -22,14 +23,14 @@ use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, T
 use workload::{Measured, Member, Pass};
 
 use crate::device::{Command, DeviceModel};
+use crate::error::SimError;
 use crate::trace::{Event, EventKind, Observer};
-use crate::trial::SimError;
 use crate::turnaround::Turnarounds;
 
-use client::{Mood, Seated};
 pub(crate) use ledger::between;
 pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
+use running::{ClientState, RunningClient};
 use slots::Slots;
 use wakes::Wakes;
 
@@ -81,7 +82,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     /// The clients that the next flush will be for, all of them together: the kernel has one flush at the device at most
     /// (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one barrier.
     to_flush: Vec<u32>,
-    clients: Vec<Seated>,
+    clients: Vec<RunningClient>,
     /// Clients that have not ended.
     live: u32,
     wakes: Wakes,
@@ -90,7 +91,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     /// The window of this pass: a request counts if it completes from `open` to `close`.
     open: Time,
     close: Time,
-    /// Whether somebody has finished and the others must end.
+    /// Whether a client has finished and the others must end.
     stopping: bool,
     pub(crate) ledger: Ledger,
     /// The counters when the last window closed.
@@ -151,7 +152,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.ledger.begin(counts.then_some((opens, window_end)));
         self.stopping = false;
         self.live = members.len() as u32;
-        self.clients = members.into_iter().map(|member| Seated::new(member, start)).collect();
+        self.clients = members.into_iter().map(|member| RunningClient::new(member, start)).collect();
         self.wakes.clear();
         for client in 0..self.live {
             self.wake_at(client, start);
@@ -229,7 +230,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The device's events of this instant; queue, elevator and clients hear what is done.
+    /// The device's events of this instant; completions are passed to queue, elevator and clients.
     fn completions(&mut self) {
         let now = self.now;
         let mut tags = std::mem::take(&mut self.done_tags);
@@ -246,7 +247,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.done_tags = tags;
     }
 
-    /// The flush under way is done; those who asked meanwhile get the next one.
+    /// The flush under way is done; clients that asked meanwhile get the next one.
     fn all_flushed(&mut self) {
         for client in std::mem::take(&mut self.flushing) {
             self.flushed(client);
@@ -254,7 +255,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.next_flush();
     }
 
-    /// Begins a flush for all who want one, if none is under way.
+    /// Begins a flush for all clients that asked for one, if none is under way.
     fn next_flush(&mut self) {
         if self.flushing.is_empty() && !self.to_flush.is_empty() {
             self.flushing = std::mem::take(&mut self.to_flush);
@@ -266,10 +267,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn completed(&mut self, tag: u32) {
         let now = self.now;
         let mut pieces = std::mem::take(&mut self.done_pieces);
-        // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is told first.
-        let (entered, hears) = (&mut self.entered, self.observer.hears());
+        // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is reported first.
+        let (entered, observed) = (&mut self.entered, self.observer.is_active());
         let mut keep = |entry| {
-            if hears {
+            if observed {
                 entered.push(entry);
             }
         };
@@ -338,10 +339,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     #[cold]
     fn broken(&self, what: &str) -> ! {
-        let moods: Vec<Mood> = self.clients.iter().map(|client| client.mood).take(8).collect();
+        let states: Vec<ClientState> = self.clients.iter().map(|client| client.state).take(8).collect();
         panic!(
             "{what}: elevator {}, workload {}, seed {}, at {} ns: {} held, {} waiting, {} in flight, {} commands at the \
-             device, {} pieces open, {} of {} clients live, the first ones {moods:?}, timer {:?}",
+             device, {} pieces open, {} of {} clients live, the first ones {states:?}, timer {:?}",
             self.rules.elevator,
             self.rules.workload,
             self.rules.seed,
@@ -375,7 +376,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.observer.event(&of_request(self.now, kind, request));
     }
 
-    /// A client's own view: the piece that it handed over or heard of.
+    /// A client's own view: a piece that it submitted, or whose completion it received.
     #[inline]
     fn observe_piece(&mut self, kind: EventKind, client: u32, request: &Request) {
         let (sector, nr_sectors) = sectors(self.clients[client as usize].base, request);
@@ -411,7 +412,7 @@ fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
     }
 }
 
-/// Tells what became of a piece.
+/// Reports to the observer what the queue did with a piece.
 #[inline]
 fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
     observer.event(&match entry {

@@ -31,8 +31,10 @@
 
 mod allocator;
 mod files;
+mod operation;
 mod operations;
 mod params;
+pub(crate) mod setup;
 mod twister;
 
 use std::collections::VecDeque;
@@ -42,17 +44,17 @@ use elevator::{Op, Request};
 use crate::client::{Client, Paced, Pattern};
 use crate::kind::Seat;
 use crate::params::Params;
-use crate::think;
 use allocator::{Allocator, Run};
 use files::{File, FileTable};
 use twister::Twister;
 
-pub use operations::{PostmarkOperation, PostmarkOperations, PostmarkPhase};
-pub use params::PostmarkParams;
+pub use operation::{PostmarkOperation, PostmarkPhase};
+pub use operations::PostmarkOperations;
 pub(crate) use params::{
     ACCEPTS, BIAS_CREATE, BIAS_READ, METADATA, NUMBER, READ_BLOCK, SEED, SIZE_MAX, SIZE_MIN, SUBDIRECTORIES,
     TRANSACTIONS, WRITE_BLOCK, possible,
 };
+pub use setup::PostmarkParams;
 
 /// Bytes of a file's metadata.
 const INODE: u64 = 256;
@@ -339,7 +341,7 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let of_trial = (seat.seed ^ (seat.seed >> 32)) as u32;
     let seed = params.postmark.seed.unwrap_or(of_trial).wrapping_add(seat.index);
     let pattern = Postmark::new(&params.postmark, params.block_size, seat.len, seed);
-    Box::new(Paced::thinking(pattern, params, think::of_client(params, seat)))
+    Box::new(Paced::thinking(pattern, params, params.think(seat.seed, seat.index)))
 }
 
 #[cfg(test)]

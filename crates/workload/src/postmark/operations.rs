@@ -3,52 +3,9 @@
 //! The client of the workload turns each operation into requests; whoever starts the real program wants the operations themselves: to
 //! compare the two, and to know what the program must have done and how much of it has to reach a device.
 
+use super::operation::{PostmarkOperation, PostmarkPhase};
 use super::{Layout, Phase, Postmark, PostmarkParams};
 use crate::params::Params;
-
-/// Which part of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PostmarkPhase {
-    /// The first `number` files are created.
-    Creation,
-    /// What PostMark is about.
-    Transactions,
-    /// What is left is deleted.
-    Deletion,
-}
-
-/// What is done to a file. Files are numbered from 1 in the order of their creation, as the program names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PostmarkOperation {
-    /// A file comes into being with this many bytes.
-    Create {
-        /// Its number.
-        file: u32,
-        /// Its directory, from 0.
-        directory: u32,
-        /// Its length.
-        bytes: u32,
-    },
-    /// All of a file is read.
-    Read {
-        /// Its number.
-        file: u32,
-        /// Its length.
-        bytes: u32,
-    },
-    /// A file becomes longer.
-    Append {
-        /// Its number.
-        file: u32,
-        /// By how much.
-        bytes: u32,
-    },
-    /// A file is deleted.
-    Delete {
-        /// Its number.
-        file: u32,
-    },
-}
 
 /// The operations of one run, in order.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 
 use elevator::{Op, SECTOR_BYTES};
 
-use super::text::{Line, Raw, Reader, excerpt, number};
+use super::lines::{Line, Raw, Reader, excerpt, number};
 
 /// Reads events.
 #[derive(Debug, Default)]

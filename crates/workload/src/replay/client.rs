@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use elevator::{Completion, Request, Time};
 
-use super::params::{LoopMode, SPEED_ONE};
-use super::{Record, Trace};
+use super::setup::{LoopMode, SPEED_ONE};
+use super::trace::{Record, Trace};
 use crate::client::{Client, Step};
 use crate::kind::Seat;
 use crate::params::Params;

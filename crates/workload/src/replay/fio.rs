@@ -9,7 +9,7 @@
 
 use elevator::Op;
 
-use super::text::{Line, Raw, Reader, excerpt, number};
+use super::lines::{Line, Raw, Reader, excerpt, number};
 
 /// Waits below this many microseconds are discarded.
 const SHORTEST_WAIT_US: u64 = 100;

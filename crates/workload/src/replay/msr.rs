@@ -6,7 +6,7 @@
 
 use elevator::Op;
 
-use super::text::{Line, Raw, Reader, excerpt, number};
+use super::lines::{Line, Raw, Reader, excerpt, number};
 
 /// Nanoseconds of a tick of Windows file time.
 const TICK_NS: u64 = 100;

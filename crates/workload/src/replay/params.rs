@@ -1,94 +1,19 @@
-//! The parameters of `replay`, and what must hold of a trace on a target.
+//! The parameters of `replay` as text, and what must hold of a trace on a target.
 
 use std::sync::Arc;
 
-use super::{Format, Options, Record, Trace, TraceError, parse};
-use crate::params::{BOOL_FORM, Param, Params, put};
+use super::setup::{LoopMode, SPEED_ONE};
+use super::trace::{Format, Record, Trace};
+use crate::param::{BOOL_FORM, Param, put};
+use crate::params::Params;
 use text::{format_size, parse_switch};
 
-/// Recorded speed.
-pub(super) const SPEED_ONE: u32 = 1000;
 /// A thousand times as fast.
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
 /// What `replay` accepts.
 pub(crate) const ACCEPTS: &[&str] =
     &["file", "format", "loop", "speed", "wrap", "skip_bad", "iodepth", "file_size", "direct"];
-
-/// When requests are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopMode {
-    /// At their recorded times.
-    Open,
-    /// After the completion of the process's previous one and the recorded gap.
-    Closed,
-}
-
-impl LoopMode {
-    /// The word in plans and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            LoopMode::Open => "open",
-            LoopMode::Closed => "closed",
-        }
-    }
-}
-
-/// The parameters that only `replay` has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplayParams {
-    /// The trace's file, for whoever reads it; None: not given.
-    pub file: Option<String>,
-    /// Its format.
-    pub format: Format,
-    /// When requests are made.
-    pub loop_mode: LoopMode,
-    /// Speed in thousandths of the recorded one; 1 to 1,000,000.
-    pub speed_milli: u32,
-    /// Whether requests beyond the target's end are mapped into it.
-    pub wrap: bool,
-    /// Whether broken lines are passed over.
-    pub skip_bad: bool,
-    /// The trace, once it was read; see [`Params::with_trace`].
-    pub trace: Option<Arc<Trace>>,
-}
-
-impl Default for ReplayParams {
-    /// No trace; open loop at the recorded speed, strict.
-    fn default() -> ReplayParams {
-        ReplayParams {
-            file: None,
-            format: Format::Auto,
-            loop_mode: LoopMode::Open,
-            speed_milli: SPEED_ONE,
-            wrap: false,
-            skip_bad: false,
-            trace: None,
-        }
-    }
-}
-
-impl ReplayParams {
-    /// Reads the trace from the contents of the file, as these parameters say.
-    ///
-    /// # Errors
-    /// What is wrong with it; the caller adds the file's name.
-    pub fn parse(&self, contents: &[u8]) -> Result<Trace, TraceError> {
-        parse(self.format, contents, Options { skip_bad: self.skip_bad })
-    }
-
-    /// Bytes of the largest request; as small as any where there is no trace yet.
-    pub(crate) fn largest_request(&self) -> u32 {
-        self.trace.as_ref().map_or(512, |trace| trace.largest())
-    }
-
-    /// A record's place, for messages.
-    fn place(&self, record: &Record) -> String {
-        let file = self.file.as_deref().unwrap_or("trace");
-        let Record { line, op, len, offset, .. } = record;
-        format!("{file}, line {line}: {op} of {len} bytes at {offset}")
-    }
-}
 
 pub(crate) const FILE: Param = Param {
     name: "file",
@@ -166,6 +91,14 @@ fn show_speed(milli: u32) -> String {
         return whole.to_string();
     }
     format!("{whole}.{fraction:03}").trim_end_matches('0').into()
+}
+
+impl Params {
+    /// The same with a trace for `replay`.
+    pub fn with_trace(mut self, trace: Arc<Trace>) -> Params {
+        self.replay.trace = Some(trace);
+        self
+    }
 }
 
 /// One for each process of the trace.

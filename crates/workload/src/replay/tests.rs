@@ -1,6 +1,8 @@
 //! Traces in, requests out: the three formats, what is refused and how it is named, and when requests are made.
 
-use elevator::Time;
+use std::sync::Arc;
+
+use elevator::{Op, Time};
 use proptest::prelude::*;
 
 use super::*;

@@ -22,7 +22,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
-use super::{Command, DeviceModel, DeviceStats, OwnClock, check, nowhere};
+use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check, nowhere};
 use ftl::{Collected, Ftl, MAX_UNITS, UNIT_BYTES};
 use servers::{Servers, Times};
 

@@ -26,8 +26,8 @@ use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
+use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use super::tables::{Kind, Tables};
-use super::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use dirty::{Dirty, Extent};
 use mechanics::{Arm, Costs, Head, Mechanics};
 use segments::Segments;

@@ -1,0 +1,72 @@
+//! What is concluded about one arm on one metric.
+
+use serde::{Deserialize, Serialize};
+
+/// A conclusion about one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The interval lies wholly beyond the margin, on the good side.
+    Better,
+    /// The interval lies wholly beyond the margin, on the bad side.
+    Worse,
+    /// The interval lies wholly inside the margin.
+    Equivalent,
+    /// None of these.
+    Inconclusive,
+    /// The evidence is invalid.
+    Void,
+}
+
+/// What the three-sigma rule of older studies would have claimed of the same values. For comparison: nothing follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OlderClaim {
+    /// The arm's mean lies outside the baseline's mean ± 3 standard deviations, on the good side.
+    Better,
+    /// The same on the bad side.
+    Worse,
+    /// The arm's mean lies inside.
+    NoDifference,
+    /// Fewer than two values of the baseline that count, or none of the arm.
+    NotEnough,
+}
+
+/// One arm against the baseline, on one metric of one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Whether this metric decides for the workload.
+    pub primary: bool,
+    /// The arm.
+    pub arm: String,
+    /// What it is compared with.
+    pub baseline: String,
+    /// Estimate of arm / baseline: exp of the mean log ratio. None without evidence.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval; none: unbounded (0).
+    pub low: Option<f64>,
+    /// Upper end of the interval; none: unbounded.
+    pub high: Option<f64>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// What the three-sigma rule would have claimed of the same values; none where it is the method itself, and in studies written
+    /// before this was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub three_sigma: Option<OlderClaim>,
+    /// Blocks that count (pairs), or observations of the arm where there are no blocks.
+    pub blocks: u32,
+    /// Blocks that were void for this judgement.
+    pub void_blocks: u32,
+    /// Confidence of the interval after the correction for many arms, e.g. 0.983.
+    pub confidence: f64,
+    /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or never.
+    pub more_blocks: Option<u32>,
+    /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
+    pub reasons: Vec<String>,
+    /// log(arm/baseline) of each counted block, in order of blocks: what the plots show.
+    pub log_ratios: Vec<f64>,
+}

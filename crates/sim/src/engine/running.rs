@@ -1,0 +1,85 @@
+//! A client in a pass: its program, its state, and what it has open.
+
+use elevator::{Completion, Request, Time};
+use workload::{Client, ClientTotals, Member};
+
+/// What a client may have under way to the device without waiting: bytes, and pieces. [P]
+const DIRTY_BYTES: u64 = 16 << 20;
+const DIRTY_PIECES: u32 = 1024;
+
+/// What a client does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientState {
+    /// Is asked for steps at its wake-up.
+    Due,
+    /// All that it may have open is open; goes on after a completion.
+    Full,
+    /// Copies until its wake-up; since when.
+    Copying(Request, Time),
+    /// Too much is under way; goes on with this write when there is room.
+    Throttled(Request),
+    /// Waits for everything in flight, then flushes.
+    Syncing,
+    /// Waits for its flush, then goes on.
+    Flushing,
+    /// Starts nothing any more; waits for what is in flight.
+    Closing,
+    /// Waits for its last flush.
+    LastFlush,
+    /// Has ended.
+    Ended,
+}
+
+/// A client in a pass, and what it has open.
+pub(super) struct RunningClient {
+    pub(super) program: Box<dyn Client + Send>,
+    /// First byte of its region on the device.
+    pub(super) base: u64,
+    pub(super) depth: u32,
+    pub(super) state: ClientState,
+    /// The number of its wake-up; 0: none.
+    pub(super) wake: u64,
+    /// Pieces in flight that it waits for.
+    pub(super) in_flight: u32,
+    /// Write-back under way.
+    pub(super) dirty_pieces: u32,
+    pub(super) dirty_bytes: u64,
+    /// The latest completion that was not passed to [`Client::next`] yet.
+    pub(super) last: Option<Completion>,
+    pub(super) began: Time,
+    pub(super) ended: Time,
+    pub(super) totals: ClientTotals,
+}
+
+impl RunningClient {
+    /// A client that is asked for its first step at `start`.
+    pub(super) fn new(member: Member, start: Time) -> RunningClient {
+        let Member { program, base, iodepth } = member;
+        assert!(iodepth > 0, "a client may have at least one request open");
+        RunningClient {
+            program,
+            base,
+            depth: iodepth,
+            state: ClientState::Due,
+            wake: 0,
+            in_flight: 0,
+            dirty_pieces: 0,
+            dirty_bytes: 0,
+            last: None,
+            began: start,
+            ended: start,
+            totals: ClientTotals::default(),
+        }
+    }
+
+    /// Whether a buffered write of `bytes` may be handed to the queue now.
+    pub(super) fn has_room(&self, bytes: u32) -> bool {
+        let fits = self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
+        fits || self.dirty_pieces == 0
+    }
+
+    /// Whether anything that it started is in flight.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.in_flight + self.dirty_pieces > 0
+    }
+}
