@@ -22,7 +22,7 @@ fn errors_name_what_is_wrong_and_what_would_be_right() {
             "hp97650",
             "device model \"hp97650\": unknown name; `schedlab list devices` lists the models (real devices and loop:SIZE need --arena disk); did you mean \"hp97560\"?",
         ),
-        ("hp97560:queue=8:x", "“x” is not KEY=VALUE; a device is named as NAME or NAME:KEY=VALUE:KEY=VALUE"),
+        ("hp97560:queue=8:x", "“x”: not KEY=VALUE; write a device as NAME or NAME:KEY=VALUE:KEY=VALUE"),
         (
             "hp97560:queue_dept=8",
             "in the device's specification: unknown key queue_dept; did you mean \"queue_depth\"?",
