@@ -24,7 +24,7 @@ pub struct Columns<'a> {
 
 /// Reads a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
 pub fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
-    parse(&text_of(path)?, columns).with_context(|| format!("in {}", path.display()))
+    parse(&text_of(path)?, columns).with_context(|| format!("{}", path.display()))
 }
 
 /// The names of a table's columns.
@@ -34,9 +34,9 @@ pub fn header(path: &Path) -> Result<Vec<String>> {
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
     if text.trim().is_empty() {
-        return Err(usage(format!("{} is empty: a table needs a line of column names", path.display())));
+        return Err(usage(format!("{}: empty; a table begins with a line of column names", path.display())));
     }
     Ok(text)
 }
@@ -52,7 +52,7 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
 
 fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut reader = reader(text);
-    let header: Vec<String> = reader.headers().context("the table has no header")?.iter().map(str::to_owned).collect();
+    let header: Vec<String> = reader.headers().context("table: no header")?.iter().map(str::to_owned).collect();
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
     let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;
@@ -63,7 +63,7 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
     for (sequence, row) in reader.records().enumerate() {
-        let row = row.context("a row does not fit the header")?;
+        let row = row.context("table: a row does not fit the header")?;
         let line = row.position().map_or(0, csv::Position::line);
         let block = block.map(|at| {
             let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
@@ -81,8 +81,9 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
                 Ok(value) => value,
                 Err(_) if !voids.is_empty() => f64::NAN,
                 Err(_) => {
-                    let what = format!("line {line}: {cell:?} in column {name:?} is no number");
-                    return Err(usage(format!("{what}; a column that says why a row has none is named by --void-if")));
+                    return Err(usage(format!(
+                        "table, line {line}: {cell:?} in column {name:?} is not a number; name a column that says why a row has none with --void-if"
+                    )));
                 }
             };
             samples.push(Sample {
@@ -97,7 +98,7 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
         }
     }
     if samples.is_empty() {
-        return Err(usage("the table has no rows"));
+        return Err(usage("table: no rows; it needs at least one below its header"));
     }
     Ok(samples)
 }
@@ -105,7 +106,10 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
 fn position(header: &[String], name: &str) -> Result<usize> {
     header.iter().position(|column| column == name).ok_or_else(|| {
         let nearest = crate::words::nearest(name, header.iter().map(String::as_str));
-        usage(format!("there is no column {name:?}{nearest}; the table has {}", header.join(", ")))
+        usage(format!(
+            "column {name:?}: not in the table (expected one of {}); name another{nearest}",
+            header.join(", ")
+        ))
     })
 }
 

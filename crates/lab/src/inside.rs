@@ -65,6 +65,6 @@ pub(crate) fn line(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output"),
+        other => other.context("standard output: cannot write"),
     }
 }

@@ -23,7 +23,7 @@ impl Stop {
             let number = usize::try_from(signal).expect("signal numbers are positive");
             signal_hook::flag::register_usize(signal, Arc::clone(&stop.signal), number)
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop.flag)))
-                .context("cannot install a signal handler")?;
+                .context("signal handler: cannot install")?;
         }
         Ok(stop)
     }

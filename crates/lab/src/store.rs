@@ -28,21 +28,21 @@ pub struct Store {
 impl Store {
     /// Makes the directory and writes the plan and the record's first line. An old record is never overwritten.
     pub fn create(dir: &Path, header: &Header) -> Result<Store> {
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        fs::create_dir_all(dir).with_context(|| format!("{}: cannot create", dir.display()))?;
         let path = dir.join(RECORD);
         let file = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
             .open(&path)
-            .with_context(|| format!("cannot make {}", path.display()))?;
+            .with_context(|| format!("{}: cannot create", path.display()))?;
         // Locked before it is looked at: another schedlab may just be writing its first line.
         let mut store = Store::locked(dir, file, 0)?;
-        let len = store.file.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len();
+        let len = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         // An empty one is what is left when there was no room for its first line.
         if len > 0 {
             return Err(usage(format!(
-                "{} already holds a record: add --resume to go on with it, or name another --out",
+                "{}: already holds a record; add --resume to go on with it, or name another --out",
                 dir.display()
             )));
         }
@@ -51,7 +51,7 @@ impl Store {
         if let Err(error) = begun {
             // Without its first line there is nothing to resume, whatever the error advises.
             let _ = fs::remove_file(&path);
-            return Err(error.context("nothing was measured; make room or name another --out, and start again"));
+            return Err(error.context("record: nothing was measured; make room or name another --out, and start again"));
         }
         sync_dir(dir)?;
         Ok(store)
@@ -61,20 +61,17 @@ impl Store {
     pub fn resume(dir: &Path) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
         let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
-            format!("nothing to resume: cannot open {}; without --resume a new experiment begins", path.display())
+            format!("{}: cannot open, so nothing to resume; without --resume a new experiment begins", path.display())
         })?;
         // Locked before it is read: what another process is still writing looks like a line that was cut off.
         let mut store = Store::locked(dir, file, 0)?;
         let mut bytes = Vec::new();
-        store.file.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", path.display()))?;
+        store.file.read_to_end(&mut bytes).with_context(|| format!("{}: cannot read", path.display()))?;
         let record = parse(&path, &bytes)?;
         store.len = record.cut.as_ref().map_or(bytes.len() as u64, |cut| cut.offset);
-        store
-            .file
-            .set_len(store.len)
-            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+        store.file.set_len(store.len).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
         if record.needs_newline {
-            store.file.write_all(b"\n").with_context(|| format!("cannot write {}", path.display()))?;
+            store.file.write_all(b"\n").with_context(|| format!("{}: cannot write", path.display()))?;
             store.len += 1;
         }
         Ok((store, record))
@@ -98,7 +95,7 @@ impl Store {
                 let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
                 let state = if cut.is_ok() { "every earlier trial is kept" } else { "its last line is unfinished" };
                 Err(anyhow!(
-                    "cannot write {}: {e}; {state}. Make room, then repeat the command with --out {} --resume",
+                    "{}: cannot write: {e} ({state}); make room, then repeat the command with --out {} --resume",
                     self.dir.join(RECORD).display(),
                     self.dir.display()
                 ))
@@ -108,7 +105,7 @@ impl Store {
 
     fn locked(dir: &Path, file: File, len: u64) -> Result<Store> {
         if file.try_lock().is_err() {
-            bail!("another schedlab is writing {}: wait for it, or name another --out", dir.display());
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
         }
         Ok(Store { dir: dir.to_path_buf(), file, len })
     }
@@ -118,7 +115,7 @@ impl Store {
 pub fn read(source: &Path) -> Result<Record> {
     let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
     let bytes = fs::read(&path).with_context(|| {
-        format!("cannot read {}: name the directory that `compare --out` or `run --out` wrote", path.display())
+        format!("{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)", path.display())
     })?;
     parse(&path, &bytes)
 }
@@ -128,5 +125,5 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))
+    File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("{}: cannot sync", dir.display()))
 }

@@ -27,7 +27,7 @@ pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => "free some space and repeat",
             _ => "name another directory with --out",
         };
-        anyhow::Error::new(error).context(format!("cannot write {}: {hint}", path.display()))
+        anyhow::anyhow!("{}: cannot write: {error}; {hint}", path.display())
     })
 }
 

@@ -228,10 +228,15 @@ pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
 /// Wrong usage, with the nearest name of a workload or a program.
 pub fn find(name: &str) -> Result<&'static WorkloadKind> {
     workload::find(name).map_err(|e| match runner::RUNNERS.iter().map(|row| row.name).find(|row| near(row, name)) {
-        Some(row) if e.nearest.is_none() => usage(format!("no workload is called {name} (did you mean {row}?)")),
+        Some(row) if e.nearest.is_none() => usage(format!("workload {name:?}: unknown; did you mean {row:?}?")),
         _ => {
             let programs: Vec<&str> = runner::RUNNERS.iter().map(|row| row.name).collect();
-            usage(format!("{e}; and the programs {}", programs.join(", ")))
+            usage(format!(
+                "workload {name:?}: unknown name (expected one of {}, or of the programs {}); see schedlab list workloads{}",
+                e.known.join(", "),
+                programs.join(", "),
+                e.nearest.map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+            ))
         }
     })
 }
@@ -244,12 +249,14 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
     let label = &spec.name;
     let Some(file) = params.replay.file.clone() else {
         return Err(usage(format!(
-            "workload {label} replays a trace: give its file, e.g. {}:file=disk.iolog",
+            "workload {label}: no trace to replay; give its file, e.g. {}:file=disk.iolog",
             spec.kind
         )));
     };
     if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
-        return Err(usage(format!("workload {label}: {file} is no file: a trace is read whole")));
+        return Err(usage(format!(
+            "workload {label}: {file} is not a file; a trace is read whole, so name a regular file"
+        )));
     }
     let contents =
         fs::read(&file).map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;

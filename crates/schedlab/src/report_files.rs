@@ -82,7 +82,7 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<PathBuf>> {
     let files = report::files(study, evidence)?;
     std::fs::create_dir_all(dir)
-        .with_context(|| format!("cannot create {}: name another directory with --out", dir.display()))?;
+        .with_context(|| format!("{}: cannot create: name another directory with --out", dir.display()))?;
     let write = |(name, text): (&str, String)| {
         let path = dir.join(name);
         whole_file::replace(&path, &text).map(|()| path)

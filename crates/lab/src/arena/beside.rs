@@ -35,10 +35,10 @@ impl Beside {
         for (name, running, _) in &mut all.running {
             while !running.printed().starts_with(BEGUN) {
                 if !running.is_alive() {
-                    bail!("the background load {name} ended before it began: {}", running.complained().trim());
+                    bail!("background load {name}: ended before it began: {}", running.complained().trim());
                 }
                 if began.elapsed() > PATIENCE {
-                    bail!("the background load {name} has not begun within {} s", PATIENCE.as_secs());
+                    bail!("background load {name}: did not begin within {} s", PATIENCE.as_secs());
                 }
                 thread::sleep(Duration::from_millis(1));
             }

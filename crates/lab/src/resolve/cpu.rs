@@ -42,7 +42,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
         }
         if of_processors && !spec.share.is_plain() {
             return Err(usage(format!(
-                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test",
+                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test; remove them",
                 spec.name
             )));
         }

@@ -113,7 +113,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     let round_s = conduct::round_s(&plan);
     if plan.budget.time_s < round_s {
         return Err(usage(format!(
-            "the budget of {} s is shorter than one block of every workload with its precondition, about {round_s:.1} s: give \
+            "budget: shorter than one block of every workload with its precondition (found {} s, expected about {round_s:.1} s); give \
              --budget {:.0}s or more (budget.time_s in a plan), or shorter trials",
             plan.budget.time_s,
             (12.0 * round_s).ceil()
@@ -164,7 +164,7 @@ fn complete_program(
         match metrics.iter().find(|own| own.name == name) {
             Some(own) if own.better != better => {
                 return Err(usage(format!(
-                    "workload {}: the plan says otherwise which way {name} is better",
+                    "workload {}: two answers to which way {name} is better; remove one from the plan",
                     spec.name
                 )));
             }
@@ -257,7 +257,7 @@ fn current_name(arm: &mut Arm, say: &mut dyn FnMut(&str)) -> Result<()> {
             Ok(())
         }
         Named::Gone { fate, nearest } => Err(usage(format!(
-            "{} cannot be measured on this kernel: {fate}; the nearest choice is {} ({})",
+            "scheduler {}: cannot be measured on this kernel: {fate}; take {} ({})",
             arm.scheduler, nearest.name, nearest.help
         ))),
     }

@@ -57,7 +57,8 @@ impl Writer {
         }
         let rows = &self.group;
         let mut group = self.file.next_row_group()?;
-        let signed = |number: u64| i64::try_from(number).map_err(|_| anyhow!("{number} does not fit into a trace"));
+        let signed =
+            |number: u64| i64::try_from(number).map_err(|_| anyhow!("trace: {number} does not fit into 63 bits"));
         // Numbers of processes, tags and lengths are 32 bits without a sign; the bits are kept.
         let bits = |number: u32| number.cast_signed();
         let times = rows.iter().map(|e| signed(e.at.as_ns())).collect::<Result<Vec<i64>>>()?;
@@ -102,7 +103,7 @@ fn write<T: parquet::data_type::DataType>(
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {
-    let mut column = group.next_column()?.ok_or_else(|| anyhow!("the schema has a column for each list of values"))?;
+    let mut column = group.next_column()?.ok_or_else(|| anyhow!("trace: the schema has fewer columns than values"))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()?;
     Ok(())
@@ -113,7 +114,7 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
     if names != COLUMNS {
-        return Err(anyhow!("its columns are {}; a trace has {}", names.join(", "), COLUMNS.join(", ")));
+        return Err(anyhow!("trace: other columns (found {}, expected {})", names.join(", "), COLUMNS.join(", ")));
     }
     for row in reader.get_row_iter(None)? {
         each(&event(&row?)?)?;

@@ -44,7 +44,7 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
     let mut csv = csv::Reader::from_reader(BufReader::new(file));
     let head: Vec<String> = csv.headers()?.iter().map(str::to_owned).collect();
     if head != COLUMNS {
-        return Err(anyhow!("its columns are {}; a trace has {}", head.join(", "), COLUMNS.join(", ")));
+        return Err(anyhow!("trace: other columns (found {}, expected {})", head.join(", "), COLUMNS.join(", ")));
     }
     for row in csv.records() {
         let row = row?;

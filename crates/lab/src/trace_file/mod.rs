@@ -50,7 +50,7 @@ impl Format {
             Some("parquet") => Format::Parquet.available(),
             Some("csv") => Ok(Format::Csv),
             _ => Err(crate::failure::usage(format!(
-                "{}: a trace is a .parquet or a .csv file, as compare --arena sim --trace writes them",
+                "{}: not a trace; name a .parquet or a .csv file, as compare --arena sim --trace writes them",
                 path.display()
             ))),
         }
@@ -75,7 +75,7 @@ impl TraceFile {
     /// Makes the directory.
     pub fn new(format: Format, dir: &Path) -> Result<TraceFile> {
         let format = format.available()?;
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {} for traces", dir.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot create for traces", dir.display()))?;
         Ok(TraceFile { format, dir: dir.to_owned() })
     }
 
@@ -109,7 +109,8 @@ pub struct Writer {
 
 impl Writer {
     fn create(format: Format, path: &Path) -> Result<Writer> {
-        let file = std::fs::File::create(path).with_context(|| format!("cannot write the trace {}", path.display()))?;
+        let file =
+            std::fs::File::create(path).with_context(|| format!("{}: cannot write the trace", path.display()))?;
         let sink = match format {
             Format::Parquet => Sink::Parquet(Box::new(columnar::Writer::new(file)?)),
             Format::Csv => Sink::Csv(Box::new(comma::Writer::new(file)?)),
@@ -119,7 +120,7 @@ impl Writer {
 
     /// Writes what is left, and tells what went wrong.
     pub fn finish(self) -> Result<()> {
-        let named = || format!("cannot write the trace {}: make room, or leave --trace out", self.path.display());
+        let named = || format!("{}: cannot write the trace (make room, or leave --trace out)", self.path.display());
         if let Some(error) = self.failed {
             return Err(error.context(named()));
         }
@@ -146,7 +147,7 @@ impl Observer for Writer {
 
 /// Reads a trace, one event after the other, in the order of the file, which is that of time.
 pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
-    let named = || format!("cannot read the trace {}", path.display());
+    let named = || format!("{}: cannot read the trace", path.display());
     let file = std::fs::File::open(path).with_context(named)?;
     let (mut number, mut last) = (0u64, Time::ZERO);
     let mut in_order = |event: &Event| {
@@ -154,7 +155,7 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
         if event.at < last {
             let (at, last) = (event.at.as_ns(), last.as_ns());
             return Err(anyhow!(
-                "event {number} is at {at} ns, before the one above it ({last} ns): it was changed or damaged"
+                "event {number}: out of order (found {at} ns, expected at least {last} ns): the file was changed or damaged"
             ));
         }
         last = event.at;
@@ -171,7 +172,7 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
 /// Writes the events of one file into another, new one.
 pub fn convert(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
-        return Err(crate::failure::usage(format!("{} is there already: name a new file with --to", to.display())));
+        return Err(crate::failure::usage(format!("{}: exists already; name a new file with --to", to.display())));
     }
     let mut writer = Writer::create(Format::of(to)?, to)?;
     read(from, &mut |event| writer.event(event))?;
@@ -183,7 +184,7 @@ fn kind_of(word: &str) -> Result<EventKind> {
     EventKind::ALL
         .into_iter()
         .find(|kind| kind.name() == word)
-        .ok_or_else(|| anyhow!("there is no event {word:?}{}", crate::words::nearest(word, known())))
+        .ok_or_else(|| anyhow!("event {word:?}: unknown{}", crate::words::nearest(word, known())))
 }
 
 fn op_of(word: &str) -> Result<Option<Op>> {
@@ -204,7 +205,7 @@ fn op_name(op: Option<Op>) -> &'static str {
 }
 
 fn time_of(ns: i64) -> Result<Time> {
-    Ok(Time::from_ns(u64::try_from(ns).context("a time is 0 or more nanoseconds")?))
+    Ok(Time::from_ns(u64::try_from(ns).context("time: negative")?))
 }
 
 #[cfg(test)]

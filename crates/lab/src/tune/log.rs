@@ -92,17 +92,17 @@ pub struct Seen {
 impl Log {
     /// A new search. An old one is never overwritten.
     pub fn create(dir: &Path, header: &Header, environment: &Environment) -> Result<Log> {
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot create", dir.display()))?;
         let mut log = Log::open(dir, true)?;
         if log.file.metadata()?.len() > 0 {
             return Err(usage(format!(
-                "{} already holds a search: add --resume to go on with it, or name another --out",
+                "{}: already holds a search; add --resume to go on with it, or name another --out",
                 dir.display()
             )));
         }
         log.append(&Line::Search(Box::new(header.clone())))?;
         log.append(&Line::Environment(environment.clone()))?;
-        File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))?;
+        File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("{}: cannot sync", dir.display()))?;
         Ok(log)
     }
 
@@ -110,29 +110,29 @@ impl Log {
     pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, Seen)> {
         let path = dir.join(SEARCH);
         if !path.exists() {
-            bail!("nothing to resume: there is no {}; without --resume a new search begins", path.display());
+            bail!("{}: missing, so nothing to resume; without --resume a new search begins", path.display());
         }
         let mut log = Log::open(dir, false)?;
         let mut text = String::new();
-        log.file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+        log.file.read_to_string(&mut text).with_context(|| format!("{}: cannot read", path.display()))?;
         // What a crash has cut off is one line without its end.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         log.file
             .set_len(whole as u64)
-            .with_context(|| format!("cannot cut the unfinished line of {}", path.display()))?;
+            .with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
         let mut lines = text[..whole].lines().enumerate().map(|(i, line)| {
             serde_json::from_str::<Line>(line)
-                .with_context(|| format!("{}, line {}, cannot be read", path.display(), i + 1))
+                .with_context(|| format!("{}, line {}: cannot be read", path.display(), i + 1))
         });
         match lines.next().transpose()? {
             Some(Line::Search(old)) if *old == *header => {}
             Some(Line::Search(_)) => {
                 return Err(usage(format!(
-                    "{} holds another search: repeat its command with --resume added, or name another --out",
+                    "{}: holds another search; repeat its command with --resume added, or name another --out",
                     dir.display()
                 )));
             }
-            _ => bail!("{} does not begin with its header; name another --out", path.display()),
+            _ => bail!("{}: no header at its beginning; name another --out", path.display()),
         }
         let mut seen = Seen::default();
         for line in lines {
@@ -151,7 +151,7 @@ impl Log {
                 let _ = self.file.set_len(len);
             }
             anyhow!(
-                "cannot write {}: {e}; every earlier trial is kept. Make room, then repeat the command with --resume",
+                "{}: cannot write: {e} (every earlier trial is kept); make room, then repeat the command with --resume",
                 self.path.display()
             )
         })
@@ -160,9 +160,9 @@ impl Log {
     fn open(dir: &Path, create: bool) -> Result<Log> {
         let path = dir.join(SEARCH);
         let file = OpenOptions::new().read(true).append(true).create(create).open(&path);
-        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        let file = file.with_context(|| format!("{}: cannot open", path.display()))?;
         if file.try_lock().is_err() {
-            bail!("another schedlab is writing {}: wait for it, or name another --out", dir.display());
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
         }
         Ok(Log { path, file })
     }
@@ -190,7 +190,7 @@ impl Seen {
             }
             Line::Note(_) => {}
             Line::Chosen { trials, .. } => self.ended = Some(trials),
-            Line::Search(_) => bail!("{} holds two searches that were joined; name another --out", dir.display()),
+            Line::Search(_) => bail!("{}: holds two searches; name another --out", dir.display()),
         }
         Ok(())
     }

@@ -219,9 +219,9 @@ fn find(name: &str, flag: &str) -> Result<&'static Metric> {
         let known =
             || ALIASES.iter().map(|(alias, _)| *alias).chain(metric::METRICS.iter().filter(own).map(|row| row.name));
         usage(format!(
-            "{flag}: no metric is called {name:?}{} There are: {}",
-            nearest(name, known()),
-            known().collect::<Vec<_>>().join(", ")
+            "{flag}: unknown metric {name:?} (expected one of {}); see schedlab list metrics{}",
+            known().collect::<Vec<_>>().join(", "),
+            nearest(name, known())
         ))
     })
 }
@@ -261,7 +261,7 @@ mod tests {
     fn what_is_no_objective_is_refused_with_what_there_is() {
         for (word, says) in [
             ("iosp", "did you mean \"iops\""),
-            ("iops / pp99", "no metric is called \"pp99\""),
+            ("iops / pp99", "unknown metric \"pp99\""),
             ("iops /", "cannot read the expression"),
             ("1 + 1", "it names no metric"),
             ("merges", "min:merges or max:merges"),
@@ -290,7 +290,7 @@ mod tests {
             ("p99<20", "latency_p99_us has a unit: us, µs, ms"),
             ("p99<20MB/s", "is not told in \"MB/s\""),
             ("<20ms", "it names no metric"),
-            ("p98<20ms", "no metric is called \"p98\""),
+            ("p98<20ms", "unknown metric \"p98\""),
             ("p99<0ms", "above 0"),
         ] {
             let message = refused(Constraint::parse(word));

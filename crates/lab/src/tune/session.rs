@@ -277,7 +277,7 @@ impl Session<'_> {
                     if let Some(gone) =
                         observation.voids.iter().find(|v| matches!(v, VoidReason::DeviceVanished { .. }))
                     {
-                        bail!("{gone}; what was measured before is kept");
+                        bail!("device: {gone}; what was measured before is kept");
                     }
                     let (sequence, block_number) = (way.sequence, kept);
                     let trial = Trial {
@@ -367,8 +367,8 @@ impl Session<'_> {
         let refuse = |workload: &str, metric: &str| {
             let there: Vec<&str> = own[0].observation.metrics.keys().map(String::as_str).collect();
             crate::failure::usage(format!(
-                "a trial of {workload} shows no valid {metric}: a percentile takes enough requests, so make trials longer (--trial-time), \
-                 or name another metric; there are: {}",
+                "workload {workload}: a trial has no valid {metric} (found {}); make trials longer (--trial-time), since a percentile \
+                 takes many requests, or name another metric",
                 there.join(", ")
             ))
         };

@@ -68,7 +68,7 @@ impl Field {
                 known.dedup();
                 let like = nearest(name, known.iter().map(String::as_str));
                 return Err(usage(format!(
-                    "{flag}: nothing here is called {name:?}{like} There are: {}",
+                    "{flag}: unknown name {name:?} (expected one of {}){like}",
                     known.join(", ")
                 )));
             }
@@ -76,7 +76,7 @@ impl Field {
         let space = Space::new(branches).map_err(|e| usage(e.to_string()))?;
         if space.size() < 2 {
             return Err(usage(
-                "the space has one point: there is nothing to search; name more schedulers (--schedulers) or leave more tunables free \
+                "search space: one point, so nothing to search; name more schedulers (--schedulers) or leave more tunables free \
                  (--tunables, --fix)",
             ));
         }

@@ -45,7 +45,7 @@ impl History {
             // A byte that is no text costs its own line only.
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(anyhow!("cannot read {}: {error}", path.display())),
+            Err(error) => return Err(anyhow!("{}: cannot read: {error}", path.display())),
         };
         let mut history = History { dir, entries: Vec::new(), broken: 0 };
         for line in text.lines().filter(|line| !line.is_empty()) {
@@ -88,7 +88,7 @@ impl History {
             })?;
             if new { File::open(&self.dir)?.sync_all() } else { Ok(()) }
         });
-        written.with_context(|| format!("cannot write {}: make room; the former history is kept", path.display()))?;
+        written.with_context(|| format!("{}: cannot write (make room; the former history is kept)", path.display()))?;
         self.entries.push(entry);
         Ok(())
     }

@@ -99,23 +99,20 @@ impl Watch {
             let known = names(root);
             match error.kind() {
                 std::io::ErrorKind::NotFound if known.is_empty() => {
-                    usage("nothing is watched; begin with: schedlab watch add --device DEVICE")
+                    usage("watches: none yet; begin with: schedlab watch add --device DEVICE")
                 }
                 std::io::ErrorKind::NotFound => usage(format!(
-                    "no watch is called {name:?}{}; there are: {}",
-                    nearest(name, known.iter().map(String::as_str)),
-                    known.join(", ")
+                    "watch {name:?}: unknown (expected one of {}); see schedlab watch list{}",
+                    known.join(", "),
+                    nearest(name, known.iter().map(String::as_str))
                 )),
-                _ => anyhow!("cannot read {}: {error}", path.display()),
+                _ => anyhow!("{}: cannot read: {error}", path.display()),
             }
         })?;
         let watch: Watch = toml::from_str(&text)
             .with_context(|| format!("{} is broken: mend it, or remove the watch and add it again", path.display()))?;
         if watch.schema != SCHEMA || watch.name != name {
-            bail!(
-                "{} was written by another version, or for another watch; remove it and add it again",
-                path.display()
-            );
+            bail!("{}: written by another version, or for another watch; remove it and add it again", path.display());
         }
         Ok(watch)
     }
@@ -137,7 +134,7 @@ impl Watch {
     /// Exclusive ownership of this watch's tests, for as long as the file is open; none while another process has it.
     pub fn lock(&self, root: &Root) -> Result<Option<File>> {
         let path = path(root, &self.name);
-        let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file = File::open(&path).with_context(|| format!("{}: cannot open", path.display()))?;
         Ok(file.try_lock().is_ok().then_some(file))
     }
 }
@@ -166,7 +163,7 @@ pub fn name_for(device: &Path) -> String {
 pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.starts_with('.') || name.len() > 100 || !name.chars().all(is_plain) {
         return Err(usage(format!(
-            "{name:?} cannot be the name of a watch: use letters, digits, `.`, `_` and `-`, e.g. --name nightly"
+            "watch {name:?}: not a name for a watch; use letters, digits, `.`, `_` and `-`, e.g. --name nightly"
         )));
     }
     Ok(())

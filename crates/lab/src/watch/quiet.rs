@@ -71,7 +71,7 @@ impl fmt::Display for NotNow {
 /// Looks at the machine for a few seconds.
 pub fn listen(root: &Root, device: &str) -> Result<Noise> {
     let path = root.proc("loadavg");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let load: f64 = text
         .split_whitespace()
         .next()

@@ -77,7 +77,7 @@ fn without_placeholders(template: &str) -> String {
 fn has_subject(text: &str) -> bool {
     text.find(": ").is_some_and(|end| {
         let subject = &text[..end];
-        subject.split_whitespace().count() <= MAX_SUBJECT && !subject.contains([';', '.']) || subject == "."
+        subject.split_whitespace().count() <= MAX_SUBJECT && !subject.contains(';') && !subject.contains(". ")
     })
 }
 

@@ -59,7 +59,7 @@ const LARGEST_PLAN: u64 = 4 << 20;
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let named = || args.plan.display().to_string();
-    let unreadable = |e| usage(format!("cannot read the plan {}: {e}", named()));
+    let unreadable = |e| usage(format!("{}: cannot read the plan: {e}", named()));
     let found = std::fs::metadata(&args.plan).map_err(unreadable)?;
     if !found.is_file() || found.len() > LARGEST_PLAN {
         return Err(usage(format!("{} is no plan: one is a regular file of at most 4 MiB", named())));

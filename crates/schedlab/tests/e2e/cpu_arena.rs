@@ -116,7 +116,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default", "", "at least two"),
         ("default,nice=1", "--workload oltp", "processors are compared by linpack"),
         ("default,nice=1", "--workload linpack:array=1", "10 to 10000"),
-        ("default,nice=1", "--background seqwrite", "there are spin"),
+        ("default,nice=1", "--background seqwrite", "expected one of spin"),
         ("default,nice=1", "--background spin:io_weight=5", "none is under test"),
         ("default,nice=1", "--fs ext4", "hold no files"),
         ("default,nice=1", "--destroy-data sda", "nobody's data"),

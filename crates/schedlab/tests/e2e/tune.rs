@@ -172,13 +172,13 @@ fn wrong_usage_is_told_with_what_would_do() {
     let lab = Lab::new();
     for (words, says) in [
         ("--constraint p99", vec!["neither < nor >", "p99<20ms"]),
-        ("--constraint p98<20ms", vec!["no metric is called \"p98\"", "latency_p99_us"]),
+        ("--constraint p98<20ms", vec!["unknown metric \"p98\"", "latency_p99_us"]),
         ("--constraint p99<20", vec!["has a unit"]),
         ("--objective iosp", vec!["did you mean \"iops\""]),
         ("--objective iops/", vec!["cannot read the expression"]),
         ("--trials 12", vec!["--trials 12", "--trials 20"]),
         ("--budget 3s", vec!["--budget"]),
-        ("--tunables nonsense", vec!["nothing here is called \"nonsense\"", "slice_idle"]),
+        ("--tunables nonsense", vec!["unknown name \"nonsense\"", "slice_idle"]),
         ("--fix slice_idle", vec!["NAME=VALUE"]),
         ("--fix slice_idle=0 --fix fifo_batch=1 --schedulers bfq", vec!["fifo_batch"]),
         ("--schedulers none --tunables fifo_batch", vec!["fifo_batch"]),

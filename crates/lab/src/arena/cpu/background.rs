@@ -36,7 +36,7 @@ impl Loads {
     pub(super) fn start(&self, session: &Session, label: &str) -> Result<Beside> {
         let loads = self.0.get(label).map(Vec::as_slice).unwrap_or_default();
         let launches = loads.iter().map(|(name, order)| {
-            let launch = processor::launch(order).map_err(|e| anyhow!("the background load {name}: {e}"))?;
+            let launch = processor::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
             Ok((name.clone(), launch))
         });
         Beside::start(session, launches.collect::<Result<_>>()?)
@@ -77,18 +77,14 @@ pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, runner
     let kind = processor::find_load(&load.kind).ok_or_else(|| {
         let nearest = nearest(&load.kind, names());
         let all: Vec<&str> = names().collect();
-        usage(format!(
-            "workload {label}: no load for processors is called {}{nearest}; there are {}",
-            load.kind,
-            all.join(", ")
-        ))
+        usage(format!("workload {label}: unknown CPU load {} (expected one of {}){nearest}", load.kind, all.join(", ")))
     })?;
     if !load.share.is_plain() {
         return Err(usage(format!(
-            "workload {label}: io_weight, io_max and ioprio are shares of a device, and none is under test"
+            "workload {label}: io_weight, io_max and ioprio are shares of a device, and none is under test; remove them"
         )));
     }
     let pairs = load.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let options = kind.read(pairs).map_err(|e| usage(format!("workload {label}, background {e}")))?;
+    let options = kind.read(pairs).map_err(|e| usage(format!("workload {label}, background: {e}")))?;
     Ok((kind, options))
 }

@@ -13,14 +13,14 @@ use crate::signals::Stop;
 pub fn run() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("no order on standard input")?;
+    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the order")?;
     let order: Order =
-        serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
+        serde_json::from_str(&text).context("standard input: not an order; this command is for schedlab itself")?;
     let mut told = Ok(());
     let report = cpu_workloads::run(&order, &stop.flag(), || told = inside::line(BEGUN))?;
     told?;
     if !order.is_load() && stop.signal().is_some() {
-        bail!("it was told to end before its work was done");
+        bail!("CPU workload: ended by a signal before it was done");
     }
     inside::line(serde_json::to_string(&report)?)?;
     Ok(DONE)

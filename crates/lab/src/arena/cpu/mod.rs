@@ -139,7 +139,7 @@ fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
 }
 
 fn given_back() -> anyhow::Error {
-    anyhow!("the processors were given back already")
+    anyhow!("CPUs: given back already")
 }
 
 impl Arena for CpuArena<'_> {

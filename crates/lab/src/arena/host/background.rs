@@ -65,11 +65,11 @@ impl Loads {
                 seed: seed.wrapping_add(1 + at as u64),
             };
             let launch = Launch {
-                program: std::env::current_exe().context("this program's own file is not to be found")?,
+                program: std::env::current_exe().context("schedlab: cannot find its own executable")?,
                 args: vec!["background-load".into()],
                 dir: "/".into(),
                 share: crate::arena::share_of(&load.share),
-                input: serde_json::to_vec(&order).context("an order has only texts and numbers")?,
+                input: serde_json::to_vec(&order).context("order: cannot be written as JSON")?,
                 ..Launch::default()
             };
             Ok((load.work.kind.name.to_owned(), launch))
@@ -118,9 +118,9 @@ impl Loads {
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("no order on standard input")?;
+    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the order")?;
     let order: Order =
-        serde_json::from_str(&text).context("started by schedlab itself, with an order on standard input")?;
+        serde_json::from_str(&text).context("standard input: not an order; this command is for schedlab itself")?;
     let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();

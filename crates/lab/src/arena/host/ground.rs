@@ -35,7 +35,7 @@ impl Ground {
             let own = directory.join(format!("clients-{made}"));
             made += 1;
             progress.phase(&format!("filling the files of {}", work.kind.name));
-            std::fs::create_dir(&own).with_context(|| format!("cannot make {}", own.display()))?;
+            std::fs::create_dir(&own).with_context(|| format!("{}: cannot create", own.display()))?;
             loadgen::place_in_directory(work.kind, &work.params, &own, block_of(device))
                 .map_err(|e| usage(format!("{}: {e}", work.kind.name)))
         };

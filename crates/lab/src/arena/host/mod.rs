@@ -112,7 +112,7 @@ impl<'a> HostArena<'a> {
         };
         if device.size_bytes == 0 {
             return Err(usage(format!(
-                "{} holds no medium or file: there is nothing to measure",
+                "{}: no medium or file to measure (found 0 bytes); name another device",
                 device.path.display()
             )));
         }
@@ -172,8 +172,7 @@ impl<'a> HostArena<'a> {
                 && let Some(load) = loads.clone().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
             {
                 return Err(usage(format!(
-                    "the background {} goes through the page cache, and io_max of control groups v1 does not bound what that writes: give it \
-                     direct=true",
+                    "background {}: io_max of control groups v1 does not bound writes through the page cache; add direct=true",
                     load.work.kind.name
                 )));
             }
@@ -206,7 +205,7 @@ impl<'a> HostArena<'a> {
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
-        self.guard.as_mut().ok_or_else(|| anyhow!("the device was given back already"))
+        self.guard.as_mut().ok_or_else(|| anyhow!("device: given back already"))
     }
 
     fn sysfs(&self) -> PathBuf {
@@ -306,7 +305,7 @@ fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Pro
 /// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
 fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
-        return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
+        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
     }
     let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
     if offered().any(|name| name == arm.scheduler) {
@@ -316,7 +315,7 @@ fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
     let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
     let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
     Err(usage(format!(
-        "{} does not offer the scheduler {:?}{nearest}{build}; it offers {}",
+        "{}: unknown scheduler {:?} (expected one of {}){build}{nearest}",
         device.path.display(),
         arm.scheduler,
         offered().collect::<Vec<_>>().join(", ")

@@ -26,8 +26,8 @@ impl Modelled {
     /// Makes it, from the tables of its model.
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
         let config = Path::new(CONFIG).join(NAME);
-        fs::create_dir(&config).context("cannot make the modelled disk")?;
-        let blob = fs::read(tables).context("cannot read the tables of the modelled disk")?;
+        fs::create_dir(&config).context("modelled disk: cannot create")?;
+        let blob = fs::read(tables).context("tables of the modelled disk: cannot read")?;
         put(&config.join("tables"), &blob)?;
         for (name, value) in [
             ("nr_requests", disk.tags.to_string()),
@@ -73,7 +73,7 @@ impl Modelled {
         put(&chosen, scheduler.as_bytes())?;
         let offered = get(&chosen)?;
         if !offered.contains(&format!("[{scheduler}]")) && offered != scheduler {
-            bail!("the guest's kernel did not take the scheduler {scheduler}; it offers {offered}");
+            bail!("scheduler {scheduler}: refused by the guest's kernel (expected one of {offered})");
         }
         let mut applied = BTreeMap::from([("scheduler".to_owned(), scheduler.to_owned())]);
         for (name, value) in attributes {
@@ -81,7 +81,7 @@ impl Modelled {
             put(&path, value.as_bytes())?;
             let found = get(&path)?;
             if found != *value {
-                bail!("{} was set to {value}, and is {found}", path.display());
+                bail!("{}: not set (found {found}, expected {value})", path.display());
             }
         }
         for dir in [self.queue.clone(), self.queue.join("iosched")] {
@@ -163,15 +163,15 @@ fn anticipation(text: &str) -> Option<elevator::Anticipation> {
 fn put(path: &Path, value: &[u8]) -> Result<()> {
     fs::write(path, value).with_context(|| {
         format!(
-            "the guest's kernel refused {} for {}",
-            String::from_utf8_lossy(&value[..value.len().min(40)]),
-            path.display()
+            "{}: the guest's kernel refused {}",
+            path.display(),
+            String::from_utf8_lossy(&value[..value.len().min(40)])
         )
     })
 }
 
 fn get(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {} in the guest", path.display()))?;
+    let text = fs::read_to_string(path).with_context(|| format!("{}: cannot read in the guest", path.display()))?;
     Ok(text.trim().to_owned())
 }
 

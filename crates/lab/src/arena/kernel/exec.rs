@@ -96,10 +96,10 @@ pub fn execute(
     let built = Built::of(cache, (&wish.source, wish.debug), &wish.setting, stop, progress)?;
     progress.clear();
     let dir = guest::workdir(cache.dir())
-        .with_context(|| format!("cannot make a guest's working directory in {}", cache.dir().display()))?;
+        .with_context(|| format!("{}: cannot create a guest's working directory", cache.dir().display()))?;
     let dir = dir.path();
     let order = Order {
-        here: std::env::current_dir().context("the current directory is gone")?,
+        here: std::env::current_dir().context("current directory: gone")?,
         path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", std::env::var("PATH").unwrap_or_default()),
         command: wish.command.to_vec(),
         modules: model.as_ref().map(|model| super::modules(&built, &wish.setting, model)).unwrap_or_default(),
@@ -111,10 +111,10 @@ pub fn execute(
         files,
     };
     order::write(dir, order::ORDER, &order)?;
-    fs::write(dir.join(order::TABLES), tables.unwrap_or_default()).context("cannot write the disk's tables")?;
+    fs::write(dir.join(order::TABLES), tables.unwrap_or_default()).context("tables of the disk: cannot write")?;
     let boot = Boot {
         kernel: &built.kernel,
-        init: &std::env::current_exe().context("this program's own file is not to be found")?,
+        init: &std::env::current_exe().context("schedlab: cannot find its own executable")?,
         role: "guest-exec",
         memory_mib: wish.memory_mib,
         time_travel: wish.time_travel,
@@ -167,9 +167,9 @@ fn command(inside: &Inside) -> Result<u8> {
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }
-    let (program, arguments) = order.command.split_first().context("no program is named")?;
+    let (program, arguments) = order.command.split_first().context("command: no program; name one after --")?;
     let missing = |status, error: &dyn std::fmt::Display| -> Result<u8> {
-        say(&inside.workdir().join(STREAMS[1]), format!("cannot run {program} in the guest: {error}\n").as_bytes())?;
+        say(&inside.workdir().join(STREAMS[1]), format!("{program}: cannot run in the guest: {error}\n").as_bytes())?;
         Ok(status)
     };
     let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"there is no such program") };
@@ -179,14 +179,14 @@ fn command(inside: &Inside) -> Result<u8> {
     if let Some(wanted) = &order.disk {
         let disk = Modelled::make(wanted, &inside.workdir().join(order::TABLES))?;
         if let Some(files) = &order.files {
-            fs::create_dir(FILES_AT).with_context(|| format!("cannot make {FILES_AT} in the guest"))?;
+            fs::create_dir(FILES_AT).with_context(|| format!("{FILES_AT}: cannot create in the guest"))?;
             files.make(inside, disk.path(), Path::new(FILES_AT))?;
             command.env("SCHEDLAB_DIR", FILES_AT);
         }
         disk.apply(&order.scheduler, &order.attributes)?;
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
-    std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
+    std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return missing(CANNOT_START, &error),
@@ -203,11 +203,11 @@ fn command(inside: &Inside) -> Result<u8> {
             thread::spawn(move || relay(pipe, &to))
         })
         .collect();
-    let status = child.wait().context("cannot wait for the program")?;
+    let status = child.wait().context("program: cannot wait for it")?;
     // What it has left behind holds the pipes open.
     inside.end_all()?;
     for relay in relays {
-        relay.join().map_err(|_| anyhow!("a thread of the guest broke off"))?.context("cannot hand on the output")?;
+        relay.join().map_err(|_| anyhow!("guest: a thread panicked"))?.context("output: cannot pass on")?;
     }
     let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
     Ok(code.unwrap_or(u8::MAX))

@@ -47,7 +47,9 @@ impl Files {
         let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
         match dirs.map(|dir| dir.join("mkfs.ext4")).find(|file| file.is_file()) {
             Some(mkfs) => Ok(FileSystem { mkfs }),
-            None => Err(usage("a file system in the guest needs mkfs.ext4; on Debian: apt-get install e2fsprogs")),
+            None => Err(usage(
+                "mkfs.ext4: not installed, and a file system in the guest needs it; on Debian: apt-get install e2fsprogs",
+            )),
         }
     }
 }
@@ -62,7 +64,7 @@ impl FileSystem {
             .args(["-J", &format!("size={JOURNAL_MIB}"), "-E", &extended])
             .arg(device)
             .output()
-            .with_context(|| format!("cannot run {} in the guest", self.mkfs.display()))?;
+            .with_context(|| format!("{}: cannot run in the guest", self.mkfs.display()))?;
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr);
             bail!("{} in the guest: {}", self.mkfs.display(), said.trim());
@@ -79,7 +81,7 @@ pub(super) fn cold() -> Result<()> {
     rustix::fs::sync();
     let caches = Path::new("/proc/sys/vm/drop_caches");
     if caches.exists() {
-        fs::write(caches, "3").context("cannot empty the guest's caches")?;
+        fs::write(caches, "3").context("caches of the guest: cannot empty")?;
     }
     Ok(())
 }

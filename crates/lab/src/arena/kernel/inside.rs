@@ -41,7 +41,7 @@ pub fn run(workdir: &Path) -> Result<u8> {
 
 fn trial(inside: &Inside) -> Result<Observation> {
     let order: Order = order::read(inside.workdir(), order::ORDER)?;
-    std::env::set_current_dir(&order.here).with_context(|| format!("cannot go to {}", order.here.display()))?;
+    std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }
@@ -53,7 +53,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
-        fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("cannot keep the disk's log")?;
+        fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("log of the disk: cannot copy")?;
     }
     Ok(observation)
 }
@@ -74,7 +74,7 @@ fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Resul
     let params = crate::work::work_of(&order.workload)?.params;
     let disk_bytes = disk.bytes()?;
     if order.clients != Clients::Syscalls && files.is_none() {
-        let file = File::options().read(true).write(true).open(disk.path()).context("cannot open the modelled disk")?;
+        let file = File::options().read(true).write(true).open(disk.path()).context("modelled disk: cannot open")?;
         let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
         // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
         // start has left them.

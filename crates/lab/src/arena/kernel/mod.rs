@@ -127,8 +127,8 @@ impl<'a> KernelArena<'a> {
             course: Course::default(),
             stop,
             flag: stop.flag(),
-            here: std::env::current_dir().context("the current directory is gone")?,
-            exe: std::env::current_exe().context("this program's own file is not to be found")?,
+            here: std::env::current_dir().context("current directory: gone")?,
+            exe: std::env::current_exe().context("schedlab: cannot find its own executable")?,
             opened: Instant::now(),
             virtual_ns: AtomicU64::new(0),
             ios: AtomicU64::new(0),
@@ -168,17 +168,17 @@ impl<'a> KernelArena<'a> {
         }
         let built = &self.kernels[&wanted.setting.patch];
         let dir = guest::workdir(&self.cache)
-            .with_context(|| format!("cannot make a guest's working directory in {}", self.cache.display()))?;
+            .with_context(|| format!("{}: cannot create a guest's working directory", self.cache.display()))?;
         let files = wanted.setting.files.map(Files::found).transpose()?;
         if files.is_some() {
             std::fs::create_dir(dir.path().join(order::FILES))
-                .context("cannot make a directory for the guest's files")?;
+                .context("directory for the guest's files: cannot create")?;
         }
         let memory_mib = memory_mib(wanted.setting.files, &wanted.workload.name, &self.works)?;
         order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key.2, wanted) })?;
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?)
-            .context("cannot write the disk's tables")?;
+            .context("tables of the disk: cannot write")?;
         let boot = Boot {
             kernel: &built.kernel,
             init: &self.exe,
@@ -247,7 +247,7 @@ impl Built {
 /// The cache of kernels: where the user says, or at its usual place.
 pub fn cache(dir: Option<&Path>) -> Result<Cache> {
     let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
-        usage("there is no place for built kernels: set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
+        usage("kernel cache: no directory for built kernels; set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
     })?;
     Ok(Cache::open(&dir)?)
 }
@@ -261,7 +261,7 @@ pub fn source(word: &str) -> Result<Source> {
 fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     model.make(seed)?.tables().ok_or_else(|| {
         usage(format!(
-            "{} is modelled for the simulator only: the kernel arena has the hard disks and null; see: schedlab list devices",
+            "{}: modelled for the simulator only; the kernel arena has the hard disks and null (schedlab list devices)",
             model.word()
         ))
     })
@@ -347,7 +347,7 @@ impl Virtual for KernelArena<'_> {
         let setting = Setting::of(arm)?;
         if !self.kernels.contains_key(&setting.patch) {
             return Err(usage(format!(
-                "arm {}: its kernel has to be named in the plan, so that it is built first",
+                "arm {}: its kernel was not built before the first trial; name it in the plan",
                 arm.name
             )));
         }

@@ -95,11 +95,11 @@ pub(super) const FILES: &str = "files";
 
 pub fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
     let path = dir.join(name);
-    fs::write(&path, serde_json::to_vec(what)?).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&path, serde_json::to_vec(what)?).with_context(|| format!("{}: cannot write", path.display()))
 }
 
 pub fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {
     let path = dir.join(name);
-    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
 }

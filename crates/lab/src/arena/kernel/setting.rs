@@ -166,10 +166,10 @@ impl Setting {
         let Some(row) = kind.tunable(name) else {
             let known = || kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
             return Err(usage(format!(
-                "arm {arm}: {} has no tunable {name}{} There are: {}",
+                "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
                 kind.name,
-                nearest(name, known()),
-                known().collect::<Vec<_>>().join(", ")
+                known().collect::<Vec<_>>().join(", "),
+                nearest(name, known())
             )));
         };
         let value = match text {
@@ -221,7 +221,7 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
             Ok((now.name.to_owned(), Some(format!("note: {name} is tried as {}: {why}", now.name))))
         }
         Named::Gone { fate, .. } => Err(usage(format!(
-            "no kernel of the kernel arena has {name}: {fate}; the simulator has it (--arena sim). There are: {}",
+            "scheduler {name}: not in the kernel arena: {fate} (expected one of {}); the simulator has it: --arena sim",
             known().collect::<Vec<_>>().join(", ")
         ))),
         // A patch may bring a scheduler of its own, see `check_known`.
@@ -233,9 +233,9 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
 fn unknown(name: &str) -> anyhow::Error {
     let known = || elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
     usage(format!(
-        "no Linux has the scheduler {name:?}{} There are: {}, and with a patch NAME@FILE",
-        nearest(name, known()),
-        known().collect::<Vec<_>>().join(", ")
+        "scheduler {name:?}: unknown (expected one of {}, or NAME@FILE with a patch); see schedlab list schedulers{}",
+        known().collect::<Vec<_>>().join(", "),
+        nearest(name, known())
     ))
 }
 
@@ -282,7 +282,7 @@ mod tests {
             ("none:queue_depth=0", "1 to 65536"),
             ("wpcas:gamma_percent=101", "from"),
             ("bfq:clients=many", "auto, kernel, syscalls"),
-            ("sptf", "no Linux has the scheduler"),
+            ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none, ext4"),
             ("none:fs=ext4:clients=kernel", "need system calls"),
         ] {

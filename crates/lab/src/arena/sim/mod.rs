@@ -45,10 +45,10 @@ pub struct Model {
 fn description(name: &str) -> Result<String> {
     if name.starts_with("/dev/") {
         return Err(usage(format!(
-            "{name} is a real device: --arena disk measures it; the simulator has models, see: schedlab list devices"
+            "{name}: a real device, which the simulator cannot measure; use --arena disk, or a model of schedlab list devices"
         )));
     }
-    let cannot = |why: String| usage(format!("cannot read the description of a device, {name}: {why}"));
+    let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
     let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
     if !file.is_file() || file.len() > MAX_DESCRIPTION {
         return Err(cannot("it is no file of at most 1 MiB".to_owned()));

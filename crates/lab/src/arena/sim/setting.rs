@@ -115,10 +115,10 @@ impl Setting {
         let Some(tunable) = self.kind.tunable(name) else {
             let known = || self.kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|row| row.name));
             return Err(usage(format!(
-                "arm {arm}: {} has no tunable {name}{} There are: {}",
+                "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
                 self.kind.name,
-                nearest(name, known()),
-                known().collect::<Vec<_>>().join(", ")
+                known().collect::<Vec<_>>().join(", "),
+                nearest(name, known())
             )));
         };
         let unit = if tunable.unit.is_empty() { String::new() } else { format!(" ({})", tunable.unit) };
@@ -154,9 +154,9 @@ pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
     elevator::find(name).ok_or_else(|| {
         let known = || elevator::ELEVATORS.iter().map(|row| row.name);
         usage(format!(
-            "the simulator has no scheduler {name:?}{} There are: {}",
-            nearest(name, known()),
-            known().collect::<Vec<_>>().join(", ")
+            "scheduler {name:?}: not in the simulator (expected one of {}); see schedlab list schedulers{}",
+            known().collect::<Vec<_>>().join(", "),
+            nearest(name, known())
         ))
     })
 }

@@ -114,7 +114,7 @@ struct Recommended {
 
 fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let path = dir.join(TUNE);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let tuning: Tuning = serde_json::from_str(&text)
         .with_context(|| format!("{} is no result of a `schedlab tune` of this version", path.display()))?;
     let Some(found) = tuning.recommended else {

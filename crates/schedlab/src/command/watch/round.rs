@@ -83,7 +83,7 @@ fn measure(root: &Root, watch: &Watch, plan: Plan) -> Result<(Measured, u8)> {
     };
     let status = planned(root, plan, &conduct)?;
     let path = dir.join("study.json");
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let study: Study = serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
     Ok((Measured::of(&study, report), status))
 }
