@@ -11,7 +11,7 @@ pub(crate) fn print(text: impl Display) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match write!(out, "{text}").and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output"),
+        other => other.context("standard output: cannot write"),
     }
 }
 

@@ -75,6 +75,10 @@ fn without_placeholders(template: &str) -> String {
 }
 
 fn has_subject(text: &str) -> bool {
+    // Another's error with advice behind it.
+    if text.strip_prefix(PLACEHOLDER).is_some_and(|rest| rest.starts_with("; ")) {
+        return true;
+    }
     text.find(": ").is_some_and(|end| {
         let subject = &text[..end];
         subject.split_whitespace().count() <= MAX_SUBJECT && !subject.contains(';') && !subject.contains(". ")
@@ -110,6 +114,8 @@ mod tests {
             "CPU {cpu}: offline; bring it online",
             "{0}",
             "{context}: {cause}",
+            "{error}; or name another with --device",
+            "mkfs.ext4: not installed; on Debian: apt-get install e2fsprogs",
             "interrupted",
         ] {
             assert_eq!(nr_faults(text, Use::Error), 0, "{text}");

@@ -62,7 +62,7 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let unreadable = |e| usage(format!("{}: cannot read the plan: {e}", named()));
     let found = std::fs::metadata(&args.plan).map_err(unreadable)?;
     if !found.is_file() || found.len() > LARGEST_PLAN {
-        return Err(usage(format!("{} is no plan: one is a regular file of at most 4 MiB", named())));
+        return Err(usage(format!("{}: not a plan; name a regular file of at most 4 MiB", named())));
     }
     let text = std::fs::read_to_string(&args.plan).map_err(unreadable)?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
@@ -107,7 +107,7 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
     let other = |asked: Option<u64>, recorded: Option<u64>| asked.is_some() && asked != recorded;
     if other(asked.duration_ms, trial.duration_ms) || other(asked.warmup_ms, trial.warmup_ms) {
         return Err(usage(format!(
-            "{} was measured in trials of {} ms with {} ms of warm-up: another length would be another experiment; leave it out, or \
+            "{}: measured in trials of {} ms with {} ms of warm-up, and another length would be another experiment; leave it out, or \
              name another --out",
             dir.display(),
             trial.duration_ms.unwrap_or_default(),
@@ -135,7 +135,7 @@ pub(super) fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena)
             started_unix_ms: if plan.arena.is_virtual() {
                 0
             } else {
-                u64::try_from(now.as_millisecond()).context("the clock is before 1970")?
+                u64::try_from(now.as_millisecond()).context("clock: before 1970")?
             },
             command: repeat_command(),
         };
@@ -158,7 +158,7 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(
-            "{} holds the record of another plan; go on with its own: schedlab run {}/plan.toml --out {0} --resume",
+            "{}: holds the record of another plan; go on with its own: schedlab run {}/plan.toml --out {0} --resume",
             dir.display(),
             dir.display()
         )));
@@ -175,9 +175,9 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
         let temporary = plan.arena == ArenaKind::Disk && section == "device" && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
-                "the {section}'s {name} was {} and is {} now: trials of different machines are never joined; name another --out",
-                then.as_deref().unwrap_or("unknown"),
-                now.as_deref().unwrap_or("unknown")
+                "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
+                now.as_deref().unwrap_or("unknown"),
+                then.as_deref().unwrap_or("unknown")
             )));
         }
     }
@@ -189,7 +189,8 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
         let before = then.get(label).map_or("unknown", String::as_str);
         if before != version {
             return Err(usage(format!(
-                "the program of {label} was {before} and is {version} now: trials of different programs are never joined; name another --out"
+                "workload {label}: another version of its program (found {version}, expected {before}), and trials of different programs are never \
+                 joined; name another --out"
             )));
         }
     }
@@ -205,10 +206,10 @@ fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
         let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
         if then != now {
             return Err(usage(format!(
-                "the kernel's {name} was {} and is {} now: trials of different kernels are never joined; put the patch back as it was, \
+                "kernel: another {name} (found {}, expected {}), and trials of different kernels are never joined; restore the patch, \
                  or name another --out",
-                then.as_deref().unwrap_or("unknown"),
-                now.as_deref().unwrap_or("unknown")
+                now.as_deref().unwrap_or("unknown"),
+                then.as_deref().unwrap_or("unknown")
             )));
         }
     }

@@ -13,14 +13,14 @@ use crate::failure::REACHED;
 /// Writes `man/schedlab*.1` and `completions/`.
 pub(crate) fn run(args: &PackageFilesArgs) -> Result<u8> {
     let completions = args.dir.join("completions");
-    fs::create_dir_all(&completions).with_context(|| format!("cannot make {}", completions.display()))?;
+    fs::create_dir_all(&completions).with_context(|| format!("{}: cannot create", completions.display()))?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         let written = generate_to(shell, &mut Cli::command(), "schedlab", &completions);
-        written.with_context(|| format!("cannot write the completions of {shell} into {}", completions.display()))?;
+        written.with_context(|| format!("{1}: cannot write the completions of {0}", shell, completions.display()))?;
     }
     let man = args.dir.join("man");
-    fs::create_dir_all(&man).with_context(|| format!("cannot make {}", man.display()))?;
+    fs::create_dir_all(&man).with_context(|| format!("{}: cannot create", man.display()))?;
     clap_mangen::generate_to(Cli::command(), &man)
-        .with_context(|| format!("cannot write manual pages into {}", man.display()))?;
+        .with_context(|| format!("{}: cannot write the manual pages", man.display()))?;
     Ok(REACHED)
 }

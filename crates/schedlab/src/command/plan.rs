@@ -70,7 +70,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
     let blocks = match design.blocks.as_str() {
         "auto" => None,
         word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
-            usage(format!("--blocks: {word:?} is neither auto nor a number above 0, e.g. --blocks 12"))
+            usage(format!("--blocks: {word:?} is neither auto nor a number above 0; write e.g. --blocks 12"))
         })?),
     };
     let time_s = match &design.budget {
@@ -133,7 +133,7 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     if taken {
         Ok(())
     } else {
-        Err(usage(format!("--clients {clients}: none of the workloads has a number of clients")))
+        Err(usage(format!("--clients {clients}: none of the workloads has a number of clients; leave it out")))
     }
 }
 
@@ -164,9 +164,9 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     if Target::is_temporary(word)? {
         return Ok(host::loopdev::offered_for_new_loop(root));
     }
-    let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name them with --schedulers")))?;
+    let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name schedulers with --schedulers")))?;
     if let Some(why) = &device.no_scheduler {
-        return Err(usage(format!("{} has no I/O scheduler to compare: {why}", device.path.display())));
+        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
     }
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
@@ -181,7 +181,7 @@ pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String
         if arena == ArenaKind::Disk && !offered.contains(&arm.scheduler) {
             let nearest = nearest(word, offered.iter().map(String::as_str));
             return Err(usage(format!(
-                "{} does not offer the scheduler {word:?}{nearest}; it offers {}",
+                "{}: unknown scheduler {word:?} (expected one of {}){nearest}",
                 design.device,
                 offered.join(", ")
             )));

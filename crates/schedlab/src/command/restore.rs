@@ -25,7 +25,10 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
     }
     let failed = outcomes.iter().filter(|outcome| left_undone(outcome)).count();
     if failed > 0 {
-        bail!("{failed} of {} could not be put back; the journal keeps the old values, see above", outcomes.len());
+        bail!(
+            "settings: {failed} of {} could not be restored; the journal keeps the old values, see above",
+            outcomes.len()
+        );
     }
     Ok(REACHED)
 }

@@ -75,7 +75,7 @@ fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)>
     ];
     if let Some((flag, _)) = of_tables.iter().find(|(_, given)| *given) {
         return Err(usage(format!(
-            "{} is a record, and {flag} is for CSV tables: a record has its plan",
+            "{}: a record, which has its own plan; leave out {flag}, which is for CSV tables",
             source.display()
         )));
     }
@@ -102,24 +102,29 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
     };
     for (i, name) in args.metric.iter().enumerate() {
         if args.metric[..i].contains(name) {
-            return Err(usage(format!("--metric {name} is given twice")));
+            return Err(usage(format!("--metric {name}: given twice; leave one out")));
         }
     }
     if let Some(name) = args.lower_is_better.iter().find(|name| !args.metric.contains(name)) {
         let nearest = lab::words::nearest(name, args.metric.iter().map(String::as_str));
-        return Err(usage(format!("--lower-is-better {name:?} is none of the metrics given by --metric{nearest}")));
+        return Err(usage(format!(
+            "--lower-is-better {name:?}: none of the metrics given by --metric; add it there{nearest}"
+        )));
     }
     let samples = foreign::read(source, &columns)?;
     if samples.iter().all(|sample| sample.arm == samples[0].arm) {
         return Err(usage(format!(
-            "{} has one arm only, {:?}, in column {arm:?}: there is nothing to compare it with",
+            "{}: one arm only, {:?}, in column {arm:?}; a comparison needs two",
             source.display(),
             samples[0].arm
         )));
     }
     if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
         let nearest = lab::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
-        return Err(usage(format!("--baseline {name:?} is no arm of {}{nearest}", source.display())));
+        return Err(usage(format!(
+            "--baseline {name:?}: not an arm of {}; name one of its arms{nearest}",
+            source.display()
+        )));
     }
     let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
     let options = Options {

@@ -60,7 +60,7 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     for path in watched.units() {
         assert!(fs::symlink_metadata(&path).is_ok(), "{} is there", path.display());
     }
-    watched.add("").expect_status(2).says(&["watched already", "watch remove"]);
+    watched.add("").expect_status(2).says(&["exists already", "watch remove"]);
 
     lab.run(&format!("watch run {name} --now")).expect_measured();
     let history = watched.history();

@@ -63,7 +63,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         done.kept
     };
     if let Some(change) = change {
-        change.carry_out().map_err(failed).context("it is kept from the next start on, and could not be set now")?;
+        change.carry_out().map_err(failed).context("setting: kept from the next start on, but not set now")?;
     }
     let answer = Answer {
         rivals: rivals_of(root, &device.name, &kept),
@@ -123,13 +123,10 @@ fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
     }
     let known: Vec<String> = kept::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
     if known.is_empty() {
-        return Err(usage(format!("nothing is kept for {word}: nothing is kept at all")));
+        return Err(usage(format!("{word}: nothing is kept for it, or for any device; see schedlab keep --help")));
     }
     let why = found.err().map(|error| format!(" ({error})")).unwrap_or_default();
-    Err(usage(format!(
-        "nothing is kept for {word}{why}; kept are, to be forgotten by their names: {}",
-        known.join(", ")
-    )))
+    Err(usage(format!("{word}: nothing is kept for it{why}; name one of {}", known.join(", "))))
 }
 
 fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
@@ -161,7 +158,7 @@ fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Re
     match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
         None => Ok(()),
         Some(key) => Err(anyhow!(
-            "a setting is kept for {} already, as {key}: `schedlab forget {key}` first",
+            "{}: a setting is kept for it already, as {key}; `schedlab forget {key}` first",
             device.path.display()
         )),
     }

@@ -64,7 +64,7 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
         study.judgements.iter().filter(|judgement| judgement.primary && judgement.arm == *arm).collect();
     let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
         bail!(
-            "{shown} recommends {arm}, the baseline, or nothing that was shown to be better: {}",
+            "{shown}: recommends {arm}, the baseline, or an arm that was not shown to be better: {}",
             study.recommendation.sentence
         );
     };
@@ -78,7 +78,7 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     }
     let remarks = meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
     let plan = &record.header.plan;
-    let arm = plan.arms.iter().find(|planned| planned.name == *arm).context("the record's plan has no such arm")?;
+    let arm = plan.arms.iter().find(|planned| planned.name == *arm).context("record: its plan has no such arm")?;
     let scheduler = settings::current_name(&arm.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
@@ -123,7 +123,7 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     // A word, or an object with the word and the interval.
     let word = found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
     if word != "better" {
-        bail!("{} recommends a setting whose verdict is {word:?}, not better: keep it by naming it", path.display());
+        bail!("{}: recommends a setting whose verdict is {word:?}, not better; keep it by naming it", path.display());
     }
     let remarks = meant_for(device, &found.identity, found.arena, dir, force)?;
     let details = found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();
@@ -143,7 +143,7 @@ fn meant_for(device: &Device, identity: &str, arena: ArenaKind, dir: &Path, forc
         return Ok(Vec::new());
     };
     if !force {
-        bail!("{doubt}: what is best there may be worse here. Measure here, or keep it all the same with --force");
+        bail!("{doubt}: what is best there may be worse here; measure here, or add --force");
     }
     Ok(vec![format!("CAUTION: {doubt}")])
 }

@@ -66,14 +66,14 @@ impl Kept {
     /// Leaves the keeper to itself.
     pub(super) fn release(mut self) -> Result<()> {
         let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
-        pipe.write_all(b"!").context("the process that holds the setting has ended: see `schedlab restore`")
+        pipe.write_all(b"!").context("keeper: the process that holds the setting has ended; see `schedlab restore`")
     }
 }
 
 /// Starts a keeper; when this returns, it owns the setting.
 pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: Duration) -> Result<Kept> {
-    let exe = env::current_exe().context("this program's own file is not to be found")?;
-    let state = path::absolute(root.state("")).context("the state directory has no absolute path")?;
+    let exe = env::current_exe().context("schedlab: cannot find its own executable")?;
+    let state = path::absolute(root.state("")).context("state directory: no absolute path")?;
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
     let named = setting.tunables.iter().map(|(name, value)| format!("{name}={value}"));
     let mut keeper = Command::new(exe)
@@ -85,7 +85,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .context("cannot start the process that is to hold the setting")?;
+        .context("keeper: cannot start the process that holds the setting")?;
     let pid = keeper.id();
     let mut line = String::new();
     let pipe = keeper.stdout.take().expect("it was started with a pipe");
@@ -102,7 +102,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
             let _ = keeper.wait();
             let outcomes = restore_all(root, &[cpu::UNDO])?;
             let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
-            bail!("the process that was to hold the setting was killed; nothing is set ({})", left.join("; "))
+            bail!("keeper: the process that holds the setting was killed; nothing is set ({})", left.join("; "))
         }
     }
 }
@@ -188,31 +188,31 @@ struct Ending {
 
 impl Ending {
     fn prepare() -> Result<Ending> {
-        let (signals, handler) = UnixStream::pair().context("cannot make a socket")?;
+        let (signals, handler) = UnixStream::pair().context("socket: cannot create")?;
         for signal in [SIGTERM, SIGINT] {
-            let handler = handler.try_clone().context("cannot copy a socket")?;
-            signal_hook::low_level::pipe::register(signal, handler).context("cannot install a signal handler")?;
+            let handler = handler.try_clone().context("socket: cannot copy")?;
+            signal_hook::low_level::pipe::register(signal, handler).context("signal handler: cannot install")?;
         }
         signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)))
-            .context("cannot install a signal handler")?;
+            .context("signal handler: cannot install")?;
         Ok(Ending { signals })
     }
 
     fn wait(&self, lasting: Lasting) -> Result<()> {
-        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC).context("cannot make a timer")?;
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC).context("timer: cannot create")?;
         let at = Timespec {
             tv_sec: i64::try_from(lasting.until_ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(lasting.until_ms % 1000 * 1_000_000).expect("below a second"),
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
-        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &once).context("cannot set a timer")?;
+        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &once).context("timer: cannot set")?;
         loop {
             let mut either =
                 [PollFd::from_borrowed_fd(timer.as_fd(), PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
             match poll(&mut either, None) {
                 Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno).context("cannot wait"),
+                Err(errno) => return Err(errno).context("keeper: cannot wait"),
             }
         }
     }

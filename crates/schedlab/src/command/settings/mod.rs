@@ -55,14 +55,14 @@ pub(super) fn read(values: &[String]) -> Result<Setting> {
     for word in values {
         let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
         else {
-            return Err(usage(format!("{word:?} sets nothing: write NAME=VALUE, e.g. nr_requests=128")));
+            return Err(usage(format!("{word:?}: not a setting; write NAME=VALUE, e.g. nr_requests=128")));
         };
         let twice = match name {
             "scheduler" => setting.scheduler.replace(current_name(value)?).is_some(),
             _ => setting.tunables.insert(name.to_owned(), value.to_owned()).is_some(),
         };
         if twice {
-            return Err(usage(format!("{name} is named twice: which value is meant?")));
+            return Err(usage(format!("{name}: given twice; leave one out")));
         }
     }
     Ok(setting)

@@ -47,7 +47,7 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
     let room = (plan.budget.time_s / block).floor();
     match plan.budget.blocks {
         None if room < f64::from(least) => Err(usage(format!(
-            "{takes}, and the budget of {} has not room for {least}; {needed}: give --budget {:.0}s or more, or sweep less (--tunables, \
+            "--budget: too short: {takes}, and {} has no room for {least} ({needed}); give --budget {:.0}s or more, or sweep less (--tunables, \
              --values)",
             spelt(plan.budget.time_s),
             (BLOCKS * block).ceil()

@@ -59,7 +59,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
             }
             found.extend(usual.into_iter().filter(|one| !words.contains(&one.name)));
         } else if found.iter().any(|one| one.name == word) {
-            return Err(usage(format!("--tunables {word}: named twice")));
+            return Err(usage(format!("--tunables {word}: given twice; leave one out")));
         } else {
             found.push(offer.find(word).ok_or_else(|| unknown(offer, "--tunables", word))?);
         }
@@ -70,7 +70,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
 /// The name and the values of one `--values`.
 fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
     let Some((name, list)) = word.split_once('=').map(|(name, list)| (name.trim(), list)) else {
-        return Err(usage(format!("--values {word}: write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64")));
+        return Err(usage(format!("--values {word}: no values; write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64")));
     };
     let known = offer.find(name).ok_or_else(|| unknown(offer, "--values", name))?;
     let mut values = Vec::new();
@@ -83,7 +83,7 @@ fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
         let value = value.filter(|value| known.knob.is_none_or(|knob| (knob.row.min..=knob.row.max).contains(value)));
         let Some(value) = value else { return Err(out_of_range(known, text)) };
         if values.contains(&value) {
-            return Err(usage(format!("--values {name}: {text} is given twice")));
+            return Err(usage(format!("--values {name}: {text} is given twice; leave one out")));
         }
         values.push(value);
     }
@@ -119,7 +119,7 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<u64>>) -> Result<Turn> {
         values.retain(|value| *value != default);
         if values.is_empty() {
             return Err(usage(format!(
-                "--values {}: {default} is what {} has anyway: there is nothing to compare with it",
+                "--values {}: {default} is the value that {} has already; name another one to compare it with",
                 one.name, offer.scheduler
             )));
         }
@@ -135,9 +135,9 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<u64>>) -> Result<Turn> {
 
 fn unknown(offer: &Offer, flag: &str, word: &str) -> anyhow::Error {
     usage(format!(
-        "{flag}: {} has no tunable {word:?}{} There are: {}",
+        "{flag}: unknown tunable {word:?} of {} (expected one of {}); see schedlab list schedulers{}",
         offer.scheduler,
-        nearest(word, offer.names()),
-        offer.names().collect::<Vec<_>>().join(", ")
+        offer.names().collect::<Vec<_>>().join(", "),
+        nearest(word, offer.names())
     ))
 }

@@ -94,7 +94,7 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
             }
         };
         return Err(usage(format!(
-            "{words} is too few for a search of {workloads} workload{} and a confirmation of {} blocks: give at least {remedy}",
+            "{words}: too few for a search of {workloads} workload{} and a confirmation of {} blocks; give at least {remedy}",
             if workloads == 1 { "" } else { "s" },
             CONFIRM_BLOCKS.0
         )));
@@ -232,7 +232,7 @@ fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |word: &String| {
         let pair = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
         let (name, value) =
-            pair.ok_or_else(|| usage(format!("--fix {word}: write NAME=VALUE, e.g. nr_requests=128")))?;
+            pair.ok_or_else(|| usage(format!("--fix {word}: no value; write NAME=VALUE, e.g. nr_requests=128")))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     words.iter().map(pair).collect()
@@ -250,7 +250,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
         return Ok(now);
     }
     let usual = schedulers.iter().find(|name| *name == KERNELS_CHOICE).or(schedulers.first());
-    usual.cloned().ok_or_else(|| usage("there is no scheduler to choose; name some with --schedulers"))
+    usual.cloned().ok_or_else(|| usage("search space: no scheduler to choose; name some with --schedulers"))
 }
 
 fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {

@@ -62,7 +62,7 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     let name = &watch.name;
     if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(usage(format!(
-            "{name} is watched already ({} is there); remove it first (schedlab watch remove {name}), or give another --name",
+            "watch {name}: exists already ({}); remove it first (schedlab watch remove {name}), or give another --name",
             path.display()
         )));
     }
@@ -144,7 +144,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
     let max_busy = percent("--max-busy", &args.max_busy)?;
     if !(args.max_load.is_finite() && args.max_load > 0.0) {
-        return Err(usage(format!("--max-load {}: give a number above 0, e.g. 0.3", args.max_load)));
+        return Err(usage(format!("--max-load {}: out of range; give a number above 0, e.g. 0.3", args.max_load)));
     }
     let mut design = args.design.clone();
     if design.budget.is_none() {
@@ -160,7 +160,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
             let named = host::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
             if named.identity != device.identity {
                 return Err(usage(format!(
-                    "--destroy-data {word} is not the watched device, {}",
+                    "--destroy-data {word}: not the watched device; name {}",
                     device.path.display()
                 )));
             }
@@ -189,7 +189,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     plan.name = format!("{} again", plan.name);
     if !destroys && (plan.files.is_some() || Works::of(&plan)?.write()) {
         return Err(usage(format!(
-            "this writes, and would destroy the data on {0}: give --destroy-data {0}, or watch with a workload that only reads, without --fs",
+            "{0}: the test writes, and would destroy the data; give --destroy-data {0}, or watch with a workload that only reads, without --fs",
             device.path.display()
         )));
     }
@@ -206,7 +206,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     let (needed, there) = (watch.plan.budget.time_s, between.length().as_secs_f64());
     if needed > there {
         return Err(usage(format!(
-            "a test takes {:.0} min, and --between {between} is shorter: widen it, or give a smaller --budget",
+            "--between {between}: shorter than a test ({:.0} min); widen it, or give a smaller --budget",
             needed / 60.0
         )));
     }
@@ -265,7 +265,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         Err(_) if force => return remove_whatever_is_there(root, name),
         Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
             return Err(error.context(format!(
-                "to remove its timer, its service and its file all the same: schedlab watch remove {name} --force"
+                "watch {name}: not removed (schedlab watch remove {name} --force removes its timer, its service and its file all the same)"
             )));
         }
         Err(error) => return Err(error),

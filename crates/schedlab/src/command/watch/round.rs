@@ -136,7 +136,7 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<Opt
 /// Sets what is recommended, where it is not what is in effect; what was set.
 fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
     let arm =
-        watch.plan.arms.iter().find(|known| known.name == arm).context("the recommendation is an arm of the plan")?;
+        watch.plan.arms.iter().find(|known| known.name == arm).context("recommendation: not an arm of the plan")?;
     let setting = Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
     let done = Change::plan(root, device, &setting)?.carry_out()?;
     let changed: Vec<String> =
@@ -168,7 +168,7 @@ fn note(root: &Root, watch: &Watch, device: &str, outcome: Outcome) -> Result<()
 
 /// The path of this program, as a unit names it.
 pub(crate) fn program() -> Result<std::path::PathBuf> {
-    let exe = std::env::current_exe().context("this program's own file is not to be found")?;
+    let exe = std::env::current_exe().context("schedlab: cannot find its own executable")?;
     Ok(fs::canonicalize(&exe).unwrap_or(exe))
 }
 
