@@ -4,83 +4,30 @@
 //! and a placement, which is the program's own. [`Guard::apply`] first ends what the arm before had and this one has not, then writes, then
 //! loads, then empties, so that what is started in between leaves the emptied processors as well.
 
+use std::fmt;
 use std::fs::File;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
-
-use super::attributes::{self, Original, Watch, Write};
-use super::isolate::{self, Isolation, Moved};
+use super::attributes::{self, Watch, Write};
+use super::isolate::{self, Isolation};
+use super::ledger::{KEY, KIND, Ledger, Made};
 use super::realtime;
 use super::sched_ext::{self, Loaded};
 use super::setting::Setting;
 use host::Error;
 use host::Root;
-use host::journal::{self, Entry, Kind, Lock, Undo};
+use host::journal::{self, Abandoned, Kind, Lock, Stage, Undone};
 use host::session::Session;
 use host::settings::Problem;
 
-/// The key of its journal entry: one experiment at a time has the machine's processors.
-const KEY: &str = "processors";
-
 /// What is locked, for the user.
 const WHAT: &str = "the setting of the machine's processors";
-
-/// What was changed on the machine, as the journal has it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Made {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) attributes: Vec<Original>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) moved: Option<Moved>,
-}
-
-/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread that keeps processors empty.
-#[derive(Debug, Clone)]
-pub(super) struct Ledger {
-    root: Root,
-    made: Arc<Mutex<Made>>,
-}
-
-impl Ledger {
-    pub(super) fn new(root: &Root) -> Ledger {
-        Ledger { root: root.clone(), made: Arc::default() }
-    }
-
-    /// Changes what is noted; when this returns, it survives a loss of power. What could not be written down is not noted.
-    pub(super) fn note(&self, change: impl FnOnce(&mut Made)) -> Result<(), Error> {
-        let mut made = self.made.lock().expect("nobody panics while noting");
-        let mut next = made.clone();
-        change(&mut next);
-        journal::write(
-            &self.root,
-            KEY,
-            &Entry::new(
-                &self.root,
-                Undo::Processors(serde_json::to_value(&next).expect("it has only texts and numbers")),
-            )?,
-        )?;
-        *made = next;
-        Ok(())
-    }
-
-    /// What is noted.
-    pub(super) fn made(&self) -> Made {
-        self.made.lock().expect("nobody panics while noting").clone()
-    }
-
-    /// The machine that it is about.
-    #[allow(dead_code, reason = "for what moves tasks")]
-    pub(super) fn root(&self) -> &Root {
-        &self.root
-    }
-}
 
 /// The machine's processors in the hands of one experiment; dropped, everything is put back.
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
-    lock: Lock,
+    _lock: Lock,
     /// The same for every schedlab on the machine, whatever its state directory; taken when something of the machine is to be written.
     machine: Mutex<Option<File>>,
     ledger: Ledger,
@@ -102,15 +49,11 @@ impl Guard {
         let lock = Lock::take(root, KEY, WHAT)?;
         // An entry under our own lock is a dead owner's: what the machine shows now is not how it was.
         if let Some(entry) = journal::read(root, KEY)? {
-            let Undo::Processors(made) = &entry.undo else {
-                let why = "it is not an entry of processors".to_string();
-                return Err(Error::Journal { path: journal::path(root, KEY), why });
-            };
-            undo(root, &read(root, made)?, &entry.boot_id, &lock)?;
+            undo(root, &entry.expect(KIND, journal::path(root, KEY))?, &entry.boot_id)?;
         }
         Ok(Guard {
             root: root.clone(),
-            lock,
+            _lock: lock,
             machine: Mutex::default(),
             ledger: Ledger::new(root),
             isolation: None,
@@ -228,7 +171,7 @@ impl Guard {
         let undone = if made == Made::default() {
             journal::read(&self.root, KEY).and_then(|entry| entry.map_or(Ok(()), |_| journal::remove(&self.root, KEY)))
         } else {
-            self.root.boot_id().and_then(|boot| undo(&self.root, &made, &boot, &self.lock).map(drop))
+            self.root.boot_id().and_then(|boot| undo(&self.root, &made, &boot).map(drop))
         };
         undone.and(unloaded).and(isolated)
     }
@@ -262,20 +205,38 @@ impl Drop for Guard {
 }
 
 /// How the journal's entries of this crate are undone.
-pub const UNDO: Kind = Kind { name: "processors", undo: undo_entry };
+pub const UNDO: Kind = Kind {
+    name: KIND,
+    stage: Stage::Settings,
+    single_use: None,
+    subject: |_| Some(WHAT.to_string()),
+    undo: |root, Abandoned { entry, .. }| {
+        let changed = undo(root, &entry.expect(KIND, journal::path(root, KEY))?, &entry.boot_id)?;
+        Ok(Box::new(Restoration { changed }))
+    },
+};
 
-fn undo_entry(root: &Root, made: &serde_json::Value, boot_id: &str, lock: &Lock) -> Result<Vec<String>, Error> {
-    undo(root, &read(root, made)?, boot_id, lock)
+/// The settings of the CPUs, and the tasks that had to leave some of them, are as before.
+#[derive(Debug)]
+pub struct Restoration {
+    /// What had to be done; empty if everything was right already.
+    pub changed: Vec<String>,
 }
 
-/// What an entry says.
-fn read(root: &Root, made: &serde_json::Value) -> Result<Made, Error> {
-    Made::deserialize(made).map_err(|error| Error::Journal { path: journal::path(root, KEY), why: error.to_string() })
+impl Undone for Restoration {}
+
+impl fmt::Display for Restoration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.changed.as_slice() {
+            [] => f.write_str("the CPUs' settings are as they were before the experiment"),
+            changed => write!(f, "the CPUs' settings are restored: {}", changed.join(", ")),
+        }
+    }
 }
 
 /// Puts back what the journal says, and gives what was done. A restart has put everything back by itself. Tasks that cannot be moved back do
 /// not keep values from being put back, nor the other way round.
-fn undo(root: &Root, made: &Made, boot_id: &str, _lock: &Lock) -> Result<Vec<String>, Error> {
+fn undo(root: &Root, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {
         let moved = made.moved.as_ref().map_or(Ok(Vec::new()), |moved| isolate::put_back(root, moved));

@@ -7,6 +7,7 @@ mod attributes;
 mod facts;
 mod guard;
 mod isolate;
+mod ledger;
 mod realtime;
 mod sched_ext;
 #[cfg(test)]
@@ -16,6 +17,6 @@ mod setting;
 #[cfg(test)]
 pub(crate) use attributes::fake_machine;
 pub use facts::{Here, facts, sched_ext_here};
-pub use guard::{Guard, UNDO};
+pub use guard::{Guard, Restoration, UNDO};
 pub use isolate::sees_all_tasks;
 pub use setting::{Attribute, KEYS, Key, Setting};

@@ -92,10 +92,11 @@ impl Setting {
                 }
                 _ => {
                     let known: Vec<&str> = KEYS.iter().map(|row| row.name).collect();
-                    let alike = known.iter().map(|name| (strsim::jaro_winkler(key, name), name));
-                    let near = alike.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
-                    let near = near.map_or(String::new(), |(_, name)| format!(" (did you mean {name}?)"));
-                    return Err(format!("{key} is no setting of processors{near}; there are {}", known.join(", ")));
+                    let near = text::did_you_mean(key, known.iter().copied());
+                    return Err(format!(
+                        "{key}: no setting of the CPU scheduler, expected one of {}{near}",
+                        known.join(", ")
+                    ));
                 }
             }
         }

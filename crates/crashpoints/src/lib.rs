@@ -1,4 +1,6 @@
-//! For tests: the file operations of a kernel that dies or loses power at a chosen step.
+//! For tests: the file operations of a kernel that dies or loses power at a chosen step, and commands that are cut at each step.
+
+mod driver;
 
 use std::fs;
 use std::io;
@@ -6,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
+pub use driver::{Case, Effects, Machine, recover};
 use files::{Files, RealFiles};
 
 /// The operations of the fake kernel.

@@ -67,3 +67,18 @@ impl Files for RealFiles {
         File::open(path)?.sync_all()
     }
 }
+
+/// Writes a file so that a crash leaves the former one or the new one, and a loss of power after the return only the new one: the bytes go to
+/// `unfinished` in the same directory, are flushed, and get the file's name; then the directory is flushed.
+pub fn replace(files: &dyn Files, path: &Path, unfinished: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = files
+        .create(unfinished, bytes)
+        .and_then(|()| mode.map_or(Ok(()), |mode| files.set_mode(unfinished, mode)))
+        .and_then(|()| files.sync_file(unfinished))
+        .and_then(|()| files.rename(unfinished, path))
+        .and_then(|()| files.sync_dir(dir));
+    written.inspect_err(|_| {
+        let _ = files.remove(unfinished);
+    })
+}

@@ -7,16 +7,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::consent::Obstacle;
-use crate::kept::Refusal;
+use crate::journal::Lasting;
+use crate::persist::Refusal;
 use crate::session::Fault;
-use crate::settings::{Lasting, Problem};
+use crate::settings::Problem;
+use text::format_bytes;
+
+use crate::names::{did_you_mean, list};
 
 /// Why an operation on the machine did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file operation failed.
-    #[error("cannot {action} {}: {cause}{}", path.display(), hint(cause))]
+    #[error("{}: cannot {action} it: {cause}{}", path.display(), hint(cause))]
     Io {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
@@ -27,21 +31,19 @@ pub enum Error {
     },
     /// No such block device.
     #[error(
-        "there is no block device {word:?}{}; there are: {}{}",
-        nearest(nearest_name),
+        "{word}: no such block device, expected one of {}{}{}",
         list(known),
-        if word == "cpu" { "; the machine's processors can be compared (schedlab compare --arena cpu), not more" } else { "" }
+        did_you_mean(word.trim_start_matches("/dev/"), known),
+        if word == "cpu" { "; settings of the CPU scheduler are compared with `schedlab compare --arena cpu`" } else { "" }
     )]
     UnknownDevice {
         /// What the user wrote.
         word: String,
-        /// The most alike name, if any is alike.
-        nearest_name: Option<String>,
         /// Every disk there is.
         known: Vec<String>,
     },
     /// A partition was named where a disk is needed: the scheduler belongs to the disk.
-    #[error("{word} is a partition: its scheduler is that of the whole disk; name {disk} instead")]
+    #[error("{word}: it is a partition, and its scheduler is that of the whole disk; name {disk} instead")]
     Partition {
         /// What the user wrote.
         word: String,
@@ -49,7 +51,7 @@ pub enum Error {
         disk: String,
     },
     /// The device has no I/O scheduler.
-    #[error("{device} has no I/O scheduler: {why}")]
+    #[error("{device}: no I/O scheduler: {why}")]
     NoScheduler {
         /// The device.
         device: String,
@@ -57,7 +59,7 @@ pub enum Error {
         why: String,
     },
     /// Another schedlab is changing this device.
-    #[error("{device} is in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
+    #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
         /// The device or temporary file.
         device: String,
@@ -66,7 +68,7 @@ pub enum Error {
     },
     /// Another schedlab has set this device for a while.
     #[error(
-        "{device} is set by schedlab{} {lasting}; `schedlab set {device} --end` takes it back now",
+        "{device}: set by schedlab{} {lasting}; `schedlab set {device} --end` takes it back now",
         pid(pid_of_other)
     )]
     Held {
@@ -78,20 +80,18 @@ pub enum Error {
         lasting: Lasting,
     },
     /// A scheduler that neither the device offers nor the kernel has as a module.
-    #[error("{device} has no scheduler {word:?}{}; there are: {}", nearest(nearest_name), list(known))]
+    #[error("{device}: no scheduler {word:?}, expected one of {}{}", list(known), did_you_mean(word, known))]
     UnknownScheduler {
         /// The device.
         device: String,
         /// What the user wrote.
         word: String,
-        /// The most alike name, if any is alike.
-        nearest_name: Option<String>,
         /// Every scheduler that the device can have.
         known: Vec<String>,
     },
     /// A tunable of another scheduler than the one that is asked about.
     #[error(
-        "{name} is a tunable of {}, and {device} would have {scheduler}: say scheduler={} as well, or leave {name} out",
+        "{device}: {name} is a tunable of {}, and the scheduler would be {scheduler}; say scheduler={} as well, or leave {name} out",
         others.join(" and "), others.first().map_or("", String::as_str)
     )]
     TunableOfOther {
@@ -105,7 +105,7 @@ pub enum Error {
         others: Vec<String>,
     },
     /// An attribute that Linux has, but not for this device or in this version.
-    #[error("{device} has no {name} ({help}): this kernel does not show it, or not for such a device")]
+    #[error("{device}: no {name} ({help}): this kernel does not show it, or not for such a device")]
     NotShown {
         /// The device.
         device: String,
@@ -115,7 +115,7 @@ pub enum Error {
         help: String,
     },
     /// An attribute that can only be read.
-    #[error("{name} of {device} is read-only: it says what the hardware or the driver is like")]
+    #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
     ReadOnlyAttribute {
         /// The device.
         device: String,
@@ -131,7 +131,7 @@ pub enum Error {
         why: String,
     },
     /// A value that the attribute does not take.
-    #[error("{name} = {value} is out of range: {device} takes {range}")]
+    #[error("{device}: {name} is out of range (found {value}, expected {range})")]
     OutOfRange {
         /// The device.
         device: String,
@@ -143,7 +143,7 @@ pub enum Error {
         range: String,
     },
     /// A value that could not be put back once it is changed.
-    #[error("{name} of {device} is left alone, since it could not be put back: {why}")]
+    #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
     NoWayBack {
         /// The device.
         device: String,
@@ -153,7 +153,7 @@ pub enum Error {
         why: String,
     },
     /// A change that failed or had no effect, and was taken back.
-    #[error("{device} was not set: {}; {}", problems(found), taken_back(left))]
+    #[error("{device}: it was not set: {}; {}", problems(found), taken_back(left))]
     NotSet {
         /// The device.
         device: String,
@@ -163,13 +163,13 @@ pub enum Error {
         left: Option<Box<Error>>,
     },
     /// The device is no longer there.
-    #[error("{device} is gone: it was there when the experiment began; check cables and `dmesg`")]
+    #[error("{device}: it is gone, and was there when the experiment began; check cables and `dmesg`")]
     DeviceGone {
         /// The device.
         device: String,
     },
     /// A program that is needed is not installed.
-    #[error("{tool} is not installed, and is needed {purpose}: install the package {package}")]
+    #[error("{tool}: not installed, and needed {purpose}; install the package {package}")]
     ToolMissing {
         /// The program.
         tool: String,
@@ -179,7 +179,7 @@ pub enum Error {
         purpose: String,
     },
     /// A program that was called failed.
-    #[error("`{command}` failed ({status}): {stderr}")]
+    #[error("{command}: it failed ({status}): {stderr}")]
     ToolFailed {
         /// The command line.
         command: String,
@@ -189,7 +189,7 @@ pub enum Error {
         stderr: String,
     },
     /// A scheduler's module could not be loaded.
-    #[error("the scheduler {scheduler} is not available: {why}")]
+    #[error("{scheduler}: the scheduler is not available: {why}")]
     ModuleNotLoaded {
         /// The scheduler.
         scheduler: String,
@@ -198,9 +198,9 @@ pub enum Error {
     },
     /// A name that is neither a tunable of the scheduler nor an attribute of the queue.
     #[error(
-        "{device} with scheduler {scheduler} has no tunable {name:?}{}; there are: {}",
-        nearest(nearest_name),
-        list(known)
+        "{device}: no tunable {name:?} with the scheduler {scheduler}, expected one of {}{}",
+        list(known),
+        did_you_mean(name, known)
     )]
     UnknownTunable {
         /// The device.
@@ -209,13 +209,11 @@ pub enum Error {
         scheduler: String,
         /// What the user wrote.
         name: String,
-        /// The most alike name, if any is alike.
-        nearest_name: Option<String>,
         /// Every name that can be set.
         known: Vec<String>,
     },
     /// The device could not be put back as it was; the journal entry stays.
-    #[error("{device} is not as it was before: {}; `schedlab restore` tries again (old values: {})", problems(found), journal.display())]
+    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", problems(found), journal.display())]
     NotRestored {
         /// The device.
         device: String,
@@ -225,7 +223,7 @@ pub enum Error {
         journal: PathBuf,
     },
     /// A journal entry cannot be understood; it is never deleted silently.
-    #[error("the journal entry {} cannot be read: {why}; look at the settings that it names, put them right, then delete that file", path.display())]
+    #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
     Journal {
         /// The entry.
         path: PathBuf,
@@ -234,7 +232,7 @@ pub enum Error {
     },
     /// Writing to the device would destroy or endanger something, and the user did not consent.
     #[error(
-        "{device} is refused for writing: {}; to destroy what is on it, say --destroy-data {device}",
+        "{device}: refused for writing: {}; to destroy what is on it, say --destroy-data {device}",
         obstacles(found)
     )]
     Refused {
@@ -244,7 +242,7 @@ pub enum Error {
         found: Vec<Obstacle>,
     },
     /// Somebody uses the device right now: consent does not help, since writing under a user corrupts what it holds.
-    #[error("{device} is in use: {}", obstacles(found))]
+    #[error("{device}: it is in use: {}", obstacles(found))]
     InUse {
         /// The device.
         device: String,
@@ -253,14 +251,14 @@ pub enum Error {
     },
     /// The kernel refuses writes to the device; consent does not help.
     #[error(
-        "{device} is read-only: choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
+        "{device}: it is read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
     )]
     ReadOnly {
         /// The device.
         device: String,
     },
     /// `--destroy-data` names another device than the one that would be written.
-    #[error("--destroy-data names {named}, but the workload would write {device}: nothing was written")]
+    #[error("--destroy-data: it names {named}, and the workload would write {device}; nothing was written")]
     ConsentForOther {
         /// What the consent names.
         named: String,
@@ -269,8 +267,8 @@ pub enum Error {
     },
     /// Too little room for a temporary file.
     #[error(
-        "{} has {} free, and the loop file with room to spare for others needs {}: choose a smaller loop:SIZE or another --loop-dir",
-        dir.display(), size(*free_bytes), size(*needed_bytes)
+        "{}: too little room for the loop file (found {} free, expected {}); choose a smaller loop:SIZE or another --loop-dir",
+        dir.display(), format_bytes(*free_bytes), format_bytes(*needed_bytes)
     )]
     NoSpace {
         /// The directory.
@@ -282,12 +280,12 @@ pub enum Error {
     },
     /// A setting cannot be kept, or not be forgotten.
     #[error(transparent)]
-    Kept(#[from] Refusal),
+    Persist(#[from] Refusal),
     /// A program or a file system of an experiment.
     #[error(transparent)]
     Session(#[from] Fault),
     /// The caller asked to stop.
-    #[error("interrupted while {doing}")]
+    #[error("{doing}: interrupted")]
     Interrupted {
         /// What was going on.
         doing: String,
@@ -302,16 +300,6 @@ impl Error {
     }
 }
 
-/// The name in `known` that is most like `word`, if any is alike enough to be a slip of the finger.
-pub fn nearest_of<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> Option<String> {
-    known
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(word, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name.clone())
-}
-
 fn hint(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied => " (run as root, or name a directory of your own with SCHEDLAB_STATE_DIR)",
@@ -321,27 +309,8 @@ fn hint(cause: &io::Error) -> &'static str {
     }
 }
 
-/// A size in the largest unit that leaves a digit before the point.
-pub fn size(bytes: u64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
-    unit.map_or_else(
-        || format!("{bytes} B"),
-        |(shift, name)| format!("{:.1} {name}", bytes as f64 / (1u64 << shift) as f64),
-    )
-}
-
-fn nearest(name: &Option<String>) -> String {
-    name.as_ref().map_or(String::new(), |name| format!(" (nearest: {name})"))
-}
-
 fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
-}
-
-/// Names with commas between them.
-pub fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 
 fn problems(found: &[Problem]) -> String {
@@ -367,14 +336,13 @@ mod tests {
     #[test]
     fn an_unknown_device_is_answered_with_the_nearest_one_and_all_there_are() {
         let known = vec!["nvme0n1".to_string(), "sda".to_string()];
-        let nearest_name = nearest_of("nvme0n2", &known);
-        let message = Error::UnknownDevice { word: "nvme0n2".into(), nearest_name, known }.to_string();
-        assert!(message.contains("nearest: nvme0n1") && message.contains("sda"), "{message}");
+        let message = Error::UnknownDevice { word: "nvme0n2".into(), known }.to_string();
+        assert!(message.contains("did you mean \"nvme0n1\"") && message.contains("sda"), "{message}");
     }
 
     #[test]
     fn a_word_like_nothing_has_no_nearest_name() {
-        assert_eq!(nearest_of("zzz", &["sda".to_string()]), None);
+        assert_eq!(did_you_mean("zzz", &["sda".to_string()]), "");
     }
 
     /// What the user reads: the message and its causes, joined as anyhow joins them.
@@ -387,17 +355,20 @@ mod tests {
     fn the_kernels_answer_is_printed_once() {
         let answer = || io::Error::from_raw_os_error(libc::ENOENT);
         let io = Error::io("find", "/nope")(answer());
-        assert_eq!(printed(&io), "cannot find /nope: No such file or directory (os error 2)");
+        assert_eq!(printed(&io), "/nope: cannot find it: No such file or directory (os error 2)");
         let probe = ProbeError::Unreadable { path: "/nope".into(), cause: answer() };
-        assert_eq!(printed(&probe), "cannot read /nope: No such file or directory (os error 2)");
+        assert_eq!(printed(&probe), "/nope: cannot read it: No such file or directory (os error 2)");
     }
 
     #[test]
     fn a_lack_of_room_is_told_in_units_that_one_can_read() {
         let error = Error::NoSpace { dir: "/x".into(), needed_bytes: 109_951_229_886_464, free_bytes: 73_446_535_168 };
         let message = error.to_string();
-        assert!(message.contains("/x has 68.4 GiB free") && message.contains("needs 100.0 TiB"), "{message}");
-        assert_eq!((size(1023), size(1024), size(3 << 19)), ("1023 B".into(), "1.0 KiB".into(), "1.5 MiB".into()));
+        assert!(message.contains("/x: ") && message.contains("found 68.4 GiB free, expected 100.0 TiB"), "{message}");
+        assert_eq!(
+            (format_bytes(1023), format_bytes(1024), format_bytes(3 << 19)),
+            ("1023 B".into(), "1.0 KiB".into(), "1.5 MiB".into())
+        );
     }
 
     #[test]

@@ -1,20 +1,24 @@
-//! The machine: its devices, their settings and the journal of them.
+//! The machine: its devices, their settings and the journal of them, and the programs of an experiment.
 //!
-//! The only crate that writes to the machine. Every path goes through a [`Root`], every change of a setting through a [`Guard`],
-//! and every workload that writes through a [`Claim`].
+//! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every workload that writes through a [`Claim`].
+//! Only this crate and `cpu` write to the machine.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod conflicts;
 pub mod consent;
 pub mod device;
 pub mod environment;
 pub mod error;
 pub mod journal;
-pub mod kept;
 pub mod loopdev;
 pub mod modules;
+pub mod names;
+pub mod persist;
 pub mod placement;
 pub mod probe;
-pub mod rivals;
+mod restore;
+#[cfg(test)]
+mod restore_tests;
 mod root;
 pub mod session;
 pub mod settings;
@@ -23,8 +27,9 @@ pub mod systemd;
 pub use consent::{Claim, Obstacle, check_writable, obstacles};
 pub use device::Device;
 pub use error::Error;
-pub use journal::key;
+pub use journal::{Outcome, key};
 pub use loopdev::LoopDevice;
+pub use restore::restore_all;
 pub use root::Root;
 pub use session::Session;
-pub use settings::{Change, Guard, Outcome, Problem, Restored, Setting, Watch, restore_all};
+pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};

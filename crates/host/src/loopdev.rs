@@ -5,6 +5,7 @@
 //! page cache of the file below answers. Both are journaled before they exist, and undone after a crash.
 //! The tool `losetup` is called, rather than the ioctls made here: it handles the race for a free device and needs no unsafe code.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 use crate::device::{self, Device, node_path, offered_schedulers};
 use crate::error::Error;
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::modules;
 use crate::root::Root;
 
@@ -30,6 +33,43 @@ const RESERVE: u64 = 64 << 20;
 
 /// How long a detached device may take to let go of its file.
 const DETACH_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What keys begin with; each is made by one process and used once.
+const KEYS: &str = "schedlab-loop-";
+
+/// How entries of temporary loop devices are undone.
+pub const KIND: Kind = Kind {
+    name: "loop-file",
+    stage: Stage::Devices,
+    single_use: Some(KEYS),
+    subject: |entry| entry.payload("loop-file").map(|Made { file }| file.display().to_string()),
+    undo: |root, Abandoned { key, entry, lock }| {
+        let Made { file } = entry.expect("loop-file", journal::path(root, key))?;
+        undo(root, key, &file, &entry.boot_id, lock)?;
+        Ok(Box::new(Removed { file }))
+    },
+};
+
+/// A temporary file, and the loop device over it if there is one: the payload of an entry.
+#[derive(Debug, Serialize, Deserialize)]
+struct Made {
+    /// Not another program's, since it is only ever created where no file was.
+    file: PathBuf,
+}
+
+/// A temporary loop device was detached and its file deleted.
+#[derive(Debug)]
+pub struct Removed {
+    pub file: PathBuf,
+}
+
+impl Undone for Removed {}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the temporary file {} is removed", self.file.display())
+    }
+}
 
 /// A loop device that is ours; dropping it detaches it and deletes its file.
 #[derive(Debug)]
@@ -62,7 +102,7 @@ impl LoopDevice {
         let stem = unique_stem();
         let file = dir.join(format!("{stem}.img"));
         let lock = Lock::take(root, &stem, &file.display().to_string())?;
-        let entry = Entry::new(root, Undo::LoopFile { file: file.clone() });
+        let entry = Entry::new(root, KIND.name, &Made { file: file.clone() });
         entry.and_then(|entry| journal::write(root, &stem, &entry)).inspect_err(|_| lock.retire())?;
         // From here on its Drop cleans up, whatever happens.
         let mut device = LoopDevice {
@@ -185,7 +225,7 @@ fn is_loop(name: &str) -> bool {
 
 /// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry and
 /// its `lock`. Every step may already have been done: a crash can come between any two.
-pub(crate) fn undo(root: &Root, key: &str, file: &Path, boot_id: &str, lock: &Lock) -> Result<(), Error> {
+fn undo(root: &Root, key: &str, file: &Path, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     let same_boot = boot_id == root.boot_id()?;
     if same_boot && let Some(name) = attached(root, file) {
         detach(root, &name, file)?;
@@ -290,7 +330,7 @@ fn forget_cache(file: &File) {
 
 fn unique_stem() -> String {
     let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("{}{}-{ns:x}", journal::TEMPORARY, std::process::id())
+    format!("{KEYS}{}-{ns:x}", std::process::id())
 }
 
 /// Incompressible bytes at memory speed (xorshift64*): nobody's secret depends on them, only that no layer below can shrink them.

@@ -15,132 +15,27 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod buffer;
+mod drive;
+mod error;
 mod pass;
+mod shared;
 mod sync;
 mod tally;
 mod target;
 mod uring;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use workload::{ParamError, Params, WorkloadKind};
 
+pub use drive::{ClientFile, Drive, PATIENCE};
+pub use error::EngineError;
 pub use target::prepare_files;
 pub use workload::{
     ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
 };
-
-/// How long a device may stay silent before it is given up, unless a drive says otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Where one client works.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientFile {
-    /// A block device or a regular file.
-    pub path: PathBuf,
-    /// First byte of the client's region in it.
-    pub base: u64,
-    /// Length of the region in bytes.
-    pub len: u64,
-}
-
-/// One measurement: which clients, on what, for how long.
-#[derive(Debug, Clone)]
-pub struct Drive {
-    /// The row of the workload table.
-    pub kind: &'static WorkloadKind,
-    /// Its parameters.
-    pub params: Params,
-    /// One per client, in the order of their numbers; [`place_on_device`] and [`place_in_directory`] make them.
-    pub files: Vec<ClientFile>,
-    /// Seed of the clients' random choices.
-    pub seed: u64,
-    /// Length of the measured window. A workload that ends by itself ends earlier.
-    pub duration: Duration,
-    /// Time before the window opens; taken as 0 where a warm-up would spoil the measurement ([`Drive::has_warmup`]).
-    pub warmup: Duration,
-    /// How long to wait for requests after the window has closed, and for a client's set-up; see [`PATIENCE`].
-    pub patience: Duration,
-}
-
-impl Drive {
-    /// Whether the warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
-    /// not by buffered writes.
-    pub fn has_warmup(&self) -> bool {
-        self.kind.warms_up_with(&self.params)
-    }
-
-    /// Whether clients flush what they wrote inside the measured time.
-    pub fn flushes_at_end(&self) -> bool {
-        self.kind.flushes_at_end(&self.params)
-    }
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// Parameters and target do not go together.
-    #[error(transparent)]
-    Params(#[from] ParamError),
-    /// A device or file could not be used.
-    #[error("{doing} {}: {cause}{}", .path.display(), advice(.cause))]
-    File {
-        /// What was tried, e.g. `cannot open`.
-        doing: &'static str,
-        /// The device or file.
-        path: PathBuf,
-        /// The kernel's answer.
-        cause: std::io::Error,
-    },
-    /// Something that every client needs was refused by the kernel.
-    #[error("{doing}: {cause}; {next}")]
-    Setup {
-        /// What was tried.
-        doing: &'static str,
-        /// The kernel's answer.
-        cause: std::io::Error,
-        /// What to do about it.
-        next: &'static str,
-    },
-    /// There is no room for the files of a workload.
-    #[error("{}: not enough space for the workload's files (found {free} bytes, expected {needed}); make room or give a smaller file_size", .dir.display())]
-    NoSpace {
-        /// The directory.
-        dir: PathBuf,
-        /// Bytes that all files need.
-        needed: u64,
-        /// Bytes that were free at the start.
-        free: u64,
-    },
-    /// Clients did not come back: the device holds their requests.
-    #[error("{}: the device hangs: no answer to {clients} clients for {seconds} s; see dmesg", .path.display())]
-    Hung {
-        /// How many clients wait.
-        clients: usize,
-        /// The device or file of the first of them.
-        path: PathBuf,
-        /// How long it was waited for.
-        seconds: u64,
-    },
-    /// A client's thread ended by a panic: a mistake in schedlab.
-    #[error("client {client} broke off: a mistake in schedlab, please report it with the message above")]
-    Panicked {
-        /// Its number.
-        client: usize,
-    },
-}
-
-/// What to do about an error of the kernel, where it can be said.
-fn advice(error: &std::io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => " (run as root)",
-        Some(libc::EINVAL) => " (does the target support direct I/O? else set direct = false)",
-        Some(libc::EBUSY) => " (somebody has it open exclusively: fuser and lsblk show who)",
-        _ => "",
-    }
-}
 
 /// Gives each client its part of a device or of one existing file. `len` and `logical_block` in bytes.
 ///

@@ -6,16 +6,16 @@
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use workload::{Client, Measured, Params, Seat, WorkloadKind};
 
 use crate::buffer::Buffer;
+use crate::shared::Shared;
 use crate::tally::Tally;
 use crate::target::Target;
 use crate::uring::Ring;
@@ -23,53 +23,6 @@ use crate::{Drive, EngineError, sync};
 
 /// How often the caller's stop flag is looked at.
 const TICK: Duration = Duration::from_millis(20);
-
-/// What clients and the calling thread have in common.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// The monotonic clock at the start, in nanoseconds.
-    start: OnceLock<u64>,
-    gate: Mutex<bool>,
-    opened: Condvar,
-    stop: AtomicBool,
-}
-
-impl Shared {
-    /// Nanoseconds since the start.
-    #[inline]
-    pub(super) fn now(&self) -> u64 {
-        monotonic_ns() - self.start.get().expect("the start is set before the gate opens")
-    }
-
-    /// Whether clients must end.
-    #[inline]
-    pub(super) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Starts the clock and lets everybody go who waits at the gate, or comes later.
-    fn open_gate(&self) {
-        self.start.set(monotonic_ns()).expect("a pass starts once");
-        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.opened.notify_all();
-    }
-
-    fn wait_at_gate(&self) {
-        let open = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.opened.wait_while(open, |open| !*open));
-    }
-}
-
-/// The clock that std's `Instant` reads too, as one number: its checked seconds and nanoseconds cost as much as the rest of a step.
-#[inline]
-fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
 
 /// What a client reports.
 enum Message {

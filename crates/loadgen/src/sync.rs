@@ -14,7 +14,7 @@ use elevator::{Completion, Op, Request, Time};
 use workload::{Client, Step};
 
 use crate::buffer::Buffer;
-use crate::pass::Shared;
+use crate::shared::Shared;
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
 

@@ -20,7 +20,7 @@ use workload::{Client, Step};
 
 use crate::EngineError;
 use crate::buffer::Buffer;
-use crate::pass::Shared;
+use crate::shared::Shared;
 use crate::sync::{finish, sleep_until};
 use crate::tally::{Failure, Tally};
 use crate::target::Target;

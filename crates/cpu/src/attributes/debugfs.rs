@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::gone;
 use super::item::{Item, Shape, Write};
-use super::resolve::{Resolved, denied, fits, nearest, switch};
-use super::{gone, sysctl};
+use super::value::{Resolved, denied, fits, switch};
 use host::Root;
-use host::error::list;
+use host::names::{did_you_mean, list};
 
 /// What `tunable_scaling` makes the kernel compute anew.
 const SCALED: [&str; 4] = ["base_slice_ns", "latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
@@ -98,8 +98,8 @@ pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, 
         if let Some(bare) = name.strip_prefix("NO_").filter(|bare| known.iter().any(|known| known == bare)) {
             return Err(format!("say feature:{bare}=off, or =on, instead of NO_"));
         }
-        let nearest = nearest(&name.to_uppercase(), &known);
-        return Err(format!("the scheduler has no feature {name}{nearest}; there are: {}", list(&known)));
+        let did_you_mean = did_you_mean(name, &known);
+        return Err(format!("the scheduler has no feature {name}, expected one of {}{did_you_mean}", list(&known)));
     }
     let item = Item { name: format!("feature {name}"), path, shape: Shape::Word(name.to_string()) };
     let value = if on { "on" } else { "off" }.to_string();
@@ -122,9 +122,9 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
         let all = list(&known.iter().filter(|name| !name.contains('/')).cloned().collect::<Vec<_>>());
         return Err(match gone::find(name) {
             Some(row) => {
-                format!("this kernel does not have it: {name} {}{}", row.what, sysctl::instead(root, row))
+                format!("this kernel does not have it: {name} {}{}", row.what, instead(root, row))
             }
-            None => format!("there is no such file{}; there are: {all}", nearest(name, &known)),
+            None => format!("there is no such file, expected one of {all}{}", did_you_mean(name, &known)),
         });
     }
     let mut item = Item::plain(name, path);
@@ -134,7 +134,11 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
         let modes: Vec<String> =
             shown.split_whitespace().map(|word| word.trim_matches(['(', ')', '[', ']']).to_string()).collect();
         if !modes.iter().any(|mode| mode == value) {
-            return Err(format!("it cannot be {value:?}{}; there are: {}", nearest(value, &modes), list(&modes)));
+            return Err(format!(
+                "it cannot be {value:?}, expected one of {}{}",
+                list(&modes),
+                did_you_mean(value, &modes)
+            ));
         }
         item.shape = Shape::Marked;
         value.to_string()
@@ -145,4 +149,11 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
     let scaled = SCALED.iter().filter(|_| name == "tunable_scaling").filter(|name| scaled(name));
     let moved = scaled.map(|name| Item::plain(*name, dir.join(name))).collect();
     Ok(Resolved { writes: vec![Write { item, value }], moved })
+}
+
+/// What to set instead of what is gone, and whether that can be reached.
+pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
+    let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
+    let unreachable = dir(root).err().filter(|_| !key.starts_with("sysctl:"));
+    unreachable.map_or_else(|| format!("; use {key}"), |why| format!("; use {key} ({why})"))
 }

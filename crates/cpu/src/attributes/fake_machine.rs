@@ -13,7 +13,9 @@ use rustix::io::Errno;
 
 use crashpoints::FakeKernel;
 use files::{Files, RealFiles};
-use host::Root;
+use host::{Outcome, Root, restore_all};
+
+use crate::UNDO;
 
 /// A fake machine with two processors, in a temporary tree.
 pub(crate) struct Processors {
@@ -108,6 +110,34 @@ impl Processors {
     /// Every file in the journal's directory.
     pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
+    }
+}
+
+impl crashpoints::Machine for Processors {
+    type State = Vec<(&'static str, String)>;
+
+    fn kernel(&self) -> &FakeKernel {
+        &self.kernel
+    }
+
+    fn state(&self) -> Self::State {
+        self.all()
+    }
+
+    fn journal_dir(&self) -> PathBuf {
+        self.root().state("journal")
+    }
+
+    fn boot(&self, boot_id: &str) {
+        Processors::boot(self, boot_id);
+    }
+
+    fn restore(&self) -> Result<bool, String> {
+        let outcomes = restore_all(&self.root(), &[UNDO]).map_err(|error| error.to_string())?;
+        match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
+            Some(failed) => Err(failed.to_string()),
+            None => Ok(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. }))),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::item::{Item, Write};
-use super::resolve::{Resolved, nearest, switch};
+use super::value::{Resolved, switch};
 use host::Root;
-use host::error::list;
+use host::names::{did_you_mean, list};
 
 const NO_DRIVER: &str = "there is no cpufreq driver here: in a virtual machine frequencies are the host's (set it there), and on a real \
                          one the driver may be off (BIOS, intel_pstate=disable) or not loaded";
@@ -32,9 +32,9 @@ pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
         let offered = root.read_optional(dir.join("scaling_available_governors")).unwrap_or_default();
         let offered: Vec<String> = offered.split_whitespace().map(str::to_string).collect();
         if !offered.iter().any(|governor| governor == value) {
-            let nearest = nearest(value, &offered);
+            let did_you_mean = did_you_mean(value, &offered);
             return Err(format!(
-                "{name} does not offer the governor {value:?}{nearest}; it offers: {} (a missing one may be a module: modprobe cpufreq_{value})",
+                "{name} does not offer the governor {value:?}, expected one of {} (a missing one may be a module: modprobe cpufreq_{value}){did_you_mean}",
                 list(&offered)
             ));
         }

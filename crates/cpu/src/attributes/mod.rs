@@ -7,12 +7,15 @@
 //! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some move others (`tunable_scaling` computes
 //! slices anew). No table of orders is needed for that: what does not hold is written again after the others, as long as that helps.
 
+mod check;
 mod debugfs;
 mod frequency;
 mod gone;
 mod item;
+mod original;
 mod resolve;
 mod sysctl;
+mod value;
 mod watch;
 
 #[cfg(test)]
@@ -24,17 +27,17 @@ mod refusal_tests;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
+pub(super) use check::check;
 pub(super) use debugfs::{dir as debug_dir, features, files as debug_files};
 pub(super) use frequency::{boost_file, policies};
 pub(super) use item::Write;
 use item::{Item, means_same};
+pub(crate) use original::Original;
 use resolve::{refused, resolve};
 pub(super) use sysctl::{names as sysctls, path as sysctl_path};
 pub(super) use watch::Watch;
 
-use super::guard::Ledger;
+use super::ledger::Ledger;
 use super::setting::Attribute;
 use host::Error;
 use host::Root;
@@ -42,17 +45,6 @@ use host::settings::Problem;
 
 /// How often everything that does not hold is written again.
 const ROUNDS: usize = 4;
-
-/// What a file held before it was written for the first time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Original {
-    #[serde(flatten)]
-    item: Item,
-    value: String,
-    /// What was written to it, or was about to be: everything else is another program's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    written: Vec<String>,
-}
 
 /// Refuses what can be known to be impossible here.
 pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
@@ -153,18 +145,6 @@ fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     if attributes == ledger.made().attributes { Ok(()) } else { ledger.note(|made| made.attributes = attributes) }
 }
 
-impl Original {
-    fn write(&self) -> Write {
-        Write { item: self.item.clone(), value: self.value.clone() }
-    }
-
-    fn will_be(&mut self, value: &str) {
-        if !self.written.iter().any(|known| means_same(known, value)) {
-            self.written.push(value.to_string());
-        }
-    }
-}
-
 /// Writes what does not hold, again and again as long as that helps; then says what still does not.
 fn settle(root: &Root, targets: &[Write]) -> Vec<Problem> {
     let mut refused: Vec<(&Item, std::io::Error)> = Vec::new();
@@ -198,22 +178,6 @@ fn explain(error: &std::io::Error) -> String {
         std::io::ErrorKind::NotFound => format!("the file is gone; is debugfs still mounted? ({error})"),
         _ => error.to_string(),
     }
-}
-
-impl Write {
-    fn found(&self, root: &Root) -> String {
-        self.item.read(root).unwrap_or_else(|| "unreadable".to_string())
-    }
-}
-
-/// What is not as it was applied.
-pub(super) fn check(root: &Root, targets: &[Write]) -> Vec<Problem> {
-    let changed = |write: &Write| Problem::ChangedMeanwhile {
-        attribute: write.item.name.clone(),
-        wanted: write.value.clone(),
-        found: write.found(root),
-    };
-    targets.iter().filter(|write| !write.holds(root)).map(changed).collect()
 }
 
 /// Puts everything back, the last that was touched first; gives what was written, and what could not be.

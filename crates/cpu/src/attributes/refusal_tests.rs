@@ -60,16 +60,16 @@ fn names_that_nobody_knows_are_answered_with_the_nearest_and_all_there_are() {
     says(
         &machine,
         &[("sysctl:kernel.sched_rr_timeslice", "1")],
-        &["nearest: kernel.sched_rr_timeslice_ms", "timer_migration"],
+        &["did you mean \"kernel.sched_rr_timeslice_ms\"", "timer_migration"],
     );
     says(
         &machine,
         &[("feature:WAKEUP_PREEMPT", "on")],
-        &["nearest: WAKEUP_PREEMPTION", "there are: PLACE_LAG, HRTICK"],
+        &["did you mean \"WAKEUP_PREEMPTION\"", "expected one of PLACE_LAG, HRTICK"],
     );
-    says(&machine, &[("feature:hrtick", "on")], &["nearest: HRTICK"]);
+    says(&machine, &[("feature:hrtick", "on")], &["did you mean \"HRTICK\""]);
     says(&machine, &[("feature:NO_HRTICK", "on")], &["feature:HRTICK=off"]);
-    says(&machine, &[("debug:base_slice", "1")], &["nearest: base_slice_ns", "nr_migrate"]);
+    says(&machine, &[("debug:base_slice", "1")], &["did you mean \"base_slice_ns\"", "nr_migrate"]);
     says(&machine, &[("debug:features", "1")], &["feature:NAME=on"]);
     for path in ["../../etc/passwd", "/etc/passwd", "a/../../x"] {
         says(&machine, &[(&format!("debug:{path}"), "1")], &["below /sys/kernel/debug/sched"]);
@@ -97,11 +97,15 @@ fn values_that_are_of_another_kind_are_refused() {
     let machine = Processors::booted();
     says(&machine, &[("sysctl:kernel.sched_rr_timeslice_ms", "50ms")], &["a whole number", "now 100"]);
     says(&machine, &[("debug:nr_migrate", "many")], &["a whole number"]);
-    says(&machine, &[("debug:preempt", "fulll")], &["nearest: full", "none, voluntary, full, lazy"]);
+    says(&machine, &[("debug:preempt", "fulll")], &["did you mean \"full\"", "none, voluntary, full, lazy"]);
     says(&machine, &[("feature:HRTICK", "2")], &["neither on nor off"]);
     says(&machine, &[("autogroup", "maybe")], &["neither on nor off"]);
     says(&machine, &[("boost", "maybe")], &["neither on nor off"]);
-    says(&machine, &[("governor", "performanc")], &["policy0", "nearest: performance", "powersave", "modprobe"]);
+    says(
+        &machine,
+        &[("governor", "performanc")],
+        &["policy0", "did you mean \"performance\"", "powersave", "modprobe"],
+    );
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::debugfs;
+use super::debugfs::instead;
 use super::gone;
 use super::item::{Item, Write};
-use super::resolve::{Resolved, denied, fits, nearest, switch};
+use super::value::{Resolved, denied, fits, switch};
 use host::Root;
-use host::error::list;
+use host::names::{did_you_mean, list};
 
 const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
 
@@ -62,16 +62,9 @@ fn missing(root: &Root, name: &str) -> String {
         Some(row) => format!("{kernel} does not have it: {name} {}{}", row.what, instead(root, row)),
         None => {
             let known = names(root);
-            format!("{kernel} does not have it{}; there are: {}", nearest(name, &known), list(&known))
+            format!("{kernel} does not have it, expected one of {}{}", list(&known), did_you_mean(name, &known))
         }
     }
-}
-
-/// What to set instead of what is gone, and whether that can be reached.
-pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
-    let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
-    let unreachable = debugfs::dir(root).err().filter(|_| !key.starts_with("sysctl:"));
-    unreachable.map_or_else(|| format!("; use {key}"), |why| format!("; use {key} ({why})"))
 }
 
 /// Why a sysctl that is there tells nothing.

@@ -2,10 +2,10 @@
 
 use super::fake_machine::Processors;
 use super::*;
-use crate::guard::Ledger;
+use crate::ledger::Ledger;
 use crate::{Guard, Setting, UNDO};
+use host::restore_all;
 use host::session::Session;
-use host::settings::restore_all;
 
 /// An arm of these settings.
 pub(super) fn arm(pairs: &[(&str, &str)]) -> Setting {
@@ -173,8 +173,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     std::mem::forget(guard);
     // The owner's lock is still held by this process: undone as recovery does it.
     let entry = host::journal::read(&root, "processors").unwrap().unwrap();
-    let host::journal::Undo::Processors(made) = entry.undo else { panic!("an entry of processors") };
-    let made: crate::guard::Made = serde_json::from_value(made).unwrap();
+    let made: crate::ledger::Made = entry.payload("processors").expect("an entry of the CPUs");
     let (done, problems) = put_back(&root, &made.attributes);
     assert_eq!((machine.shows(slice).as_str(), problems), ("100", vec![]));
     assert!(done[0].contains("70 -> 100 (another program had set it to 70 meanwhile)"), "{done:?}");
@@ -199,4 +198,43 @@ fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_st
     let told = outcomes.iter().map(ToString::to_string).collect::<String>();
     assert!(told.contains("nr_migrate 16 -> 32") && told.contains("governor of policy0 is gone"), "{told}");
     assert_eq!((machine.shows("sys/kernel/debug/sched/nr_migrate").as_str(), machine.journal()), ("32", vec![]));
+}
+
+/// The boot in which schedlab 0.1.0 wrote the journal in `tests/data`, killed in the midst of an arm that isolates a CPU.
+const BOOT_OF_0_1_0: &str = "64c7c6ae-e988-4eb6-8faf-1437935f4a0d";
+
+#[test]
+fn a_journal_of_0_1_0_says_the_same_and_is_undone() {
+    let machine = Processors::booted();
+    let slice = "proc/sys/kernel/sched_rr_timeslice_ms";
+    machine.put("proc/sys/kernel/random/boot_id", BOOT_OF_0_1_0);
+    machine.put(slice, "50");
+    let text = include_str!("../../tests/data/0.1.0/processors.json");
+    let text = text.replace("/proc/sys/", &format!("{}/", machine.path("proc/sys").display()));
+    machine.put("var/lib/schedlab/journal/processors.json", &text);
+    let entry = host::journal::read(&machine.root(), "processors").unwrap().unwrap();
+    let made: crate::ledger::Made = entry.payload("processors").unwrap();
+    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut again = serde_json::to_value(made).unwrap();
+    again["what"] = "processors".into();
+    assert_eq!(again, written["undo"]);
+    let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
+    assert!(
+        outcomes[0].to_string().contains("another PID namespace"),
+        "its tasks are those of a container: {outcomes:?}"
+    );
+    assert_eq!(
+        (machine.shows(slice).as_str(), machine.journal().len()),
+        ("100", 1),
+        "values are put back nevertheless"
+    );
+    let namespace = machine.path("proc/self/ns/pid");
+    std::fs::create_dir_all(namespace.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("pid:[4026531836]", namespace).unwrap();
+    let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
+    assert!(
+        outcomes[0].undone::<crate::Restoration>().is_some(),
+        "the namespace is gone, and its tasks with it: {outcomes:?}"
+    );
+    assert_eq!(machine.journal(), [""; 0]);
 }

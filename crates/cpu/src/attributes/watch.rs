@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Write, check};
+use super::check::check;
+use super::item::Write;
 use host::Root;
 use host::settings::Problem;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::moved::{Moved, NotedTask};
 use super::tasks::{Task, Tasks};
-use super::{Moved, Noted};
 use host::Error;
 use host::placement::CpuList;
 use host::placement::{Mask, Touch};
@@ -126,8 +126,8 @@ fn set_back(
 
 /// The noted task from which a task that was started later has its processors: the nearest of its own process and of its parents, or, where
 /// none fits, any: a parent may be gone.
-fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a Noted> {
-    let fitting: Vec<&Noted> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
+fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a NotedTask> {
+    let fitting: Vec<&NotedTask> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
     let (mut process, mut parent) = (process, task.parent);
     for _ in 0..GENERATIONS {
         if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {

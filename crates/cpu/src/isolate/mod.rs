@@ -26,6 +26,7 @@ mod admit;
 mod back;
 #[cfg(test)]
 mod fake;
+mod moved;
 mod sweep;
 mod tasks;
 #[cfg(test)]
@@ -37,12 +38,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 
+pub(crate) use moved::Moved;
 use sweep::{Notes, Sweep};
 use tasks::Kernel;
 
-use super::guard::Ledger;
+use super::ledger::Ledger;
 use host::Error;
 use host::Root;
 use host::placement::CpuList;
@@ -57,62 +58,6 @@ const THOROUGH: u32 = 10;
 
 /// How many tasks a message names.
 const NAMED: usize = 5;
-
-/// What was moved, as the journal has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Moved {
-    /// The processors that are kept empty.
-    pub(crate) cpus: CpuList,
-    /// What a task gets that could use no others.
-    others: CpuList,
-    /// When it began, in clock ticks since the machine's start: nothing was moved before this tick was over.
-    since: u64,
-    /// The PID namespace whose tasks these are, as the kernel names it; a number of a task means another one elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    namespace: Option<String>,
-    /// Every task that was to be moved, once for each mask that it had; the last one is what it gets back.
-    tasks: Vec<Noted>,
-}
-
-/// A task as it was before it was moved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Noted {
-    task: u32,
-    process: u32,
-    start: u64,
-    name: String,
-    mask: CpuList,
-}
-
-impl Noted {
-    fn key(&self) -> (u32, u64) {
-        (self.task, self.start)
-    }
-}
-
-impl Moved {
-    /// What a task with this mask is left with.
-    fn left_to(&self, mask: &CpuList) -> CpuList {
-        mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
-    }
-
-    /// Whether a mask is what a noted task was left with. One that could use no others may have got fewer than all others: its cpuset's.
-    fn is_left_of(&self, noted: &Noted, mask: &CpuList) -> bool {
-        *mask == self.left_to(&noted.mask) || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))
-    }
-
-    fn last_of(&self, task: u32, start: u64) -> Option<&Noted> {
-        self.tasks.iter().rfind(|noted| noted.key() == (task, start))
-    }
-
-    fn has(&self, task: u32, start: u64) -> bool {
-        self.last_of(task, start).is_some()
-    }
-
-    fn processors(&self) -> String {
-        self.cpus.in_words()
-    }
-}
 
 impl Notes for Ledger {
     fn note(&self, moved: &Moved) -> Result<(), Error> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::moved::{Moved, NotedTask};
 use super::tasks::{Task, Tasks};
-use super::{Moved, Noted};
 use host::Error;
 use host::placement::CpuList;
 use host::placement::{Mask, Touch};
@@ -74,8 +74,8 @@ impl<N: Notes> Sweep<N> {
     /// One look at every task, or at every process and the tasks of those not seen before; gives how many were moved.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
-        let is_new = |found: &&Noted| self.moved.last_of(found.task, found.start) != Some(*found);
-        let new: Vec<Noted> = found.iter().filter(is_new).cloned().collect();
+        let is_new = |found: &&NotedTask| self.moved.last_of(found.task, found.start) != Some(*found);
+        let new: Vec<NotedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             // What it had before is still what those have inherited that it has started until now.
             self.moved.tasks.retain(|old| !new.contains(old));
@@ -101,7 +101,7 @@ impl<N: Notes> Sweep<N> {
     }
 
     /// The tasks that are to be moved, each as it is now.
-    pub(super) fn find(&mut self, is_thorough: bool) -> Vec<Noted> {
+    pub(super) fn find(&mut self, is_thorough: bool) -> Vec<NotedTask> {
         let mut found = Vec::new();
         let processes = self.tasks.processes();
         for &process in &processes {
@@ -113,7 +113,7 @@ impl<N: Notes> Sweep<N> {
         found
     }
 
-    fn examine(&mut self, process: u32, id: u32) -> Option<Noted> {
+    fn examine(&mut self, process: u32, id: u32) -> Option<NotedTask> {
         let touch = self.tasks.touch(id, &self.set)?;
         if touch == Touch::Apart {
             return None;
@@ -128,7 +128,7 @@ impl<N: Notes> Sweep<N> {
             return None;
         }
         let mask = self.tasks.mask(id).filter(|mask| mask.touches(&self.moved.cpus))?;
-        Some(Noted { task: id, process, start, name, mask })
+        Some(NotedTask { task: id, process, start, name, mask })
     }
 
     /// Keeps the number of notes within bounds when many short-lived tasks had to be noted.
@@ -136,8 +136,8 @@ impl<N: Notes> Sweep<N> {
         if self.moved.tasks.len() <= MANY {
             return;
         }
-        let is_alive = |noted: &Noted| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
-        let (alive, dead): (Vec<Noted>, Vec<Noted>) = self.moved.tasks.drain(..).partition(is_alive);
+        let is_alive = |noted: &NotedTask| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
+        let (alive, dead): (Vec<NotedTask>, Vec<NotedTask>) = self.moved.tasks.drain(..).partition(is_alive);
         let mut kept = alive;
         for noted in dead {
             if !kept.iter().any(|other| other.mask == noted.mask) {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::back::put_back;
 use super::fake::{CPUS, Event, Fake, Killed};
+use super::moved::NotedTask;
 use super::sweep::Sweep;
 use super::*;
 
@@ -190,7 +191,7 @@ fn is_killed(run: impl FnOnce()) -> bool {
 /// What every task has to have in the end, where the kernel leaves no doubt about it.
 fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     for (id, task) in &fake.state().tasks {
-        let lines: Vec<&Noted> =
+        let lines: Vec<&NotedTask> =
             moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own)).collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
         // Two of a line that were left with the same, or one that has bound itself to what others were left with.

@@ -5,6 +5,8 @@
 //! signature comes from a program, `blkid`, which knows a hundred formats.
 
 mod identity;
+mod kind;
+mod paths;
 mod queue;
 mod signature;
 mod usage;
@@ -16,13 +18,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use kind::Kind;
+pub(crate) use paths::{node_path, queue_dir};
 pub use queue::NoScheduler;
 pub(crate) use queue::{current_scheduler, offered_schedulers};
 pub use signature::Signature;
 pub use usage::Mount;
 pub(crate) use usage::unescape;
 
-use crate::error::{Error, nearest_of};
+use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 
@@ -99,53 +103,6 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// What a device is, as far as it matters to scheduling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A disk that turns, or says so.
-    Rotational,
-    /// A solid-state disk that is not NVMe.
-    Ssd,
-    /// An NVMe name space.
-    Nvme,
-    /// A disk given by a hypervisor: what is below it schedules again.
-    Virtual,
-    /// A loop device over a file.
-    Loop,
-    /// Compressed memory.
-    Zram,
-    /// Memory.
-    Ram,
-    /// Stacked by device-mapper (LVM, LUKS, multipath).
-    DeviceMapper,
-    /// A software RAID.
-    Md,
-    /// A device over the network.
-    Network,
-    /// A CD, DVD or Blu-ray drive.
-    Optical,
-}
-
-impl Kind {
-    /// The word shown to users.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Rotational => "rotational",
-            Kind::Ssd => "SSD",
-            Kind::Nvme => "NVMe",
-            Kind::Virtual => "virtual",
-            Kind::Loop => "loop",
-            Kind::Zram => "zram",
-            Kind::Ram => "RAM disk",
-            Kind::DeviceMapper => "device-mapper",
-            Kind::Md => "software RAID",
-            Kind::Network => "network",
-            Kind::Optical => "optical",
-        }
-    }
-}
-
 /// Every disk, sorted by name; loop devices without a file behind them are left out, since there is nothing to measure.
 ///
 /// # Errors
@@ -192,23 +149,12 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
         return Err(Error::Partition { word: word.into(), disk: node_path(disk).display().to_string() });
     }
     let known: Vec<String> = disks.into_iter().filter(|name| is_there(root, name)).collect();
-    let nearest_name = nearest_of(word.trim_start_matches("/dev/"), &known);
-    Err(Error::UnknownDevice { word: word.into(), nearest_name, known })
+    Err(Error::UnknownDevice { word: word.into(), known })
 }
 
 /// The name of the disk that has this identity now, if it is there; `last_name` is what it was called.
 pub(crate) fn name_by_identity(root: &Root, identity: &str, last_name: &str) -> Result<Option<String>, Error> {
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
-}
-
-/// The device node of a disk or partition; the kernel writes `/` in a name as `!`.
-pub(crate) fn node_path(name: &str) -> PathBuf {
-    Path::new("/dev").join(name.replace('!', "/"))
-}
-
-/// The directory of a disk's queue.
-pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
-    root.sys("block").join(name).join("queue")
 }
 
 /// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all take as many. None where the driver

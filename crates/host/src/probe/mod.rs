@@ -30,7 +30,7 @@ pub enum ProbeError {
         path: PathBuf,
     },
     /// The file could not be read.
-    #[error("cannot read {}: {cause}", .path.display())]
+    #[error("{}: cannot read it: {cause}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

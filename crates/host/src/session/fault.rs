@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::error::{list, size};
+use text::format_bytes;
+
+use crate::names::list;
 
 /// Why a session could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// A program cannot be started.
-    #[error("cannot start {}: {why}", program.display())]
+    #[error("{}: it cannot be started: {why}", program.display())]
     NotStarted {
         /// The program.
         program: PathBuf,
@@ -25,13 +27,13 @@ pub enum Fault {
         why: String,
     },
     /// The user that a program should run as does not exist.
-    #[error("there is no user {user:?} to run a program as: install the package that makes it, or see `getent passwd`")]
+    #[error("{user}: no such user to run a program as; install the package that makes it, or see `getent passwd`")]
     NoUser {
         /// The name.
         user: String,
     },
     /// A share of the device that cannot be given.
-    #[error("{what} cannot be given: {why}")]
+    #[error("{what}: it cannot be given: {why}")]
     Share {
         /// The part of the share as it was written, e.g. `io_max wbps=10M`.
         what: String,
@@ -39,7 +41,7 @@ pub enum Fault {
         why: String,
     },
     /// A file system that is not in the table.
-    #[error("there is no file system {kind:?} for experiments; there are: {}", list(known))]
+    #[error("{kind}: no such file system for experiments, expected one of {}", list(known))]
     UnknownFileSystem {
         /// What the plan says.
         kind: String,
@@ -48,7 +50,7 @@ pub enum Fault {
     },
     /// The kernel cannot mount it.
     #[error(
-        "this kernel ({release}) has no file system {kind}: nothing was written; choose another one, or install the kernel's modules (`modprobe {kind}` tells)"
+        "{kind}: this kernel ({release}) has no such file system, and nothing was written; choose another one, or install the kernel's modules (try `modprobe {kind}`)"
     )]
     NotInKernel {
         /// The file system.
@@ -57,7 +59,7 @@ pub enum Fault {
         release: String,
     },
     /// The device is too small.
-    #[error("{device} has {}, and {kind} needs {}: take a larger device, or ext4", size(*has_bytes), size(*needs_bytes))]
+    #[error("{device}: too small for {kind} (found {}, expected {}); take a larger device, or ext4", format_bytes(*has_bytes), format_bytes(*needs_bytes))]
     TooSmall {
         /// The device.
         device: String,
@@ -69,7 +71,7 @@ pub enum Fault {
         needs_bytes: u64,
     },
     /// An option of mkfs or mount that leads to something else than the device under test.
-    #[error("the option {option:?} of {program} is not allowed: {why}")]
+    #[error("{program}: the option {option:?} is not allowed: {why}")]
     Option {
         /// `mkfs` or `mount`.
         program: String,
@@ -79,7 +81,7 @@ pub enum Fault {
         why: String,
     },
     /// mount succeeded, and the file system is not there.
-    #[error("mount ended well, but {} has no {kind} of {device}: {found}; check the options of mount", at.display())]
+    #[error("{}: mount succeeded, and there is no {kind} of {device}: {found}; check the options of mount", at.display())]
     NotMounted {
         /// The directory.
         at: PathBuf,
@@ -92,7 +94,7 @@ pub enum Fault {
     },
     /// The file system cannot be unmounted.
     #[error(
-        "{} cannot be unmounted, since it is used by {}; stop that, then `schedlab restore`", at.display(), list(users)
+        "{}: it cannot be unmounted, since it is used by {}; stop that, then `schedlab restore`", at.display(), list(users)
     )]
     StillUsed {
         /// The directory.
@@ -102,7 +104,7 @@ pub enum Fault {
     },
     /// Programs that do not die.
     #[error(
-        "still there {seconds} s after they were killed: {}; they wait for a device (see `dmesg`), then `schedlab restore`",
+        "{}: still there {seconds} s after they were killed, waiting for a device; see `dmesg`, then `schedlab restore`",
         list(programs)
     )]
     StillRunning {
@@ -112,7 +114,7 @@ pub enum Fault {
         programs: Vec<String>,
     },
     /// The file system's signature cannot be taken off.
-    #[error("the file system that was made on {device} is still there: {why}; then `schedlab restore`")]
+    #[error("{device}: the file system that was made on it is still there: {why}; then `schedlab restore`")]
     NotWiped {
         /// The device.
         device: String,

@@ -14,6 +14,7 @@ mod start;
 mod user;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard};
@@ -29,7 +30,7 @@ pub use share::Share;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::root::Root;
 use group::Enabled;
 use scan::Whose;
@@ -37,7 +38,7 @@ use share::Limits;
 
 /// What a session has made, as its journal entry has it. Programs and control groups are found by the session's key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Made {
+struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Enabled>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,23 +47,60 @@ pub(crate) struct Made {
 
 impl Made {
     /// Where its file system is to be mounted.
-    pub(crate) fn mount_point(&self) -> Option<PathBuf> {
+    fn mount_point(&self) -> Option<PathBuf> {
         self.files.as_ref().map(|files| files.at().to_path_buf())
     }
 
     /// The device that its file system is on.
-    pub(crate) fn device(&self) -> Option<String> {
+    fn device(&self) -> Option<String> {
         self.files.as_ref().map(files::MadeFiles::device)
     }
 }
 
+/// What keys begin with; each is made by one process and used once.
+const KEYS: &str = "schedlab-session-";
+
+/// How entries of sessions are undone.
+pub const KIND: Kind = Kind {
+    name: "session",
+    stage: Stage::Programs,
+    single_use: Some(KEYS),
+    subject: |entry| {
+        let made: Made = entry.payload("session")?;
+        Some(made.device().unwrap_or_else(|| "a session of programs".to_string()))
+    },
+    undo: |root, Abandoned { key, entry, lock }| {
+        let made: Made = entry.expect("session", journal::path(root, key))?;
+        Ok(Box::new(undo(root, key, &made, &entry.boot_id, lock)?))
+    },
+};
+
 /// What there was to clean up.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
-    /// Programs, by name.
-    pub(crate) programs: Vec<String>,
-    /// The device from which the session's file system was taken.
-    pub(crate) wiped: Option<String>,
+pub struct Cleanup {
+    /// The programs that were ended, by name.
+    pub programs: Vec<String>,
+    /// Where the session's file system was to be mounted, if it had one.
+    pub at: Option<PathBuf>,
+    /// The device from which that file system was taken, if there was one on it.
+    pub wiped: Option<String>,
+}
+
+impl Undone for Cleanup {}
+
+impl fmt::Display for Cleanup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the session of an experiment that did not end is cleaned up: ")?;
+        if self.programs.is_empty() {
+            f.write_str("no program of it was running")?;
+        } else {
+            write!(f, "ended {}", self.programs.join(", "))?;
+        }
+        if let Some(at) = &self.at {
+            write!(f, "; nothing is mounted at {}", at.display())?;
+        }
+        self.wiped.as_ref().map_or(Ok(()), |device| write!(f, "; {device} holds no file system of it any more"))
+    }
 }
 
 /// The processes and the file system of one experiment; dropping it ends them.
@@ -93,7 +131,7 @@ impl Session {
     /// [`Error::Io`] when the journal cannot be written.
     pub fn begin(root: &Root) -> Result<Session, Error> {
         let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let key = format!("{}{}-{ns:x}", journal::SESSION, std::process::id());
+        let key = format!("{KEYS}{}-{ns:x}", std::process::id());
         let lock = Lock::take(root, &key, &key)?;
         write(root, &key, &Made::default()).inspect_err(|_| lock.retire())?;
         Ok(Session { root: root.clone(), key, lock, state: Mutex::default(), files: None, ended: false })
@@ -227,8 +265,8 @@ impl Drop for Session {
 
 /// Ends a session: programs, control groups, mount, directory, file system, journal entry and its `lock`. Every step may already have been
 /// done: a crash can come between any two. Of an earlier boot only the file system can be there.
-pub(crate) fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Left, Error> {
-    let mut left = Left::default();
+fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Cleanup, Error> {
+    let mut left = Cleanup { at: made.mount_point(), ..Cleanup::default() };
     if boot_id == root.boot_id()? {
         left.programs = Whose::session(root, key).end(root, Duration::ZERO)?;
         group::of_session(root, key).iter().try_for_each(|dir| group::remove_tree(dir))?;
@@ -244,5 +282,5 @@ pub(crate) fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lo
 }
 
 fn write(root: &Root, key: &str, made: &Made) -> Result<(), Error> {
-    journal::write(root, key, &Entry::new(root, Undo::Session(made.clone()))?)
+    journal::write(root, key, &Entry::new(root, KIND.name, made)?)
 }

@@ -21,7 +21,7 @@ use super::attribute::{Place, is_limit, is_schedulers_own, same};
 use super::legal::Asked;
 use super::{Guard, Lasting, Problem, Restored, Setting, Snapshot, undo};
 use crate::device::{self, Device, offered_schedulers, queue_dir};
-use crate::error::{Error, nearest_of};
+use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 
@@ -276,7 +276,6 @@ fn check_offered(root: &Root, device: &Device, scheduler: &str) -> Result<(), Er
     if known.iter().any(|name| name == scheduler) {
         return Ok(());
     }
-    let nearest_name = nearest_of(scheduler, &known);
     let (device, word) = (device.path.display().to_string(), scheduler.to_string());
-    Err(Error::UnknownScheduler { device, word, nearest_name, known })
+    Err(Error::UnknownScheduler { device, word, known })
 }

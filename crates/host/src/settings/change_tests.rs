@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fake_kernel::Machine;
-use super::{Change, Done, Guard, Outcome, PlannedWrite, Setting, end, holder, restore_all};
+use super::{Change, Done, Guard, PlannedWrite, Restoration, Setting, end, holder};
 use crate::device;
 use crate::error::Error;
-use crate::root::Root;
+use crate::{Outcome, restore_all};
 use crashpoints::FakeKernel;
 use files::Files;
 
@@ -142,7 +142,7 @@ fn a_value_out_of_range_is_answered_with_the_range_and_its_unit_before_anything_
     for (setting, words) in [
         (
             of_present(&[("nr_requests", "1")]),
-            "nr_requests = 1 is out of range: /dev/sda takes a whole number from 4 to 2048 requests",
+            "/dev/sda: nr_requests is out of range (found 1, expected a whole number from 4 to 2048 requests)",
         ),
         (Setting::of("none").with("nr_requests", "33"), "from 4 to 32 requests"),
         (of_present(&[("max_sectors_kb", "1281")]), "from 4 to 1280 KiB"),
@@ -179,15 +179,15 @@ fn a_name_that_is_not_there_is_answered_with_what_helps() {
     let of_present_one = message(&Setting::of("bfq").with("fifo_batch", "4"));
     assert!(of_present_one.contains("a tunable of mq-deadline"), "{of_present_one}");
     let slip = message(&of_present(&[("fifo_bacth", "1")]));
-    assert!(slip.contains("nearest: fifo_batch") && !slip.contains("scheduler,"), "{slip}");
+    assert!(slip.contains("did you mean \"fifo_batch\"") && !slip.contains("scheduler,"), "{slip}");
     let to_come = message(&Setting::of("bfq").with("slice_idel", "1"));
-    assert!(to_come.contains("nearest: slice_idle"), "{to_come}");
+    assert!(to_come.contains("did you mean \"slice_idle\""), "{to_come}");
     let missing = message(&of_present(&[("io_timeout", "5")]));
     assert!(missing.contains("has no io_timeout") && missing.contains("driver is told"), "{missing}");
     let read_only = message(&of_present(&[("logical_block_size", "512")]));
     assert!(read_only.contains("read-only"), "{read_only}");
     let scheduler = message(&Setting::of("mq-deadlin"));
-    assert!(scheduler.contains("nearest: mq-deadline") && scheduler.contains("kyber"), "{scheduler}");
+    assert!(scheduler.contains("did you mean \"mq-deadline\"") && scheduler.contains("kyber"), "{scheduler}");
     for path in ["../scheduler", "scheduler", "iosched/fifo_batch"] {
         assert!(matches!(plan(&machine, &of_present(&[(path, "1")])), Err(Error::UnknownTunable { .. })), "{path}");
         let to_come = plan(&machine, &Setting::of("bfq").with(path, "1"));
@@ -313,7 +313,7 @@ fn what_cannot_be_taken_back_is_named_and_stays_in_the_journal() {
     let error = change.carry_out().unwrap_err();
     assert!(matches!(&error, Error::NotSet { left: Some(_), .. }), "{error}");
     assert!(error.to_string().contains("schedlab restore") && machine.journal().len() == 1, "{error}");
-    recover(&machine.root());
+    crashpoints::recover(&machine);
     assert_eq!(machine.whole_queue(), before);
 }
 
@@ -393,7 +393,7 @@ fn ending_what_a_dead_process_held_restores_it_here_and_ending_nothing_says_so()
     machine.kernel.live();
     assert_ne!(machine.whole_queue(), before, "the owner could not restore it");
     let outcome = end(&machine.root(), &machine.disk()).expect("it can be restored").expect("there was something");
-    assert!(matches!(outcome, Outcome::Restored { .. }), "{outcome}");
+    assert!(matches!(outcome, Restoration::Restored { .. }), "{outcome}");
     assert_eq!(machine.whole_queue(), before);
 }
 
@@ -403,18 +403,4 @@ fn an_experiment_is_not_ended_by_ending_a_setting_for_a_while() {
     let guard = Guard::begin(&machine.root(), &machine.disk()).expect("nobody else has it");
     assert!(matches!(end(&machine.root(), &machine.disk()), Err(Error::Busy { .. })));
     drop(guard);
-}
-
-/// Restores what dead owners left, once nobody has a copy of their locks.
-pub(super) fn recover(root: &Root) {
-    // Another test of this process may be starting a program, whose child holds a copy of the lock for a moment.
-    for _ in 0..1000 {
-        let outcomes = restore_all(root, &[]).expect("the journal can be read");
-        assert!(!outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed { .. })), "{outcomes:?}");
-        if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. })) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the lock of a dead owner is still there");
 }

@@ -15,6 +15,7 @@ use files::{Files, RealFiles};
 
 use crate::device::{self, Device};
 use crate::root::Root;
+use crate::{Outcome, restore_all};
 
 /// Tunables that the fake schedulers have, with their defaults.
 const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
@@ -127,6 +128,39 @@ impl Machine {
     /// Every file in the journal's directory.
     pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
+    }
+}
+
+impl crashpoints::Machine for Machine {
+    type State = Vec<(String, String)>;
+
+    fn kernel(&self) -> &FakeKernel {
+        &self.kernel
+    }
+
+    fn state(&self) -> Self::State {
+        self.whole_queue()
+    }
+
+    fn journal_dir(&self) -> PathBuf {
+        self.root().state("journal")
+    }
+
+    fn boot(&self, boot_id: &str) {
+        Machine::boot(self, boot_id);
+    }
+
+    fn restore(&self) -> Result<bool, String> {
+        restore(&self.root())
+    }
+}
+
+/// Undoes what dead owners left; whether some lock is still taken, or what failed.
+pub(crate) fn restore(root: &Root) -> Result<bool, String> {
+    let outcomes = restore_all(root, &[]).map_err(|error| error.to_string())?;
+    match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
+        Some(failed) => Err(failed.to_string()),
+        None => Ok(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. }))),
     }
 }
 

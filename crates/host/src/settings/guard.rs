@@ -22,19 +22,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Duration;
 
+use super::applied::Applied;
 use super::apply::{self, Write, activation, in_order};
 use super::attribute::{Place, is_schedulers_own, same};
-use super::{Lasting, Problem, Setting, Snapshot, Watch, holder, recover};
+use super::recover::{self, Found, KIND};
+use super::{Problem, Setting, Snapshot, Watch, holder};
 use crate::device::{self, Device, current_scheduler, offered_schedulers, queue_dir};
-use crate::error::{Error, nearest_of};
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::error::Error;
+use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
 /// The attribute that is chosen by hand for ever once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
 
 /// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it goes, however it goes,
-/// the settings are put back: by [`Guard::restore`], by dropping it, or after a crash by [`restore_all`](super::restore_all).
+/// the settings are put back: by [`Guard::restore`], by dropping it, or after a crash by [`restore_all`](crate::restore_all).
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -50,13 +52,6 @@ pub struct Guard {
     finished: bool,
     _lock: Lock,
     _queue_lock: Option<File>,
-}
-
-/// The state that a trial must find at its end.
-#[derive(Debug, Clone)]
-pub(super) struct Applied {
-    pub(super) snapshot: Snapshot,
-    pub(super) activation: Option<u64>,
 }
 
 /// What [`Guard::restore`] did.
@@ -87,18 +82,12 @@ impl Guard {
         let queue_lock = lock_queue(root, &device.name, &path)?;
         // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
         if let Some(entry) = journal::read(root, &key)? {
-            let outcome = recover::undo_settings(root, &key, entry);
-            if let Some(error) = outcome.into_error() {
-                return Err(error);
-            }
+            recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
         let original = Snapshot::take(root, &device.name);
-        let undo = Undo::Settings {
-            identity: device.identity.clone(),
-            device: device.name.clone(),
-            original: original.clone(),
-        };
-        journal::write(root, &key, &Entry::new(root, undo)?.lasting(lasting))?;
+        let found =
+            Found { identity: device.identity.clone(), device: device.name.clone(), original: original.clone() };
+        journal::write(root, &key, &Entry::new(root, KIND.name, &found)?.lasting(lasting))?;
         Ok(Guard {
             root: root.clone(),
             device: device.name.clone(),
@@ -299,7 +288,6 @@ impl Guard {
                     device: self.device.clone(),
                     scheduler: now.scheduler.unwrap_or_default(),
                     name: name.clone(),
-                    nearest_name: nearest_of(name, &known),
                     known,
                 });
             };

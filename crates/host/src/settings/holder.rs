@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{Lasting, Outcome, Snapshot, recover};
+use super::Snapshot;
+use super::recover::{self, Found, Restoration};
 use crate::device::Device;
 use crate::error::Error;
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
 /// How long the owner is given to put everything back: a switch of the scheduler waits for the requests in flight.
@@ -36,7 +37,7 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     if entry.boot_id != root.boot_id()? {
         return Ok(None);
     }
-    let Undo::Settings { original, .. } = entry.undo else { return Ok(None) };
+    let Some(Found { original, .. }) = Found::of(&entry) else { return Ok(None) };
     let alive = root.proc(entry.pid.to_string()).exists();
     Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
 }
@@ -46,13 +47,13 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
 ///
 /// # Errors
 /// [`Error::Busy`] when the device belongs to an experiment; the errors of restoring.
-pub fn end(root: &Root, device: &Device) -> Result<Option<Outcome>, Error> {
+pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     let key = journal::key(&device.identity);
     let what = device.path.display().to_string();
     let Some(entry) = journal::read(root, &key)? else { return Ok(None) };
     match Lock::take(root, &key, &what) {
         // Its owner is dead, or has just ended: nobody else can be restoring now.
-        Ok(_lock) => return restore_dead(root, &key),
+        Ok(lock) => return restore_dead(root, &key, &lock),
         Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
         Err(error) => return Err(error),
     }
@@ -60,10 +61,10 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Outcome>, Error> {
     let since = Instant::now();
     loop {
         match Lock::take(root, &key, &what) {
-            Ok(_lock) => {
+            Ok(lock) => {
                 let name = device.name.clone();
-                let left = restore_dead(root, &key)?;
-                return Ok(Some(left.unwrap_or(Outcome::Restored { device: name, changed: Vec::new() })));
+                let left = restore_dead(root, &key, &lock)?;
+                return Ok(Some(left.unwrap_or(Restoration::Restored { device: name, changed: Vec::new() })));
             }
             Err(Error::Busy { .. }) if since.elapsed() < ENDED_WITHIN => thread::sleep(Duration::from_millis(5)),
             Err(error) => return Err(error),
@@ -72,12 +73,9 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Outcome>, Error> {
 }
 
 /// Undoes what is left in the journal under our own lock.
-fn restore_dead(root: &Root, key: &str) -> Result<Option<Outcome>, Error> {
+fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoration>, Error> {
     let Some(entry) = journal::read(root, key)? else { return Ok(None) };
-    match recover::undo_settings(root, key, entry) {
-        Outcome::Failed { error } => Err(error),
-        outcome => Ok(Some(outcome)),
-    }
+    recover::undo(root, &Abandoned { key, entry: &entry, lock }).map(Some)
 }
 
 /// Asks the owner of an entry to end. Process ids are used again, so the process is taken hold of first; while the same entry is
@@ -96,16 +94,12 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
 /// Says until when, where the one who has the device has it for a while.
 pub(super) fn explain(root: &Root, key: &str, error: Error) -> Error {
     match error {
-        Error::Busy { device, pid_of_other } => match lasting(root, key) {
-            Some(lasting) => Error::Held { device, pid_of_other, lasting },
-            None => Error::Busy { device, pid_of_other },
-        },
+        Error::Busy { device, pid_of_other } => {
+            match journal::read(root, key).ok().flatten().and_then(|entry| entry.lasting_now(root)) {
+                Some(lasting) => Error::Held { device, pid_of_other, lasting },
+                None => Error::Busy { device, pid_of_other },
+            }
+        }
         other => other,
     }
-}
-
-/// Until when the owner of an entry has it, read without its lock.
-pub(super) fn lasting(root: &Root, key: &str) -> Option<Lasting> {
-    let entry = journal::read(root, key).ok()??;
-    entry.lasting.filter(|_| root.boot_id().is_ok_and(|boot| boot == entry.boot_id))
 }

@@ -12,7 +12,7 @@ use super::Setting;
 use super::apply::Write;
 use super::attribute::{Place, same};
 use crate::device::{self, Device, queue_dir};
-use crate::error::{Error, nearest_of};
+use crate::error::Error;
 use crate::root::Root;
 
 /// A device as it is asked about: what it shows, and the scheduler that it will have.
@@ -91,13 +91,7 @@ impl<'a> Asked<'a> {
             return Error::NotShown { device, name: name.to_string(), help: row.help.to_string() };
         }
         let known = self.names();
-        Error::UnknownTunable {
-            device,
-            scheduler,
-            name: name.to_string(),
-            nearest_name: nearest_of(name, &known),
-            known,
-        }
+        Error::UnknownTunable { device, scheduler, name: name.to_string(), known }
     }
 
     /// Every name that can be set.

@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Problem;
+use super::applied::Applied;
 use super::apply::activation;
 use super::attribute::same;
-use super::guard::Applied;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 

@@ -117,10 +117,10 @@ fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
     if !Path::new("/proc/sys/kernel/sched_energy_aware").exists() {
         refused("sysctl:kernel.sched_energy_aware=0", &["CONFIG_ENERGY_MODEL", "changes nothing"]);
     }
-    refused("sysctl:kernel.sched_nothing=1", &["there are: kernel."]);
+    refused("sysctl:kernel.sched_nothing=1", &["expected one of kernel."]);
     refused("sysctl:vm.swappiness=1", &["kernel.sched_*", "writes no others"]);
     refused("sysctl:kernel.sched_rr_timeslice_ms=fast", &["a whole number"]);
-    let unknown = if debugfs { "there are:" } else { "mount -t debugfs" };
+    let unknown = if debugfs { "expected one of" } else { "mount -t debugfs" };
     refused("feature:NO_SUCH_FEATURE=on", &[unknown]);
     refused("debug:no_such_file=1", &[unknown]);
     if !Path::new("/sys/devices/system/cpu/cpu0/cpufreq").exists() {

@@ -270,7 +270,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
     let before = kept.tree();
     for (words, status, says) in [
         ("keep DEV scheduler=bfq", 1, "--by-name"),
-        ("keep DEV scheduler=bfk --by-name", 2, "nearest: bfq"),
+        ("keep DEV scheduler=bfk --by-name", 2, "did you mean \"bfq\""),
         ("keep DEV scheduler=mq-deadline fifo_batch=-1 --by-name", 2, "a whole number from 0 to"),
         ("keep DEV scheduler=bfq fifo_batch=1 --by-name", 2, "fifo_batch"),
         ("keep DEV bfq --by-name", 2, "NAME=VALUE"),

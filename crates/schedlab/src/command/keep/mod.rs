@@ -1,14 +1,14 @@
 //! `schedlab keep` and `schedlab forget`: settings that last over restarts.
 //!
-//! What is written, and how it is taken back whatever happens, is `host::kept`; here is what to keep, and what the user is told.
+//! What is written, and how it is taken back whatever happens, is `host::persist`; here is what to keep, and what the user is told.
 
 mod source;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
-use host::kept::{self, Address, By, Form, Kept, Note, Proposal, When, Wish};
-use host::rivals::{self, Question, Rival};
+use host::conflicts::{self, Conflict, Question};
+use host::persist::{self, Address, By, Form, Note, Persisted, Proposal, Request, When};
 use host::{Change, Device, Root, Setting, device};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let device = device::find(root, word).map_err(failed)?;
     let source = source::source(root, &device, args)?;
     if args.form == FormArg::Boot {
-        let line = kept::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
+        let line = persist::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
         out::print(line.map_err(usage)?)?;
         return Ok(REACHED);
     }
@@ -36,16 +36,16 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let wish = Wish { device: &device, setting: &source.setting, address, note };
+    let request = Request { device: &device, setting: &source.setting, address, note };
     let form = match args.form {
         FormArg::Hwdb => {
-            out::print(kept::as_hwdb(root, &wish).map_err(as_usage)?)?;
+            out::print(persist::as_hwdb(root, &request).map_err(as_usage)?)?;
             return Ok(REACHED);
         }
         FormArg::Tuned => Form::Tuned,
         FormArg::Udev | FormArg::Boot => Form::Udev,
     };
-    let proposal = kept::propose(root, &wish, form).map_err(as_usage)?;
+    let proposal = persist::propose(root, &request, form).map_err(as_usage)?;
     if args.print {
         return print_files(&proposal);
     }
@@ -58,7 +58,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let kept = if args.dry_run {
         proposal.kept
     } else {
-        let done = kept::keep(root, &proposal, args.force)?;
+        let done = persist::keep(root, &proposal, args.force)?;
         told.extend(done.cautions);
         done.kept
     };
@@ -66,8 +66,8 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         change.carry_out().map_err(failed).context("setting: kept from the next start on, but not set now")?;
     }
     let answer = Answer {
-        rivals: rivals_of(root, &device.name, &kept),
-        missing: kept::not_in_effect(root, &device, &kept),
+        conflicts: conflicts_of(root, &device.name, &kept),
+        missing: persist::not_in_effect(root, &device, &kept),
         device,
         kept,
         told,
@@ -86,7 +86,7 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
     let mut removed = Vec::new();
     let mut told: Vec<String> = Vec::new();
     for key in keys_meant(root, &args.device)? {
-        let done = kept::forget(root, &key, args.force)?;
+        let done = persist::forget(root, &key, args.force)?;
         told.extend(done.cautions);
         removed.push(done.kept);
     }
@@ -110,18 +110,19 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
 }
 
 fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
-    let all = kept::keys(root)?;
+    let all = persist::keys(root)?;
     if all.iter().any(|key| key == word) {
         return Ok(vec![word.to_owned()]);
     }
     let found = device::find(root, word);
     if let Ok(device) = &found {
-        let keys = kept::keys_of(root, device)?;
+        let keys = persist::keys_of(root, device)?;
         if !keys.is_empty() {
             return Ok(keys);
         }
     }
-    let known: Vec<String> = kept::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
+    let known: Vec<String> =
+        persist::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
     if known.is_empty() {
         return Err(usage(format!("{word}: nothing is kept for it, or for any device; see schedlab keep --help")));
     }
@@ -135,7 +136,7 @@ fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
         (_, true) => By::Name,
         _ => By::Identity,
     };
-    let mut address = kept::address(root, device, by)?;
+    let mut address = persist::address(root, device, by)?;
     if args.insist {
         address.when = When::Always;
     }
@@ -144,16 +145,16 @@ fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
 
 /// A setting that the device cannot have is wrong usage; everything else is a failure.
 fn as_usage(error: host::Error) -> anyhow::Error {
-    use kept::Refusal::{Nothing, OddValue};
+    use persist::Refusal::{Nothing, OddValue};
     match error {
-        host::Error::Kept(Nothing { .. } | OddValue { .. }) => usage(error.to_string()),
+        host::Error::Persist(Nothing { .. } | OddValue { .. }) => usage(error.to_string()),
         error => failed(error),
     }
 }
 
-/// Two rules for one device, by its identity and by its slot, would be rivals of our own making.
+/// Two rules for one device, by its identity and by its slot, would be conflicts of our own making.
 fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Result<()> {
-    let others = kept::keys_of(root, device)?;
+    let others = persist::keys_of(root, device)?;
     let of_device = &proposal.kept.address.key;
     match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
         None => Ok(()),
@@ -172,31 +173,31 @@ fn print_files(proposal: &Proposal) -> Result<u8> {
     Ok(REACHED)
 }
 
-fn text(content: &kept::Content) -> String {
+fn text(content: &persist::Content) -> String {
     match &content.bytes {
-        kept::Bytes::Text(text) => text.clone(),
-        kept::Bytes::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        persist::Bytes::Text(text) => text.clone(),
+        persist::Bytes::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
-fn paths(kept: &Kept) -> Vec<PathBuf> {
+fn paths(kept: &Persisted) -> Vec<PathBuf> {
     kept.files.iter().map(|file| file.path.clone()).collect()
 }
 
-fn rivals_of(root: &Root, name: &str, kept: &Kept) -> Vec<Rival> {
+fn conflicts_of(root: &Root, name: &str, kept: &Persisted) -> Vec<Conflict> {
     let attributes: Vec<String> =
         kept.scheduler.iter().map(|_| "scheduler".to_owned()).chain(kept.tunables.keys().cloned()).collect();
-    let rule = kept::rule_name(&kept.address.key);
+    let rule = persist::rule_name(&kept.address.key);
     let insists = kept.address.when != When::Added;
-    rivals::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
+    conflicts::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
 }
 
 /// What `keep` says at its end.
 struct Answer {
     device: Device,
-    kept: Kept,
-    rivals: Vec<Rival>,
-    /// Kept values that are not in effect now.
+    kept: Persisted,
+    conflicts: Vec<Conflict>,
+    /// Persisted values that are not in effect now.
     missing: Vec<String>,
     told: Vec<String>,
     done: bool,
@@ -216,7 +217,7 @@ impl Answer {
             "tunables": kept.tunables,
             "because": kept.because,
             "files": files,
-            "rivals": self.rivals,
+            "rivals": self.conflicts,
             "not_in_effect": self.missing,
             "cautions": self.told,
         })
@@ -239,9 +240,9 @@ impl Answer {
         for words in &self.told {
             out::line(format_args!("  {words}"))?;
         }
-        for rival in &self.rivals {
-            let mark = if rival.order.beats_ours() { "CAUTION: " } else { "" };
-            out::line(format_args!("  {mark}{rival}"))?;
+        for conflict in &self.conflicts {
+            let mark = if conflict.order.beats_ours() { "CAUTION: " } else { "" };
+            out::line(format_args!("  {mark}{conflict}"))?;
         }
         if form == Form::Tuned {
             out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
@@ -258,30 +259,30 @@ impl Answer {
 
 fn list(root: &Root, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
-    for kept in kept::list(root)? {
+    for kept in persist::list(root)? {
         // The device may be gone, or another may have its name.
         let here = device::find(root, &kept.device).ok();
         let name = match &here {
-            Some(device) if kept::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
+            Some(device) if persist::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
             _ => None,
         };
-        let rivals = name.as_ref().map(|name| rivals_of(root, name, &kept)).unwrap_or_default();
+        let conflicts = name.as_ref().map(|name| conflicts_of(root, name, &kept)).unwrap_or_default();
         let mut altered = Vec::new();
         for file in &kept.files {
             if !file.is_intact()? {
                 altered.push(file.path.clone());
             }
         }
-        rows.push((kept, name.is_some(), rivals, altered));
+        rows.push((kept, name.is_some(), conflicts, altered));
     }
     if as_json {
         let rows: Vec<Value> = rows
             .iter()
-            .map(|(kept, present, rivals, altered)| {
+            .map(|(kept, present, conflicts, altered)| {
                 json!({
                     "key": kept.key, "device": kept.device, "model": kept.model, "present": present,
                     "found_by": kept.address.words(), "scheduler": kept.scheduler, "tunables": kept.tunables,
-                    "because": kept.because, "date": kept.date, "files": paths(kept), "altered": altered, "rivals": rivals,
+                    "because": kept.because, "date": kept.date, "files": paths(kept), "altered": altered, "rivals": conflicts,
                 })
             })
             .collect();
@@ -291,7 +292,7 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
     if rows.is_empty() {
         out::line("nothing is kept")?;
     }
-    for (kept, present, rivals, altered) in rows {
+    for (kept, present, conflicts, altered) in rows {
         let gone = if present { "" } else { ", not found under that name now" };
         out::line(format_args!("{}  {}", kept.key, kept.words()))?;
         out::line(format_args!("  {} ({}){gone}, since {}", kept.model, kept.device, kept.date))?;
@@ -302,9 +303,9 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
             let state = if altered.contains(&path) { "  EDITED or gone since it was written" } else { "" };
             out::line(format_args!("  {}{state}", path.display()))?;
         }
-        for rival in rivals {
-            let mark = if rival.order.beats_ours() { "CAUTION: " } else { "" };
-            out::line(format_args!("  {mark}{rival}"))?;
+        for conflict in conflicts {
+            let mark = if conflict.order.beats_ours() { "CAUTION: " } else { "" };
+            out::line(format_args!("  {mark}{conflict}"))?;
         }
     }
     Ok(REACHED)

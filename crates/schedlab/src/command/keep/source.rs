@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
 use experiment::study::{Judgement, Verdict};
-use host::{Device, Root, Setting, kept};
+use host::{Device, Root, Setting, persist};
 use serde::Deserialize;
 
 use crate::cli::KeepArgs;
@@ -41,7 +41,7 @@ pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<So
 }
 
 fn current(root: &Root, device: &Device) -> Source {
-    let (setting, left_out) = kept::current(root, device);
+    let (setting, left_out) = persist::current(root, device);
     let mut remarks = vec![format!(
         "kept is what {} has now: its scheduler, and those of the scheduler's tunables that differ from its defaults; \
          attributes of the queue are kept when they are named",

@@ -27,7 +27,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use host::Root;
 use host::device::{self, Device};
-use host::settings::{Change, Done, Held, Lasting, Setting, restore_all};
+use host::restore_all;
+use host::settings::{Change, Done, Held, Lasting, Setting};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,

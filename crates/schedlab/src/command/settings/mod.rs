@@ -11,8 +11,9 @@ use anyhow::{Context, Result};
 use elevator::Named;
 use experiment::plan::parse_duration_s;
 use host::device::{self, Device};
+use host::settings::Restoration;
 use host::settings::{Change, Changed, Done, Lasting, Setting, end};
-use host::{Error, Outcome, Root};
+use host::{Error, Root};
 use serde_json::json;
 
 use crate::cli::SetArgs;
@@ -174,7 +175,7 @@ fn end_now(root: &Root, device: &Device, as_json: bool) -> Result<u8> {
     let outcome = end(root, device).with_context(|| format!("what is set on {path} for a while could not be ended"))?;
     let text = match &outcome {
         None => format!("{path}: nothing is set for a while"),
-        Some(Outcome::Restored { .. }) => format!("{path} is as it was before"),
+        Some(Restoration::Restored { .. }) => format!("{path} is as it was before"),
         Some(other) => other.to_string(),
     };
     if as_json {

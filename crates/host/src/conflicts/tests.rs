@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Order, Question, Rival, find};
+use super::{Conflict, Precedence, Question, find};
 use crate::root::Root;
 
 struct Tree {
@@ -24,31 +24,31 @@ impl Tree {
         tree
     }
 
-    fn rivals(&self, insists: bool) -> Vec<Rival> {
+    fn conflicts(&self, insists: bool) -> Vec<Conflict> {
         let attributes = ["scheduler", "read_ahead_kb", "slice_idle"].map(String::from);
         let rule = "90-schedlab-wwn-0x5.rules";
         find(&self.root, &Question { device: "sda", attributes: &attributes, rule, insists })
     }
 }
 
-/// The one rival that these files make: program, `file:line`, order.
-fn only(files: &[(&str, &str)]) -> (&'static str, String, Order) {
-    let rivals = Tree::with(files).rivals(false);
-    let [rival] = &rivals[..] else { panic!("one rival, not {rivals:#?}") };
-    assert!(!rival.order.beats_ours() || !rival.advice.is_empty(), "{rival}: what is to be done?");
-    let line = rival.line.map(|line| format!(":{line}")).unwrap_or_default();
-    (rival.program, format!("{}{line}", rival.file.display()), rival.order)
+/// The one conflict that these files make: program, `file:line`, order.
+fn only(files: &[(&str, &str)]) -> (&'static str, String, Precedence) {
+    let conflicts = Tree::with(files).conflicts(false);
+    let [conflict] = &conflicts[..] else { panic!("one conflict, not {conflicts:#?}") };
+    assert!(!conflict.order.beats_ours() || !conflict.advice.is_empty(), "{conflict}: what is to be done?");
+    let line = conflict.line.map(|line| format!(":{line}")).unwrap_or_default();
+    (conflict.program, format!("{}{line}", conflict.file.display()), conflict.order)
 }
 
 fn nobody(files: &[(&str, &str)]) {
-    let rivals = Tree::with(files).rivals(false);
-    assert!(rivals.is_empty(), "{files:?}: {rivals:#?}");
+    let conflicts = Tree::with(files).conflicts(false);
+    assert!(conflicts.is_empty(), "{files:?}: {conflicts:#?}");
 }
 
 const SCHEDULER: &str = "ATTR{queue/scheduler}=\"none\"\n";
 
 #[test]
-fn a_bare_machine_has_no_rivals() {
+fn a_bare_machine_has_no_conflicts() {
     nobody(&[]);
 }
 
@@ -56,28 +56,28 @@ fn a_bare_machine_has_no_rivals() {
 fn a_rule_of_the_distribution_that_answers_changes_wins_at_the_next_one_unless_ours_insists() {
     let text = "# by kind of disk\nACTION==\"add|change\", KERNEL==\"sd[a-z]\", \\\n  ATTR{queue/rotational}==\"1\", ATTR{queue/scheduler}=\"bfq\"\n";
     let file = ("usr/lib/udev/rules.d/60-ioschedulers.rules", text);
-    assert_eq!(only(&[file]), ("udev", "/usr/lib/udev/rules.d/60-ioschedulers.rules:2".into(), Order::AtChanges));
+    assert_eq!(only(&[file]), ("udev", "/usr/lib/udev/rules.d/60-ioschedulers.rules:2".into(), Precedence::AtChanges));
     let tree = Tree::with(&[file]);
-    assert_eq!(tree.rivals(true)[0].order, Order::Before);
-    let words = tree.rivals(false)[0].to_string();
+    assert_eq!(tree.conflicts(true)[0].order, Precedence::Before);
+    let words = tree.conflicts(false)[0].to_string();
     assert!(words.contains("/etc/udev/rules.d/60-ioschedulers.rules") && words.contains("--insist"), "{words}");
 }
 
 #[test]
 fn a_rule_for_the_appearance_of_the_device_wins_by_its_name() {
     let text = format!("ACTION==\"add\", SUBSYSTEM==\"block\", {SCHEDULER}");
-    assert_eq!(only(&[("etc/udev/rules.d/60-x.rules", &text)]).2, Order::Before);
-    assert_eq!(only(&[("etc/udev/rules.d/99-x.rules", &text)]).2, Order::After);
+    assert_eq!(only(&[("etc/udev/rules.d/60-x.rules", &text)]).2, Precedence::Before);
+    assert_eq!(only(&[("etc/udev/rules.d/99-x.rules", &text)]).2, Precedence::After);
     let top = format!("ACTION!=\"add\", GOTO=\"end\"\n{SCHEDULER}LABEL=\"end\"\n");
     assert_eq!(
         only(&[("etc/udev/rules.d/60-x.rules", &top)]),
-        ("udev", "/etc/udev/rules.d/60-x.rules:2".into(), Order::Before)
+        ("udev", "/etc/udev/rules.d/60-x.rules:2".into(), Precedence::Before)
     );
     nobody(&[("etc/udev/rules.d/99-x.rules", &format!("ACTION==\"remove\", {SCHEDULER}"))]);
 }
 
 #[test]
-fn rules_for_other_devices_or_attributes_comparisons_and_our_own_are_no_rivals() {
+fn rules_for_other_devices_or_attributes_comparisons_and_our_own_are_no_conflicts() {
     for text in [
         "KERNEL==\"nvme*\", ATTR{queue/scheduler}=\"none\"",
         "KERNEL!=\"sd*\", ATTR{queue/scheduler}=\"none\"",
@@ -102,7 +102,7 @@ fn rules_that_write_by_other_ways_are_seen() {
         "ATTR{bdi/read_ahead_kb}=\"4096\"",
         "ATTR{queue/iosched/slice_idle}=\"0\"",
     ] {
-        assert_eq!(only(&[("etc/udev/rules.d/99-x.rules", text)]).2, Order::After, "{text}");
+        assert_eq!(only(&[("etc/udev/rules.d/99-x.rules", text)]).2, Precedence::After, "{text}");
     }
 }
 
@@ -121,7 +121,7 @@ fn tuned_counts_with_its_active_profile_and_what_that_includes() {
     let base = ("usr/lib/tuned/throughput-performance/tuned.conf", "[disk]\n# devices\nreadahead=>4096\n");
     assert_eq!(
         only(&[active, mine, base]),
-        ("tuned", "/usr/lib/tuned/throughput-performance/tuned.conf:3".into(), Order::After)
+        ("tuned", "/usr/lib/tuned/throughput-performance/tuned.conf:3".into(), Precedence::After)
     );
     nobody(&[mine, base]);
     assert_eq!(only(&[active, ("etc/tuned/profiles/mine/tuned.conf", "[disk]\nelevator=bfq\n")]).0, "tuned");
@@ -137,7 +137,7 @@ fn tuned_counts_with_its_active_profile_and_what_that_includes() {
 #[test]
 fn tlp_counts_unless_it_is_told_to_keep() {
     let line = "# x\nDISK_IOSCHED=\"mq-deadline keep\"\n";
-    assert_eq!(only(&[("etc/tlp.conf", line)]), ("TLP", "/etc/tlp.conf:2".into(), Order::After));
+    assert_eq!(only(&[("etc/tlp.conf", line)]), ("TLP", "/etc/tlp.conf:2".into(), Precedence::After));
     assert_eq!(only(&[("etc/tlp.d/01-disk.conf", line)]).1, "/etc/tlp.d/01-disk.conf:2");
     nobody(&[("etc/tlp.conf", "#DISK_IOSCHED=\"bfq\"\nDISK_IOSCHED=\"keep keep\"\nDISK_IDLE=1\n")]);
 }
@@ -145,7 +145,10 @@ fn tlp_counts_unless_it_is_told_to_keep() {
 #[test]
 fn laptop_mode_counts_when_it_controls_read_ahead() {
     let file = "etc/laptop-mode/laptop-mode.conf";
-    assert_eq!(only(&[(file, "CONTROL_READAHEAD=1\n")]), ("laptop-mode-tools", format!("/{file}:1"), Order::After));
+    assert_eq!(
+        only(&[(file, "CONTROL_READAHEAD=1\n")]),
+        ("laptop-mode-tools", format!("/{file}:1"), Precedence::After)
+    );
     nobody(&[(file, "CONTROL_READAHEAD=0\n")]);
 }
 
@@ -154,7 +157,7 @@ fn tmpfiles_count_when_they_write_to_this_queue() {
     let line = "w! /sys/block/sd[a-c]/queue/scheduler - - - - bfq\n";
     assert_eq!(
         only(&[("etc/tmpfiles.d/io.conf", line)]),
-        ("systemd-tmpfiles", "/etc/tmpfiles.d/io.conf:1".into(), Order::After)
+        ("systemd-tmpfiles", "/etc/tmpfiles.d/io.conf:1".into(), Precedence::After)
     );
     nobody(&[(
         "etc/tmpfiles.d/io.conf",
@@ -165,7 +168,7 @@ fn tmpfiles_count_when_they_write_to_this_queue() {
 #[test]
 fn sysfsutils_count_when_they_write_to_this_queue() {
     let line = "\nblock/sda/queue/read_ahead_kb = 128\n";
-    assert_eq!(only(&[("etc/sysfs.conf", line)]), ("sysfsutils", "/etc/sysfs.conf:2".into(), Order::After));
+    assert_eq!(only(&[("etc/sysfs.conf", line)]), ("sysfsutils", "/etc/sysfs.conf:2".into(), Precedence::After));
     assert_eq!(only(&[("etc/sysfs.d/x.conf", line)]).1, "/etc/sysfs.d/x.conf:2");
     nobody(&[("etc/sysfs.conf", "mode block/sda/queue/scheduler = 0660\n# block/sda/queue/scheduler = bfq\n")]);
 }
@@ -173,11 +176,11 @@ fn sysfsutils_count_when_they_write_to_this_queue() {
 #[test]
 fn scripts_and_units_that_run_at_boot_are_searched() {
     let script = "#!/bin/sh\nfor d in sda; do\necho bfq > /sys/block/$d/queue/scheduler\ndone\n";
-    assert_eq!(only(&[("etc/rc.local", script)]), ("rc.local", "/etc/rc.local:3".into(), Order::After));
+    assert_eq!(only(&[("etc/rc.local", script)]), ("rc.local", "/etc/rc.local:3".into(), Precedence::After));
     let unit = "[Service]\nExecStart=/bin/sh -c 'echo none > /sys/block/sda/queue/scheduler'\n";
     assert_eq!(
         only(&[("etc/systemd/system/io.service", unit)]),
-        ("a systemd unit", "/etc/systemd/system/io.service:2".into(), Order::After)
+        ("a systemd unit", "/etc/systemd/system/io.service:2".into(), Precedence::After)
     );
     nobody(&[("etc/rc.local", "# echo bfq > /sys/block/sda/queue/scheduler\ncat /sys/block/sdb/queue/scheduler\n")]);
 }
@@ -185,18 +188,18 @@ fn scripts_and_units_that_run_at_boot_are_searched() {
 #[test]
 fn the_kernel_parameter_is_named_with_the_versions_that_heed_it() {
     let line = ("proc/cmdline", "BOOT_IMAGE=/vmlinuz elevator=deadline quiet\n");
-    assert_eq!(only(&[line]), ("the kernel", "/proc/cmdline".into(), Order::Idle));
-    assert_eq!(only(&[line, ("proc/sys/kernel/osrelease", "4.19.0")]).2, Order::Before);
+    assert_eq!(only(&[line]), ("the kernel", "/proc/cmdline".into(), Precedence::Idle));
+    assert_eq!(only(&[line, ("proc/sys/kernel/osrelease", "4.19.0")]).2, Precedence::Before);
     nobody(&[("proc/cmdline", "quiet\n")]);
 }
 
 #[test]
 fn those_that_win_come_first() {
-    let rivals = Tree::with(&[
+    let conflicts = Tree::with(&[
         ("proc/cmdline", "elevator=bfq"),
         ("etc/tlp.conf", "DISK_IOSCHED=bfq"),
         ("etc/udev/rules.d/1.rules", "ACTION==\"add\", ATTR{queue/scheduler}=\"x\""),
     ])
-    .rivals(false);
-    assert_eq!(rivals.iter().map(|rival| rival.order.beats_ours()).collect::<Vec<_>>(), [true, false, false]);
+    .conflicts(false);
+    assert_eq!(conflicts.iter().map(|conflict| conflict.order.beats_ours()).collect::<Vec<_>>(), [true, false, false]);
 }

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::{Order, Question, Rival, lines, spread};
+use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use crate::root::Root;
 
 /// How deep profiles of tuned may include one another.
 const DEEPEST: usize = 8;
 
-pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let looks = [tuned, tlp, laptop_mode, tmpfiles, sysfsutils, scripts, kernel_parameter];
     looks.iter().flat_map(|look| look(root, question)).collect()
 }
 
-fn rival(program: &'static str, file: &str, line: usize, writes: &str, advice: impl Into<String>) -> Rival {
-    Rival {
+fn conflict(program: &'static str, file: &str, line: usize, writes: &str, advice: impl Into<String>) -> Conflict {
+    Conflict {
         program,
         file: PathBuf::from(file),
         line: Some(line),
         writes: writes.to_string(),
-        order: Order::After,
+        order: Precedence::After,
         advice: advice.into(),
     }
 }
@@ -31,7 +31,7 @@ fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
 }
 
 /// The active profiles of tuned and those that they include.
-fn tuned(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();
     let mut seen: Vec<String> = Vec::new();
@@ -52,14 +52,14 @@ fn tuned(root: &Root, question: &Question<'_>) -> Vec<Rival> {
             let sysfs = line.starts_with("/sys/") && question.is_named_in(&line) && question.may_mean(&line);
             if option("elevator", "scheduler") || option("readahead", "read_ahead_kb") || sysfs {
                 let advice = "keep with --as tuned instead, or copy the profile to /etc/tuned without this line";
-                found.push(rival("tuned", &path, number, &line, advice));
+                found.push(conflict("tuned", &path, number, &line, advice));
             }
         }
     }
     found
 }
 
-fn tlp(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut files = vec!["/etc/default/tlp".to_string(), "/etc/tlp.conf".to_string()];
     files.extend(spread(root, &["/etc/tlp.d"], ".conf"));
     let mut found = Vec::new();
@@ -67,23 +67,23 @@ fn tlp(root: &Root, question: &Question<'_>) -> Vec<Rival> {
         for (number, line) in lines(root, &file) {
             let Some(value) = assigned(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler")) else { continue };
             if !value.is_empty() && value.split_whitespace().any(|word| word != "keep") {
-                found.push(rival("TLP", &file, number, &line, "write keep for this disk there"));
+                found.push(conflict("TLP", &file, number, &line, "write keep for this disk there"));
             }
         }
     }
     found
 }
 
-fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let file = "/etc/laptop-mode/laptop-mode.conf";
     let sets = |line: &str| assigned(line, "CONTROL_READAHEAD").is_some_and(|value| value != "0");
     let asked = lines(root, file).into_iter().filter(|(_, line)| question.asks("read_ahead_kb") && sets(line));
     asked
-        .map(|(number, line)| rival("laptop-mode-tools", file, number, &line, "set CONTROL_READAHEAD=0 there"))
+        .map(|(number, line)| conflict("laptop-mode-tools", file, number, &line, "set CONTROL_READAHEAD=0 there"))
         .collect()
 }
 
-fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let files = spread(root, &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"], ".conf");
     let mut found = Vec::new();
     for file in files {
@@ -92,14 +92,14 @@ fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Rival> {
             let writes = words.next().is_some_and(|kind| kind.starts_with('w'));
             let path = words.next().unwrap_or_default();
             if writes && question.is_named_in(path) && question.may_mean(path) {
-                found.push(rival("systemd-tmpfiles", &file, number, &line, "take the line out"));
+                found.push(conflict("systemd-tmpfiles", &file, number, &line, "take the line out"));
             }
         }
     }
     found
 }
 
-fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut files = vec!["/etc/sysfs.conf".to_string()];
     files.extend(spread(root, &["/etc/sysfs.d"], ".conf"));
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Rival> {
             let Some((path, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
             let sets_rights = ["mode", "owner"].contains(&path.split_whitespace().next().unwrap_or_default());
             if !sets_rights && question.is_named_in(path) && question.may_mean(path) {
-                found.push(rival("sysfsutils", &file, number, &line, "take the line out"));
+                found.push(conflict("sysfsutils", &file, number, &line, "take the line out"));
             }
         }
     }
@@ -116,7 +116,7 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Rival> {
 }
 
 /// Scripts that run at boot, and units of the administrator's own.
-fn scripts(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let rc =
         ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"].map(|file| ("rc.local", file.to_string()));
     let units = spread(root, &["/etc/systemd/system"], ".service").into_iter().map(|file| ("a systemd unit", file));
@@ -124,7 +124,7 @@ fn scripts(root: &Root, question: &Question<'_>) -> Vec<Rival> {
     for (program, file) in rc.into_iter().chain(units) {
         for (number, line) in lines(root, &file) {
             if !line.starts_with(['#', ';']) && question.is_named_in(&line) && question.may_mean(&line) {
-                found.push(rival(program, &file, number, &line, "take the line out"));
+                found.push(conflict(program, &file, number, &line, "take the line out"));
             }
         }
     }
@@ -132,15 +132,17 @@ fn scripts(root: &Root, question: &Question<'_>) -> Vec<Rival> {
 }
 
 /// `elevator=` on the kernel's command line.
-fn kernel_parameter(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+fn kernel_parameter(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let line = root.read_optional(root.proc("cmdline")).unwrap_or_default();
     let word = line.split_whitespace().find(|word| word.starts_with("elevator="));
     let Some(word) = word.filter(|_| question.asks("scheduler")) else { return Vec::new() };
     let major: u32 = root.kernel_release().split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (order, advice) = match major >= 5 {
-        true => (Order::Idle, "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration"),
-        false => (Order::Before, ""),
+        true => {
+            (Precedence::Idle, "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration")
+        }
+        false => (Precedence::Before, ""),
     };
     let file = PathBuf::from("/proc/cmdline");
-    vec![Rival { program: "the kernel", file, line: None, writes: word.into(), order, advice: advice.into() }]
+    vec![Conflict { program: "the kernel", file, line: None, writes: word.into(), order, advice: advice.into() }]
 }

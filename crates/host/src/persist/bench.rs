@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Address, By, Done, Form, Note, Proposal, When, Wish, address, propose};
+use super::{Address, By, Done, Form, Note, Proposal, Request, When, address, propose};
 use crate::device::{self, Device};
 use crate::error::Error;
 use crate::root::Root;
 use crate::settings::Setting;
-use crate::settings::fake_kernel::Machine;
+use crate::settings::fake_kernel::{Machine, restore};
 use crashpoints::install_script;
 
 /// The fake machine with a udev.
@@ -78,7 +78,7 @@ impl Bench {
 
     pub(super) fn try_propose(&self, setting: &Setting) -> Result<Proposal, Error> {
         let (device, address) = (self.disk(), self.address());
-        propose(&self.root, &Wish { device: &device, setting, address, note: note() }, Form::Udev)
+        propose(&self.root, &Request { device: &device, setting, address, note: note() }, Form::Udev)
     }
 
     pub(super) fn propose(&self, setting: &Setting) -> Proposal {
@@ -105,6 +105,30 @@ impl Bench {
             all.remove(Path::new(dir));
         }
         all
+    }
+}
+
+impl crashpoints::Machine for Bench {
+    type State = Tree;
+
+    fn kernel(&self) -> &crashpoints::FakeKernel {
+        &self.machine.kernel
+    }
+
+    fn state(&self) -> Tree {
+        self.tree()
+    }
+
+    fn journal_dir(&self) -> PathBuf {
+        self.root.state("journal")
+    }
+
+    fn boot(&self, boot_id: &str) {
+        self.machine.boot(boot_id);
+    }
+
+    fn restore(&self) -> Result<bool, String> {
+        restore(&self.root)
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const SCHEMA: u32 = 1;
 
 /// A setting that lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Persisted {
     pub(super) schema: u32,
     /// The name of this entry: what `forget` takes.
     pub key: String,
@@ -42,14 +42,14 @@ pub struct Kept {
     /// The kernel's release then.
     pub kernel: String,
     /// The files, as they were written.
-    pub files: Vec<KeptFile>,
+    pub files: Vec<PersistedFile>,
     /// Directories that were made for them, the outermost first.
     pub directories: Vec<PathBuf>,
 }
 
 /// A file that makes a setting last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptFile {
+pub struct PersistedFile {
     /// Where it is.
     pub path: PathBuf,
     /// What was written.
@@ -58,7 +58,7 @@ pub struct KeptFile {
     pub replaced: Option<Content>,
 }
 
-impl KeptFile {
+impl PersistedFile {
     /// Whether the file is as it was written.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl KeptFile {
     }
 }
 
-impl Kept {
+impl Persisted {
     /// `scheduler=bfq slice_idle=0`.
     pub fn words(&self) -> String {
         let scheduler = self.scheduler.iter().map(|name| format!("scheduler={name}"));
@@ -85,7 +85,7 @@ pub(super) fn path(root: &Root, key: &str) -> PathBuf {
 }
 
 /// The manifest as a file's content.
-pub(super) fn content(kept: &Kept) -> Content {
+pub(super) fn content(kept: &Persisted) -> Content {
     let mut text =
         serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
     text.push('\n');
@@ -93,11 +93,11 @@ pub(super) fn content(kept: &Kept) -> Content {
 }
 
 /// The manifest of `key`, if there is one.
-pub(super) fn read(root: &Root, key: &str) -> Result<Option<Kept>, Error> {
+pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
     let path = path(root, key);
     let Some(content) = look(&path)? else { return Ok(None) };
     let bad = |why: String| -> Error { Refusal::Manifest { path: path.clone(), why }.into() };
-    let kept: Kept = serde_json::from_slice(content.bytes()).map_err(|error| bad(error.to_string()))?;
+    let kept: Persisted = serde_json::from_slice(content.bytes()).map_err(|error| bad(error.to_string()))?;
     if kept.schema != SCHEMA {
         return Err(bad(format!("it has version {}, and this schedlab reads version {SCHEMA}", kept.schema)));
     }
@@ -108,7 +108,7 @@ pub(super) fn read(root: &Root, key: &str) -> Result<Option<Kept>, Error> {
 ///
 /// # Errors
 /// [`Refusal::Manifest`], [`Refusal::CannotWrite`] when the list cannot be read.
-pub fn list(root: &Root) -> Result<Vec<Kept>, Error> {
+pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
     let keys = keys(root)?;
     keys.iter().filter_map(|key| read(root, key).transpose()).collect()
 }

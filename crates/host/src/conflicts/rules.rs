@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-use super::{Order, Question, Rival, lines, spread};
+use super::conflict::{Conflict, Precedence, Question, lines, spread};
+use super::pattern::matches;
 use crate::root::Root;
 
 /// Where rules are, the most important directory first.
@@ -26,12 +27,12 @@ struct Token {
     value: String,
 }
 
-pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Rival> {
+pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let files = spread(root, &DIRS, ".rules");
     files.iter().filter(|path| !path.contains(OURS)).flat_map(|path| in_file(root, question, path)).collect()
 }
 
-fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Rival> {
+fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut found = Vec::new();
     // `ACTION!="add", GOTO="end"` at the top speaks for all rules after it.
@@ -44,7 +45,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Rival> {
             whole_file = Some(value.clone());
             continue;
         }
-        let writes = tokens.iter().any(|token| is_rival(question, token));
+        let writes = tokens.iter().any(|token| is_conflict(question, token));
         if !writes || tokens.iter().any(|token| surely_fails(root, question.device, token)) {
             continue;
         }
@@ -53,9 +54,9 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Rival> {
         let answers =
             |action: &str| [&of_rule, &whole_file].into_iter().flatten().all(|pattern| matches(pattern, action));
         let order = match name.cmp(question.rule) {
-            Ordering::Greater if answers("add") || answers("change") => Order::After,
-            _ if answers("change") && !question.insists => Order::AtChanges,
-            _ if answers("add") || answers("change") => Order::Before,
+            Ordering::Greater if answers("add") || answers("change") => Precedence::After,
+            _ if answers("change") && !question.insists => Precedence::AtChanges,
+            _ if answers("add") || answers("change") => Precedence::Before,
             _ => continue,
         };
         let is_package = path.starts_with("/usr") || path.starts_with("/lib");
@@ -65,11 +66,11 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Rival> {
             "take the line out".to_string()
         };
         let advice = match order {
-            Order::AtChanges => format!("{away}, or keep with --insist"),
-            Order::After => away,
+            Precedence::AtChanges => format!("{away}, or keep with --insist"),
+            Precedence::After => away,
             _ => String::new(),
         };
-        found.push(Rival {
+        found.push(Conflict {
             program: "udev",
             file: PathBuf::from(path),
             line: Some(number),
@@ -134,7 +135,7 @@ fn tokens(rule: &str) -> Vec<Token> {
     all
 }
 
-fn is_rival(question: &Question<'_>, token: &Token) -> bool {
+fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
     if token.operator.ends_with("==") || token.operator == "!=" {
         return false;
     }
@@ -165,67 +166,9 @@ fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
     }
 }
 
-/// Whether a pattern of udev matches: alternatives by `|`, and the shell's `*`, `?`, `[…]`.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    pattern.split('|').any(|one| glob(&one.chars().collect::<Vec<char>>(), &text))
-}
-
-fn glob(pattern: &[char], text: &[char]) -> bool {
-    let Some((first, rest)) = pattern.split_first() else { return text.is_empty() };
-    let one = |holds: bool, rest: &[char]| holds && !text.is_empty() && glob(rest, &text[1..]);
-    match first {
-        '*' => (0..=text.len()).any(|skipped| glob(rest, &text[skipped..])),
-        '?' => one(true, rest),
-        '\\' if !rest.is_empty() => one(text.first() == rest.first(), &rest[1..]),
-        '[' => match rest.iter().skip(1).position(|c| *c == ']') {
-            Some(end) => one(text.first().is_some_and(|c| is_in(&rest[..=end], *c)), &rest[end + 2..]),
-            None => one(text.first() == Some(first), rest),
-        },
-        c => one(text.first() == Some(c), rest),
-    }
-}
-
-fn is_in(class: &[char], c: char) -> bool {
-    let (negated, class) = match class.split_first() {
-        Some(('!' | '^', rest)) => (true, rest),
-        _ => (false, class),
-    };
-    let mut at = 0;
-    let mut found = false;
-    while at < class.len() {
-        if at + 2 < class.len() && class[at + 1] == '-' {
-            found |= (class[at]..=class[at + 2]).contains(&c);
-            at += 3;
-        } else {
-            found |= class[at] == c;
-            at += 1;
-        }
-    }
-    found != negated
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_match_as_udev_matches_them() {
-        for (pattern, text, expected) in [
-            ("sd[a-z]*", "sda", true),
-            ("sd[!a]", "sda", false),
-            ("nvme*|sd?", "sdb", true),
-            ("sd[ab]", "sdc", false),
-            ("[[]x]", "[x]", true),
-            ("a\\*b", "a*b", true),
-            ("a\\*b", "axb", false),
-            ("", "", true),
-            ("*", "", true),
-            ("?*", "", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} against {text}");
-        }
-    }
 
     #[test]
     fn a_rule_is_read_into_keys_operators_and_values() {

@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::list;
+use crate::names::list;
 
 /// Why a setting cannot be kept, or not be forgotten.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Nothing tells this device from others after a restart.
-    #[error("{device} cannot be told from other devices after a restart: {why}")]
+    #[error("{device}: it cannot be distinguished from other devices after a restart: {why}")]
     NoIdentity {
         /// The device.
         device: String,
@@ -18,7 +18,7 @@ pub enum Refusal {
         why: String,
     },
     /// Another device answers to the same rule.
-    #[error("{device} and {other} have the same {what}: a rule would set both; name the slot instead, with --by-path")]
+    #[error("{device}: {other} has the same {what}, and a rule would set both; name the slot instead, with --by-path")]
     Twins {
         /// The device.
         device: String,
@@ -28,7 +28,7 @@ pub enum Refusal {
         what: String,
     },
     /// A value that cannot stand in a rule.
-    #[error("{name}={value:?} cannot be kept: a value is made of letters, digits, blanks and . _ + -")]
+    #[error("{name}={value:?}: it cannot be kept, since a value is made of letters, digits, blanks and . _ + -")]
     OddValue {
         /// The attribute.
         name: String,
@@ -36,14 +36,14 @@ pub enum Refusal {
         value: String,
     },
     /// Nothing would be kept.
-    #[error("nothing of {device} is left to keep: name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512")]
+    #[error("{device}: nothing is left to keep; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512")]
     Nothing {
         /// The device.
         device: String,
     },
     /// A file that schedlab wrote was edited since, or went away.
     #[error(
-        "{} is not as schedlab wrote it:\n{difference}\nnothing was changed; to lose these differences, add --force",
+        "{}: it is not as schedlab wrote it:\n{difference}\nnothing was changed; to lose these differences, add --force",
         path.display()
     )]
     Edited {
@@ -54,7 +54,7 @@ pub enum Refusal {
     },
     /// A file of this name is there, and schedlab did not write it.
     #[error(
-        "{} is there already, and schedlab did not write it; it differs from what would be written:\n{difference}\n\
+        "{}: it is there already, and schedlab did not write it; it differs from what would be written:\n{difference}\n\
          nothing was changed; with --force it is replaced, and `schedlab forget` puts it back",
         path.display()
     )]
@@ -65,7 +65,7 @@ pub enum Refusal {
         difference: String,
     },
     /// Something else than a plain file has the name.
-    #[error("{} is {what}: schedlab writes plain files only; take it out of the way first", path.display())]
+    #[error("{}: it is {what}, and schedlab writes plain files only; take it out of the way first", path.display())]
     NoPlainFile {
         /// The path.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum Refusal {
         what: String,
     },
     /// A file could not be written.
-    #[error("cannot {action} {}: {cause}{}", path.display(), advice(cause))]
+    #[error("{}: cannot {action} it: {cause}{}", path.display(), advice(cause))]
     CannotWrite {
         /// What was attempted.
         action: &'static str,
@@ -83,7 +83,7 @@ pub enum Refusal {
         cause: io::Error,
     },
     /// It failed, and what had been done by then could not be undone.
-    #[error("{first}; what was done until then could not be undone: {second}; `schedlab restore` tries again")]
+    #[error("{first}; and undoing: {second}; `schedlab restore` tries again")]
     HalfDone {
         /// What went wrong first.
         first: String,
@@ -92,7 +92,7 @@ pub enum Refusal {
     },
     /// An interrupted `keep` or `forget` cannot be undone because somebody has edited a file since.
     #[error(
-        "{} was edited after a schedlab that did not end had changed it, so it is left alone; put it right, then delete {}",
+        "{}: it was edited after a schedlab that did not end had changed it, so it is left alone; correct it, then delete {}",
         path.display(), journal.display()
     )]
     EditedMeanwhile {
@@ -102,7 +102,7 @@ pub enum Refusal {
         journal: PathBuf,
     },
     /// udev does not understand the rule.
-    #[error("udev does not accept {}: {}; nothing was kept, please report this", path.display(), list(complaints))]
+    #[error("{}: udev does not accept it: {}; nothing was kept, please report this", path.display(), list(complaints))]
     BadRule {
         /// The rule's file.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub enum Refusal {
         complaints: Vec<String>,
     },
     /// Nothing is kept under that name.
-    #[error("nothing is kept for {word}; kept are: {}", list(known))]
+    #[error("{word}: nothing is kept for it, expected one of {}", list(known))]
     NothingKept {
         /// What the user wrote.
         word: String,
@@ -118,7 +118,7 @@ pub enum Refusal {
         known: Vec<String>,
     },
     /// The list of what is kept cannot be understood.
-    #[error("{} cannot be read: {why}; it lists files that schedlab wrote: delete those by hand, then it", path.display())]
+    #[error("{}: it cannot be read: {why}; it lists files that schedlab wrote: delete those by hand, then it", path.display())]
     Manifest {
         /// The manifest.
         path: PathBuf,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::bench::{Bench, note};
 use super::udev::pattern;
 use super::{
-    Address, By, Form, Refusal, When, Wish, address, as_boot_parameter, as_hwdb, current, forget, keep, keys_of, list,
-    propose, rule_name,
+    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_hwdb, current, forget, keep, keys_of,
+    list, propose, rule_name,
 };
 use crate::device;
 use crate::error::Error;
-use crate::journal::{self, Lock};
+use crate::journal::Lock;
 use crate::settings::Setting;
 
 fn bfq() -> Setting {
@@ -25,7 +25,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 fn refusal(error: Error) -> Refusal {
     match error {
-        Error::Kept(refusal) => refusal,
+        Error::Persist(refusal) => refusal,
         other => panic!("not a refusal: {other}"),
     }
 }
@@ -78,9 +78,7 @@ fn what_the_device_cannot_have_is_refused_before_anything_is_written() {
     let bench = Bench::new();
     let before = bench.tree();
     let fails = |setting: Setting| bench.try_propose(&setting).unwrap_err();
-    assert!(
-        matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { nearest_name: Some(name), .. } if name == "bfq")
-    );
+    assert!(matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { word, .. } if word == "bfk"));
     assert!(matches!(fails(Setting::of("mq-deadline").with("fifo_batch", "-1")), Error::OutOfRange { .. }));
     assert!(matches!(fails(Setting::of("bfq").with("fifo_batch", "1")), Error::TunableOfOther { .. }));
     assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::ReadOnlyAttribute { .. }));
@@ -162,14 +160,14 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
         let address = address(&bench.root, &device, By::Identity).expect("it has a UUID");
         assert_eq!((address.words(), address.when), (format!("{property}=LVM-abc"), when));
         let setting = Setting::default().with("read_ahead_kb", "64");
-        let wish = Wish { device: &device, setting: &setting, address, note: note() };
+        let request = Request { device: &device, setting: &setting, address, note: note() };
         let rule =
-            propose(&bench.root, &wish, Form::Udev).expect("read-ahead can be kept").kept.files[0].content.shown();
+            propose(&bench.root, &request, Form::Udev).expect("read-ahead can be kept").kept.files[0].content.shown();
         assert!(
             lines(&rule).contains(&line) && lines(&rule).contains(&"ACTION!=\"add|change\", GOTO=\"schedlab_end\""),
             "{rule}"
         );
-        let error = propose(&bench.root, &Wish { setting: &Setting::of("bfq"), ..wish }, Form::Udev).unwrap_err();
+        let error = propose(&bench.root, &Request { setting: &Setting::of("bfq"), ..request }, Form::Udev).unwrap_err();
         assert!(matches!(error, Error::NoScheduler { .. }), "{error}");
     }
 }
@@ -253,7 +251,7 @@ fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_
     assert!(matches!(&error, Refusal::NotOurs { difference, .. } if difference.contains("+ # mine")), "{error}");
     assert_eq!(bench.tree(), before);
     keep(&bench.root, &proposal, true).expect("forced");
-    // Kept again, it is still known whose file it was.
+    // Persisted again, it is still known whose file it was.
     keep(&bench.root, &bench.propose(&Setting::of("none")), false).expect("ours now");
     assert_ne!(fs::read_to_string(&path).expect("written"), "# mine\n");
     forget(&bench.root, &proposal.kept.key, false).expect("nothing was edited");
@@ -295,7 +293,8 @@ fn a_rule_that_udev_does_not_understand_is_not_kept() {
 fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
-    let lock = Lock::take(&bench.root, &format!("{}{}", journal::KEPT, proposal.kept.key), "x").expect("free");
+    let lock =
+        Lock::take(&bench.root, &format!("{}{}", super::transaction::KEYS, proposal.kept.key), "x").expect("free");
     assert!(matches!(keep(&bench.root, &proposal, false).unwrap_err(), Error::Busy { .. }));
     assert!(matches!(forget(&bench.root, &proposal.kept.key, false).unwrap_err(), Error::Busy { .. }));
     drop(lock);
@@ -306,7 +305,7 @@ fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
 #[test]
 fn a_lock_whose_file_is_deleted_at_its_end_never_has_two_owners() {
     let bench = Bench::without_tools();
-    let key = format!("{}x", journal::KEPT);
+    let key = format!("{}x", super::transaction::KEYS);
     let (owners, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -356,8 +355,8 @@ fn a_setting_can_be_kept_by_slot_and_the_caution_is_in_the_file() {
     let device = bench.disk();
     let address = address(&bench.root, &device, By::Path).expect("it has a slot");
     assert_eq!(address.key, "path-pci-0000%3A00%3A1f.2-ata-1");
-    let wish = Wish { device: &device, setting: &Setting::of("none"), address, note: note() };
-    let proposal = propose(&bench.root, &wish, Form::Udev).expect("possible");
+    let request = Request { device: &device, setting: &Setting::of("none"), address, note: note() };
+    let proposal = propose(&bench.root, &request, Form::Udev).expect("possible");
     assert!(proposal.cautions[0].contains("whatever device is plugged in"));
     assert!(proposal.kept.files[0].content.shown().contains("# CAUTION  found by its slot"));
 }
@@ -367,8 +366,8 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
     let bench = Bench::new();
     bench.write("etc/tuned/active_profile", "throughput-performance\n");
     let (device, setting) = (bench.disk(), bfq());
-    let wish = Wish { device: &device, setting: &setting, address: bench.address(), note: note() };
-    let kept = propose(&bench.root, &wish, Form::Tuned).expect("possible").kept;
+    let request = Request { device: &device, setting: &setting, address: bench.address(), note: note() };
+    let kept = propose(&bench.root, &request, Form::Tuned).expect("possible").kept;
     let text = kept.files[0].content.shown();
     assert!(kept.files[0].path.ends_with("etc/tuned/schedlab-wwn-0x5000c500a1b2c3d4/tuned.conf"));
     for line in [
@@ -381,7 +380,7 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
     ] {
         assert!(lines(&text).contains(&line), "{line} is missing in:\n{text}");
     }
-    let hwdb = as_hwdb(&bench.root, &wish).expect("possible");
+    let hwdb = as_hwdb(&bench.root, &request).expect("possible");
     assert!(
         hwdb.contains("schedlab:0x5000c500a1b2c3d4\n SCHEDLAB_0=bfq\n") && hwdb.contains("it sets nothing"),
         "{hwdb}"
@@ -406,8 +405,8 @@ fn no_text_of_others_can_end_the_comment_that_it_stands_in() {
     let device = device::Device { model: Some("EVIL\nRUN+=\"/bin/x\"".into()), ..bench.disk() };
     let because = Some("x\r\nRUN+=\"/bin/y\"\\".into());
     let address = Address { by: By::Identity, ..bench.address() };
-    let wish = Wish { device: &device, setting: &bfq(), address, note: super::Note { because, ..note() } };
-    let rule = propose(&bench.root, &wish, Form::Udev).expect("possible").kept.files[0].content.shown();
+    let request = Request { device: &device, setting: &bfq(), address, note: super::Note { because, ..note() } };
+    let rule = propose(&bench.root, &request, Form::Udev).expect("possible").kept.files[0].content.shown();
     assert!(lines(&rule).iter().all(|line| !line.contains("RUN")), "{rule}");
     assert!(rule.lines().filter(|line| line.starts_with('#')).all(|line| !line.ends_with('\\')), "{rule}");
 }

@@ -8,6 +8,7 @@
 //! Undoing looks before it writes: a file that is neither as it was nor as it was to become has been edited by somebody since, and is
 //! left alone.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Refusal;
 use crate::error::Error;
-use crate::journal::{self, Entry, Undo};
+use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
 /// What the names of unfinished files end with; udev, modules-load.d and tuned read no such files.
@@ -70,6 +71,53 @@ pub(crate) struct FileChange {
     pub(crate) after: Option<Content>,
 }
 
+/// Files that make a setting last, each as it was and as it is to become: the payload of an entry.
+#[derive(Debug, Serialize, Deserialize)]
+struct Changes {
+    /// What they are about, for the user.
+    about: String,
+    files: Vec<FileChange>,
+    /// Directories that are made for them, the outermost first.
+    directories: Vec<PathBuf>,
+}
+
+/// What keys of persisted settings begin with.
+pub(super) const KEYS: &str = "schedlab-kept-";
+
+/// How entries of files are undone. They outlive a restart, and so does the need to undo them.
+pub const KIND: Kind = Kind {
+    name: "files",
+    stage: Stage::Settings,
+    single_use: Some(KEYS),
+    subject: |entry| entry.payload("files").map(|changes: Changes| changes.about),
+    undo: |root, abandoned| {
+        let about = undo_entry(root, abandoned);
+        abandoned.lock.retire();
+        Ok(Box::new(PutBack { about: about? }))
+    },
+};
+
+/// Files are as they were before a `keep` or `forget` that did not end.
+#[derive(Debug)]
+pub struct PutBack {
+    /// What they are about.
+    pub about: String,
+}
+
+impl Undone for PutBack {}
+
+impl fmt::Display for PutBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: what is kept over restarts is as it was before the command that did not end", self.about)
+    }
+}
+
+/// Undoes an entry, and says what it was about. The caller keeps the lock.
+pub(super) fn undo_entry(root: &Root, Abandoned { key, entry, .. }: &Abandoned<'_>) -> Result<String, Error> {
+    let changes: Changes = entry.expect(KIND.name, journal::path(root, key))?;
+    undo(root, key, &changes).map(|()| changes.about)
+}
+
 /// A plain file's content; none if there is no such file.
 pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     let failed = |cause| Refusal::CannotWrite { action: "look at", path: path.into(), cause };
@@ -117,8 +165,9 @@ pub(super) fn commit(
 ) -> Result<(), Error> {
     let written = files.iter().filter(|change| change.after.is_some());
     let directories = missing_directories(written.map(|change| &change.path));
-    let undo_entry = Undo::Files { about: about.to_string(), files: files.clone(), directories: directories.clone() };
-    journal::write(root, key, &Entry::new(root, undo_entry)?)?;
+    let changes = Changes { about: about.to_string(), files, directories };
+    journal::write(root, key, &Entry::new(root, KIND.name, &changes)?)?;
+    let Changes { files, directories, .. } = &changes;
     let done = directories.iter().try_for_each(|dir| make_directory(root, dir)).and_then(|()| {
         files.iter().try_for_each(|change| put(root, &change.path, change.after.as_ref()))?;
         emptied.iter().try_for_each(|dir| remove_if_empty(root, dir))?;
@@ -126,7 +175,7 @@ pub(super) fn commit(
     });
     match done {
         Ok(()) => journal::remove_for_good(root, key),
-        Err(first) => match undo(root, key, &files, &directories) {
+        Err(first) => match undo(root, key, &changes) {
             Ok(()) => Err(first),
             Err(second) => Err(Refusal::HalfDone { first: first.to_string(), second: second.to_string() }.into()),
         },
@@ -134,7 +183,7 @@ pub(super) fn commit(
 }
 
 /// Brings everything back to what it was before, and removes the entry. The caller has its lock.
-pub(crate) fn undo(root: &Root, key: &str, files: &[FileChange], directories: &[PathBuf]) -> Result<(), Error> {
+fn undo(root: &Root, key: &str, Changes { files, directories, .. }: &Changes) -> Result<(), Error> {
     for change in files {
         let found = look(&change.path)?;
         let found = found.as_ref().map(Content::bytes);
@@ -171,17 +220,9 @@ fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error>
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };
     };
-    let (files, new) = (root.files(), unfinished(path));
-    let written = files
-        .create(&new, content.bytes())
-        .and_then(|()| files.set_mode(&new, content.mode))
-        .and_then(|()| files.sync_file(&new))
-        .and_then(|()| files.rename(&new, path))
-        .and_then(|()| files.sync_dir(parent(path)));
-    written.map_err(|cause| {
-        let _ = files.remove(&new);
-        Refusal::CannotWrite { action: "write", path: path.into(), cause }.into()
-    })
+    let new = unfinished(path);
+    files::replace(root.files(), path, &new, content.bytes(), Some(content.mode))
+        .map_err(|cause| Refusal::CannotWrite { action: "write", path: path.into(), cause }.into())
 }
 
 fn remove(root: &Root, path: &Path) -> Result<(), Error> {

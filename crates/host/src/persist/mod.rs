@@ -31,13 +31,13 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub use manifest::{Kept, KeptFile, list};
+pub use manifest::{Persisted, PersistedFile, list};
 pub use placed::current;
 pub use placing::{place, take_away};
 pub use refusal::Refusal;
 pub use texts::Note;
-pub use transaction::{Bytes, Content};
-pub(crate) use transaction::{FileChange, undo};
+use transaction::FileChange;
+pub use transaction::{Bytes, Content, KIND, PutBack};
 pub use udev::{Address, By, When, address};
 
 use placed::Placed;
@@ -45,7 +45,7 @@ use texts::Subject;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::journal::{self, Entry, Lock, Undo};
+use crate::journal::{self, Abandoned, Lock};
 use crate::root::Root;
 use crate::settings::{Setting, Snapshot, attribute};
 
@@ -60,7 +60,7 @@ pub enum Form {
 
 /// What is to be kept.
 #[derive(Debug)]
-pub struct Wish<'a> {
+pub struct Request<'a> {
     /// The device.
     pub device: &'a Device,
     /// The setting.
@@ -75,7 +75,7 @@ pub struct Wish<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The files in full, with the manifest's facts.
-    pub kept: Kept,
+    pub kept: Persisted,
     /// What the user must be told.
     pub cautions: Vec<String>,
 }
@@ -84,23 +84,23 @@ pub struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     /// What is kept, or was.
-    pub kept: Kept,
+    pub kept: Persisted,
     /// What the user must be told, e.g. that udevd does not run here.
     pub cautions: Vec<String>,
 }
 
-/// Checks a wish and says what would be written; nothing is changed.
+/// Checks a request and says what would be written; nothing is changed.
 ///
 /// # Errors
 /// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting that the device cannot have.
-pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Error> {
-    let placed = placed::place(root, wish.device, wish.setting)?;
+pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposal, Error> {
+    let placed = placed::place(root, request.device, request.setting)?;
     let key = match form {
-        Form::Udev => wish.address.key.clone(),
-        Form::Tuned => format!("{}.tuned", wish.address.key),
+        Form::Udev => request.address.key.clone(),
+        Form::Tuned => format!("{}.tuned", request.address.key),
     };
-    let paths = paths(root, &wish.address.key, form, &placed);
-    let subject = subject(root, wish, key.clone(), &paths);
+    let paths = paths(root, &request.address.key, form, &placed);
+    let subject = subject(root, request, key.clone(), &paths);
     let texts: Vec<String> = match form {
         Form::Udev => [Some(texts::rule(&subject, &placed)), texts::module_list(&subject, &placed)]
             .into_iter()
@@ -112,28 +112,28 @@ pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Err
             vec![texts::tuned(&subject, &placed, active.as_deref())]
         }
     };
-    let file = |(path, text): (&PathBuf, String)| KeptFile {
+    let file = |(path, text): (&PathBuf, String)| PersistedFile {
         path: path.clone(),
         content: Content::text(text),
         replaced: None,
     };
-    let kept = Kept {
+    let kept = Persisted {
         schema: manifest::SCHEMA,
         key,
-        identity: wish.device.identity.clone(),
-        device: wish.device.path.display().to_string(),
+        identity: request.device.identity.clone(),
+        device: request.device.path.display().to_string(),
         model: subject.what.clone(),
         scheduler: placed.scheduler.clone(),
         tunables: placed.queue.iter().chain(&placed.tunables).cloned().collect(),
-        because: wish.note.because.clone(),
-        command: wish.note.command.clone(),
-        date: wish.note.date.clone(),
+        because: request.note.because.clone(),
+        command: request.note.command.clone(),
+        date: request.note.date.clone(),
         kernel: root.kernel_release(),
         files: paths.iter().zip(texts).map(file).collect(),
         directories: Vec::new(),
-        address: wish.address.clone(),
+        address: request.address.clone(),
     };
-    let cautions = texts::caution(&wish.address).map(str::to_string).into_iter().collect();
+    let cautions = texts::caution(&request.address).map(str::to_string).into_iter().collect();
     Ok(Proposal { kept, cautions })
 }
 
@@ -141,9 +141,9 @@ pub fn propose(root: &Root, wish: &Wish<'_>, form: Form) -> Result<Proposal, Err
 ///
 /// # Errors
 /// As [`propose`].
-pub fn as_hwdb(root: &Root, wish: &Wish<'_>) -> Result<String, Error> {
-    let placed = placed::place(root, wish.device, wish.setting)?;
-    Ok(texts::hwdb(&subject(root, wish, String::new(), &[]), &placed))
+pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
+    let placed = placed::place(root, request.device, request.setting)?;
+    Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &placed))
 }
 
 /// The same setting as a parameter of the kernel; inside, why there is none.
@@ -251,8 +251,8 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
 /// Those of [`list`].
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
-    let by_name_only = |kept: &Kept| kept.address.by == By::Name;
-    let is_meant = |kept: &Kept| {
+    let by_name_only = |kept: &Persisted| kept.address.by == By::Name;
+    let is_meant = |kept: &Persisted| {
         kept.address.means(&device.name, &properties)
             || (kept.address.by == By::Identity && !by_name_only(kept) && kept.identity == device.identity)
     };
@@ -260,7 +260,7 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
 }
 
 /// The kept values that the device does not have now, as `name=value`.
-pub fn not_in_effect(root: &Root, device: &Device, kept: &Kept) -> Vec<String> {
+pub fn not_in_effect(root: &Root, device: &Device, kept: &Persisted) -> Vec<String> {
     let now = Snapshot::take(root, &device.name);
     let scheduler = kept.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
     let found = |name: &String| now.tunables.get(name).or_else(|| now.queue.get(name));
@@ -288,11 +288,11 @@ struct Claim {
 
 impl Claim {
     fn take(root: &Root, key: &str, what: &str) -> Result<Claim, Error> {
-        let key = format!("{}{key}", journal::KEPT);
+        let key = format!("{}{key}", transaction::KEYS);
         let lock = Lock::take(root, &key, what)?;
         let claim = Claim { key, lock };
-        if let Some(Entry { undo: Undo::Files { files, directories, .. }, .. }) = journal::read(root, &claim.key)? {
-            undo(root, &claim.key, &files, &directories)?;
+        if let Some(entry) = journal::read(root, &claim.key)? {
+            transaction::undo_entry(root, &Abandoned { key: &claim.key, entry: &entry, lock: &claim.lock })?;
         }
         Ok(claim)
     }
@@ -304,7 +304,7 @@ impl Drop for Claim {
     }
 }
 
-fn check_intact(file: &KeptFile, force: bool) -> Result<(), Error> {
+fn check_intact(file: &PersistedFile, force: bool) -> Result<(), Error> {
     if force || file.is_intact()? {
         return Ok(());
     }
@@ -333,17 +333,17 @@ pub fn rule_name(key: &str) -> String {
     format!("{}-schedlab-{key}.rules", texts::ORDER)
 }
 
-fn subject<'a>(root: &Root, wish: &'a Wish<'_>, key: String, paths: &[PathBuf]) -> Subject<'a> {
-    let device = wish.device;
+fn subject<'a>(root: &Root, request: &'a Request<'_>, key: String, paths: &[PathBuf]) -> Subject<'a> {
+    let device = request.device;
     let serial = device.serial.as_ref().map(|serial| format!("serial {serial}"));
     let what: Vec<String> = [device.model.clone(), serial].into_iter().flatten().collect();
     Subject {
-        address: &wish.address,
+        address: &request.address,
         key,
         name: &device.name,
         what: if what.is_empty() { format!("a {} device", device.kind.name()) } else { what.join(", ") },
         kernel: root.kernel_release(),
-        note: &wish.note,
+        note: &request.note,
         files: paths.iter().map(|path| path.display().to_string()).collect(),
     }
 }

@@ -1,24 +1,11 @@
-//! Other programs that write the settings which are to be kept.
-//!
-//! A rule that is right and loses against another program at every start is worse than none: the user believes in a setting that is
-//! not there. So everything that is known to write the scheduler or attributes of a queue is looked for, and named with file and line,
-//! what it writes, who wins, and what to do.
-//!
-//! Pure detection: nothing is run and nothing is changed. What is read is configuration, so a rival that is configured and not
-//! started is named too. A rule of udev is left out only where one of its own conditions certainly does not hold for the device.
-//! power-profiles-daemon is not looked for: it sets processors and platforms, no queue.
-
-mod configured;
-mod rules;
-
-#[cfg(test)]
-mod tests;
+//! What conflicts with a persisted setting, and how configurations are read.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::pattern;
 use crate::root::Root;
 
 /// What is asked about.
@@ -36,7 +23,7 @@ pub struct Question<'a> {
 
 /// Something else that writes one of the attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rival {
+pub struct Conflict {
     /// What it belongs to: `udev`, `tuned`, `TLP` …
     pub program: &'static str,
     /// The file.
@@ -46,7 +33,7 @@ pub struct Rival {
     /// What stands there.
     pub writes: String,
     /// Who wins.
-    pub order: Order,
+    pub order: Precedence,
     /// What to do about it.
     pub advice: String,
 }
@@ -54,7 +41,7 @@ pub struct Rival {
 /// Who has the last word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum Precedence {
     /// It writes before our rule: ours wins.
     Before,
     /// It writes before our rule when the device appears, and again at every later event, at which ours is silent.
@@ -65,27 +52,27 @@ pub enum Order {
     Idle,
 }
 
-impl Order {
+impl Precedence {
     /// Whether the kept setting does not last.
     pub fn beats_ours(self) -> bool {
-        matches!(self, Order::AtChanges | Order::After)
+        matches!(self, Precedence::AtChanges | Precedence::After)
     }
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for Precedence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Order::Before => "it comes before the kept rule, which wins",
-            Order::AtChanges => {
+            Precedence::Before => "it comes before the kept rule, which wins",
+            Precedence::AtChanges => {
                 "it writes again whenever a program that wrote to the device closes it: it wins from then on"
             }
-            Order::After => "it comes after the kept rule: it wins",
-            Order::Idle => "it has no effect",
+            Precedence::After => "it comes after the kept rule: it wins",
+            Precedence::Idle => "it has no effect",
         })
     }
 }
 
-impl fmt::Display for Rival {
+impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}", self.program, self.file.display())?;
         if let Some(line) = self.line {
@@ -96,21 +83,13 @@ impl fmt::Display for Rival {
     }
 }
 
-/// Every rival there is, those that win first.
-pub fn find(root: &Root, question: &Question<'_>) -> Vec<Rival> {
-    let mut all = rules::find(root, question);
-    all.extend(configured::find(root, question));
-    all.sort_by_key(|rival| !rival.order.beats_ours());
-    all
-}
-
 impl Question<'_> {
-    fn asks(&self, attribute: &str) -> bool {
+    pub(super) fn asks(&self, attribute: &str) -> bool {
         self.attributes.iter().any(|asked| asked == attribute)
     }
 
     /// Whether a path or command names an attribute that is asked about: `…/queue/scheduler`, `blockdev --setra`.
-    fn is_named_in(&self, text: &str) -> bool {
+    pub(super) fn is_named_in(&self, text: &str) -> bool {
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let names = |attribute: &str| {
             ["queue/", "queue/iosched/"].iter().any(|dir| {
@@ -124,15 +103,15 @@ impl Question<'_> {
     }
 
     /// Whether a path or command may mean the device: it names it, by pattern or in full, or names no device of /sys/block at all.
-    fn may_mean(&self, text: &str) -> bool {
+    pub(super) fn may_mean(&self, text: &str) -> bool {
         let mut named =
             text.split("block/").skip(1).filter_map(|rest| rest.split(['/', ' ', '"', '\'']).next()).peekable();
-        named.peek().is_none() || named.any(|name| name.contains(['$', '{']) || rules::matches(name, self.device))
+        named.peek().is_none() || named.any(|name| name.contains(['$', '{']) || pattern::matches(name, self.device))
     }
 }
 
 /// A configuration's lines with their numbers, from 1; empty if it is absent.
-fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
+pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
     let text = std::fs::read(root.path(path)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim().to_string())).collect()
@@ -140,7 +119,7 @@ fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
 
 /// The files of a configuration that is spread over directories: in order of their names; of files with one name that of the first
 /// directory counts, and an empty one or a link to nothing stands for none.
-fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
+pub(super) fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
     let mut all = std::collections::BTreeMap::new();
     for dir in dirs {
         for name in root.names(root.path(dir)).into_iter().filter(|name| name.ends_with(suffix)) {

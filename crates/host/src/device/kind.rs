@@ -1,0 +1,50 @@
+//! Kinds of block devices.
+
+use serde::Serialize;
+
+/// What a device is, as far as it matters to scheduling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A disk that turns, or says so.
+    Rotational,
+    /// A solid-state disk that is not NVMe.
+    Ssd,
+    /// An NVMe name space.
+    Nvme,
+    /// A disk given by a hypervisor: what is below it schedules again.
+    Virtual,
+    /// A loop device over a file.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Memory.
+    Ram,
+    /// Stacked by device-mapper (LVM, LUKS, multipath).
+    DeviceMapper,
+    /// A software RAID.
+    Md,
+    /// A device over the network.
+    Network,
+    /// A CD, DVD or Blu-ray drive.
+    Optical,
+}
+
+impl Kind {
+    /// The word shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Rotational => "rotational",
+            Kind::Ssd => "SSD",
+            Kind::Nvme => "NVMe",
+            Kind::Virtual => "virtual",
+            Kind::Loop => "loop",
+            Kind::Zram => "zram",
+            Kind::Ram => "RAM disk",
+            Kind::DeviceMapper => "device-mapper",
+            Kind::Md => "software RAID",
+            Kind::Network => "network",
+            Kind::Optical => "optical",
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Where the kernel has a disk.
+
+use std::path::{Path, PathBuf};
+
+use crate::root::Root;
+
+/// The device node of a disk or partition; the kernel writes `/` in a name as `!`.
+pub(crate) fn node_path(name: &str) -> PathBuf {
+    Path::new("/dev").join(name.replace('!', "/"))
+}
+
+/// The directory of a disk's queue.
+pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
+    root.sys("block").join(name).join("queue")
+}

@@ -1,0 +1,124 @@
+//! Exclusive ownership of an entry's key: a file beside the entry that its owner keeps locked (`flock`).
+//!
+//! The kernel lets go of the lock when the owner dies, however it dies, so "is the owner still alive?" needs no guess about process ids. The
+//! lock file of a device is never deleted, since deleting one that another process is about to lock would give two owners; that of a key
+//! which is used once goes with its entry. A process that locks a file which is no longer the one of that name takes the lock anew.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::Error;
+use crate::root::Root;
+
+/// How long a lock can outlive its owner: a process killed while it starts another leaves its locks to that one until it has
+/// become the program that it is to be.
+pub const INHERITED: Duration = Duration::from_secs(2);
+
+/// Exclusive ownership of an entry's name, for as long as it lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
+    pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
+        let dir = root.state("lock");
+        fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
+        let path = dir.join(format!("{key}.lock"));
+        let mut file = loop {
+            let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+            let mut file = open.map_err(Error::io("open", &path))?;
+            if !try_flock(&file, &path)? {
+                let mut text = String::new();
+                let _ = file.read_to_string(&mut text);
+                let owner: Option<u32> = text.trim().parse().ok();
+                let is_dead = owner.is_some_and(|pid| !root.proc(pid.to_string()).exists());
+                if !is_dead || !flock_within(&file, &path, INHERITED)? {
+                    return Err(Error::Busy { device: what.to_string(), pid_of_other: owner });
+                }
+            }
+            // Its last owner may have deleted it between our opening and our locking.
+            let ours = file.metadata().map_err(Error::io("look at", &path))?.ino();
+            if fs::metadata(&path).is_ok_and(|named| named.ino() == ours) {
+                break file;
+            }
+        };
+        // For the message of the next one who comes; not worth failing for.
+        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
+        let _ = write!(file, "{}", std::process::id());
+        Ok(Lock { _file: file, path })
+    }
+
+    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock. An empty file that stays does no
+    /// harm, so nothing fails for it.
+    pub fn retire(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Locks an open file or directory exclusively; false if someone else has it.
+pub fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(Error::io("lock", path)(errno.into())),
+    }
+}
+
+/// The same, and who has it now is given `patience` to let go.
+pub fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
+    let began = Instant::now();
+    while !try_flock(file, path)? {
+        if began.elapsed() >= patience {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_has_one_owner_and_names_it() {
+        let (_dir, root) = machine();
+        let lock = Lock::take(&root, "k", "/dev/x").expect("free");
+        let busy = Lock::take(&root, "k", "/dev/x").unwrap_err();
+        assert!(matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()), "{busy}");
+        drop(lock);
+        Lock::take(&root, "k", "/dev/x").expect("free again");
+    }
+
+    #[test]
+    fn a_lock_that_a_dead_owners_child_still_has_for_a_moment_is_waited_for() {
+        let (_dir, root) = machine();
+        let lock = Lock::take(&root, "k", "/dev/x").expect("free");
+        let dead = u32::MAX;
+        fs::write(root.state("lock").join("k.lock"), dead.to_string()).expect("writable");
+        let child = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(lock);
+        });
+        Lock::take(&root, "k", "/dev/x").expect("free as soon as the child has become another program");
+        child.join().expect("it ends");
+    }
+
+    fn machine() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake proc");
+        fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
+        (dir, root)
+    }
+}

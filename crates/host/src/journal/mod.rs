@@ -1,0 +1,14 @@
+//! The journal: what has to be undone, written down and made durable before it is done.
+//!
+//! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how its entries are undone, and
+//! [`restore`] walks the entries of dead owners. `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
+
+mod lasting;
+mod lock;
+mod restore;
+mod store;
+
+pub use lasting::Lasting;
+pub use lock::{INHERITED, Lock, flock_within, try_flock};
+pub use restore::{Abandoned, Kind, Outcome, Stage, Undone, restore};
+pub use store::{Entry, key, path, read, remove, remove_for_good, write};

@@ -1,0 +1,168 @@
+//! Undoing what dead owners left: each entry by the owner of its kind.
+
+use std::any::Any;
+use std::fmt;
+use std::fs;
+
+use super::lasting::Lasting;
+use super::lock::Lock;
+use super::store::{self, Entry};
+use crate::error::Error;
+use crate::root::Root;
+
+/// A kind of entries, registered by its owner.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// As entries name it.
+    pub name: &'static str,
+    pub stage: Stage,
+    /// What keys begin with that one process makes and uses once: their lock files go with the entry.
+    pub single_use: Option<&'static str>,
+    /// The user's name for what an entry is about.
+    pub subject: fn(&Entry) -> Option<String>,
+    /// Undoes an entry and removes it. Every step may already have been done: a crash can come between any two.
+    pub undo: fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>,
+}
+
+/// The order in which entries are undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// First, since programs may be using a device, and a mounted device cannot be detached.
+    Programs,
+    Settings,
+    /// Last, since a loop device keeps its settings after its file is detached.
+    Devices,
+}
+
+/// An entry of a dead owner, under our lock.
+#[derive(Debug)]
+pub struct Abandoned<'a> {
+    pub key: &'a str,
+    pub entry: &'a Entry,
+    pub lock: &'a Lock,
+}
+
+/// What an undo did: its sentence for the user, and its facts for who knows the type.
+pub trait Undone: Any + fmt::Debug + fmt::Display {}
+
+/// What became of one entry.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The entry is gone.
+    Undone(Box<dyn Undone>),
+    /// The owner is alive: nothing to do.
+    Busy { subject: String, pid: Option<u32>, lasting: Option<Lasting> },
+    /// The entry is still there.
+    Failed { error: Error },
+}
+
+impl Outcome {
+    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run that is going on.
+    pub fn owner_is_dead(&self) -> bool {
+        !matches!(self, Outcome::Busy { .. })
+    }
+
+    /// What was undone, if it is of this type.
+    pub fn undone<T: Undone>(&self) -> Option<&T> {
+        match self {
+            Outcome::Undone(undone) => (undone.as_ref() as &dyn Any).downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Undone(undone) => undone.fmt(f),
+            Outcome::Busy { subject, pid, lasting } => {
+                let process = pid.map_or(String::new(), |pid| format!(" (process {pid})"));
+                match lasting {
+                    None => write!(f, "{subject} belongs to a running experiment{process}"),
+                    Some(lasting) => write!(
+                        f,
+                        "{subject} is set by schedlab{process} {lasting}; `schedlab set {subject} --end` takes it back now"
+                    ),
+                }
+            }
+            Outcome::Failed { error } => error.fmt(f),
+        }
+    }
+}
+
+/// Undoes everything in the journal whose owner is dead, in the order of [`Stage`]. One entry that fails does not keep the others from
+/// being undone.
+///
+/// # Errors
+/// [`Error::Io`] when the journal's directory exists and cannot be read.
+pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
+    sweep(root, kinds);
+    let kind_of = |entry: &Entry| kinds.iter().find(|kind| kind.name == entry.kind());
+    let mut outcomes = Vec::new();
+    let mut dead = Vec::new();
+    for key in store::keys(root)? {
+        let lock = match Lock::take(root, &key, &key) {
+            Ok(lock) => lock,
+            Err(Error::Busy { device, pid_of_other }) => {
+                // Read without its lock: it may be gone by now.
+                let entry = store::read(root, &key).ok().flatten();
+                let subject = entry.as_ref().and_then(|entry| (kind_of(entry)?.subject)(entry)).unwrap_or(device);
+                let lasting = entry.and_then(|entry| entry.lasting_now(root));
+                outcomes.push(Outcome::Busy { subject, pid: pid_of_other, lasting });
+                continue;
+            }
+            Err(error) => {
+                outcomes.push(Outcome::Failed { error });
+                continue;
+            }
+        };
+        match store::read(root, &key) {
+            Ok(Some(entry)) => match kind_of(&entry) {
+                Some(kind) => dead.push((kind, lock, key, entry)),
+                None => {
+                    let known: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+                    let why = format!("its kind is {:?}, expected one of {}", entry.kind(), known.join(", "));
+                    outcomes.push(Outcome::Failed { error: Error::Journal { path: store::path(root, &key), why } });
+                }
+            },
+            // Its owner ended in good order between our look at the directory and now.
+            Ok(None) if is_single_use(kinds, &key) => lock.retire(),
+            Ok(None) => {}
+            Err(error) => outcomes.push(Outcome::Failed { error }),
+        }
+    }
+    dead.sort_by_key(|(kind, ..)| kind.stage);
+    outcomes.extend(dead.iter().map(|(kind, lock, key, entry)| {
+        let undone = (kind.undo)(root, &Abandoned { key, entry, lock });
+        undone.map_or_else(|error| Outcome::Failed { error }, Outcome::Undone)
+    }));
+    Ok(outcomes)
+}
+
+fn is_single_use(kinds: &[Kind], key: &str) -> bool {
+    kinds.iter().filter_map(|kind| kind.single_use).any(|prefix| key.starts_with(prefix))
+}
+
+/// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
+fn sweep(root: &Root, kinds: &[Kind]) {
+    for name in root.names(root.state("journal")) {
+        if let Some(key) = name.strip_suffix(store::UNFINISHED).and_then(|key| key.strip_suffix('.'))
+            && let Ok(lock) = Lock::take(root, key, key)
+        {
+            let _ = fs::remove_file(root.state("journal").join(&name));
+            if is_single_use(kinds, key) {
+                lock.retire();
+            }
+        }
+    }
+    for name in root.names(root.state("lock")) {
+        if let Some(key) = name.strip_suffix(".lock")
+            && is_single_use(kinds, key)
+            && !store::path(root, key).exists()
+            && let Ok(lock) = Lock::take(root, key, key)
+            && !store::path(root, key).exists()
+        {
+            lock.retire();
+        }
+    }
+}

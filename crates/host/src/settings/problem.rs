@@ -1,0 +1,60 @@
+//! Why a setting is not in effect.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Why a setting is not in effect. Data, not an error: it voids a trial and does not end an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "problem", rename_all = "kebab-case")]
+pub enum Problem {
+    /// The kernel refused the write.
+    WriteFailed {
+        /// `scheduler`, a tunable or a queue attribute.
+        attribute: String,
+        /// The value to be written.
+        wanted: String,
+        /// The kernel's answer, and what would be possible.
+        error: String,
+    },
+    /// The write was accepted, but the attribute reads otherwise.
+    NotInEffect {
+        /// `scheduler`, a tunable or a queue attribute.
+        attribute: String,
+        /// The value written.
+        wanted: String,
+        /// The value read back.
+        found: String,
+    },
+    /// It was in effect, and then somebody else changed it.
+    ChangedMeanwhile {
+        /// `scheduler`, a tunable or a queue attribute.
+        attribute: String,
+        /// The value that was in effect.
+        wanted: String,
+        /// What was seen later.
+        found: String,
+    },
+    /// The device went away.
+    DeviceGone {
+        /// Its name.
+        device: String,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::WriteFailed { attribute, wanted, error } => {
+                write!(f, "{attribute} cannot be set to {wanted}: {error}")
+            }
+            Problem::NotInEffect { attribute, wanted, found } => {
+                write!(f, "{attribute} was set to {wanted} without effect: it reads {found}")
+            }
+            Problem::ChangedMeanwhile { attribute, wanted, found } => {
+                write!(f, "{attribute} was {wanted} and was changed by another program: {found}")
+            }
+            Problem::DeviceGone { device } => write!(f, "{device} is gone"),
+        }
+    }
+}
