@@ -154,9 +154,9 @@ mod tests {
         for (scheduler, pair, said) in [
             ("bfq", ("nice", "0"), "sched_ext:BINARY"),
             ("default", ("nice", "20"), "-20 to 19"),
-            ("default", ("afinity", "0"), "did you mean affinity"),
+            ("default", ("afinity", "0"), "did you mean \"affinity\""),
             ("default", ("affinity", "x"), "0,2-3"),
-            ("default", ("sysctl:", "1"), "is no setting"),
+            ("default", ("sysctl:", "1"), "no setting"),
         ] {
             let error = Setting::read(scheduler, [pair]).unwrap_err();
             assert!(error.contains(said), "{error}");
