@@ -1,24 +1,15 @@
 //! The queue with every elevator: bytes become a row, tunables, limits, pieces with their times, service times and the ends of
-//! processes; the laws of crates/elevator/tests judge what comes of it.
+//! processes; the laws of crates/elevator-laws check the result.
 //!
 //! The inputs are decoded by hand and every byte string is one, so that a small change of the bytes is a small change of what
 //! happens. A file that crashes is repeated with `scripts/fuzz queue FILE`.
 #![no_main]
 
 use elevator::{ELEVATORS, Op, PrioClass, Priority};
+use elevator_laws::LAWS;
+use elevator_laws::input::{DISK, Input, Setting, Step, replace_exited};
 use libfuzzer_sys::fuzz_target;
 
-#[allow(dead_code)]
-#[path = "../../crates/elevator/tests/common"]
-mod common {
-    pub mod adversary;
-    pub mod drive;
-    pub mod input;
-    pub mod laws;
-}
-
-use common::input::{DISK, Input, Setting, Step, living};
-use common::laws::LAWS;
 
 /// Bytes one after the other; zeros at the end.
 struct Bytes<'a>(&'a [u8]);
@@ -85,7 +76,7 @@ fn input(bytes: &mut Bytes) -> Input {
         steps.push(step(bytes));
     }
     Input {
-        steps: living(steps),
+        steps: replace_exited(steps),
         service_ns,
         queue_depth,
         nr_requests,

@@ -30,8 +30,8 @@ mod sorted;
 mod starts;
 mod sweep;
 mod table;
-#[cfg(test)]
-mod testing;
+#[doc(hidden)]
+pub mod testing;
 mod textbook;
 mod vocabulary;
 

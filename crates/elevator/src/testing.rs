@@ -1,10 +1,11 @@
-//! What unit tests of this crate share.
+//! The builder of requests for the tests of this workspace.
 
 use crate::request::{BlockRequest, Priority};
 use crate::vocabulary::{Op, Time};
 
-/// A synchronous read of 8 sectors by process 0, allocated at the start; `seq` is the tag.
-pub(crate) fn request(tag: u32, sector: u64) -> BlockRequest {
+/// A synchronous read of 8 sectors by process 0, allocated at time 0, with `seq` equal to the tag.
+#[must_use]
+pub fn request(tag: u32, sector: u64) -> BlockRequest {
     BlockRequest {
         tag,
         seq: u64::from(tag),

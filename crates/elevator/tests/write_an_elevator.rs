@@ -7,26 +7,14 @@
 #[allow(dead_code, reason = "main is the example's own")]
 mod shortest_first;
 
-use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Op, Priority, Promise, Time};
+use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Promise, Time, testing};
 use shortest_first::ROW;
 
 const PAGE: &str = include_str!("../../../docs/src/howto/write-a-scheduler.md");
 const EXAMPLE: &str = include_str!("../examples/shortest_first.rs");
 
 fn request(tag: u32, seq: u64, nr_sectors: u32) -> BlockRequest {
-    BlockRequest {
-        tag,
-        seq,
-        process: 0,
-        op: Op::Read,
-        sector: 10_000 * u64::from(tag),
-        nr_sectors,
-        sync: true,
-        meta: false,
-        priority: Priority::default(),
-        allocated: Time::ZERO,
-        deadline: None,
-    }
+    BlockRequest { seq, nr_sectors, ..testing::request(tag, 10_000 * u64::from(tag)) }
 }
 
 fn filled(sizes: &[u32]) -> Box<dyn Elevator> {

@@ -4,19 +4,15 @@
 //! The test prints who kills whom, and fails if the differential test lets a fault through, or if it or a law objects to the
 //! sources as they are.
 
-#[path = "../../elevator/tests/common/mod.rs"]
-mod common;
 mod compiled;
 mod lockstep;
 
 use std::cell::Cell;
 
-use common::{Input, LAWS, caught, inputs, judge};
 use compiled::Cores;
 use elevator::{Build, Elevator, ElevatorKind, find};
+use elevator_laws::{Input, broken_laws, catch_panic, fixed_inputs};
 use kernel_core::{CElevator, Ops, Seek};
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::TestRunner;
 
 /// Worlds that a fault is looked for in, and operations of each.
 const WORLDS: u64 = 250;
@@ -151,19 +147,10 @@ fn rows() -> [ElevatorKind; 2] {
     [ElevatorKind { build: |build| made(0, build), ..one }, ElevatorKind { build: |build| made(1, build), ..two }]
 }
 
-/// The same inputs every time.
-fn some_inputs() -> Vec<Input> {
-    let mut runner = TestRunner::deterministic();
-    let made = (0..INPUTS).map(|_| inputs().new_tree(&mut runner).expect("the inputs can be made").current());
-    made.collect()
-}
-
 /// The laws that these cores break.
 fn broken(cores: Cores, inputs: &[Input]) -> Vec<&'static str> {
     CORES.set(Some(cores.ops));
-    let rows = rows();
-    let breaks = |law: &&common::Law| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
-    LAWS.iter().filter(breaks).map(|law| law.name).collect()
+    broken_laws(&rows().each_ref(), inputs)
 }
 
 /// After how many operations one of these cores and its Rust counterpart part, and in what; None: they do not.
@@ -174,7 +161,7 @@ fn parts(cores: Cores) -> Option<(u64, String)> {
     for seed in 0..WORLDS {
         for core in cores.ops {
             let rust = find(core.name()).expect("the core is called as its counterpart");
-            let judged = caught(|| lockstep::run(rust, core, seed, OF_A_WORLD).map(|_| ()));
+            let judged = catch_panic(|| lockstep::run(rust, core, seed, OF_A_WORLD).map(|_| ()));
             if let Err(what) = judged.unwrap_or_else(|panic| Err(format!("panicked: {panic}"))) {
                 let first = what.lines().next().unwrap_or_default();
                 return Some((seed * OF_A_WORLD, format!("{}: {first}", core.name())));
@@ -186,7 +173,7 @@ fn parts(cores: Cores) -> Option<(u64, String)> {
 
 #[test]
 fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they_are() {
-    let inputs = some_inputs();
+    let inputs = fixed_inputs(INPUTS);
     let objects = compiled::Objects::new();
     std::panic::set_hook(Box::new(|_| {}));
     let right = Cores { ops: [kernel_core::anticipatory(), kernel_core::wpcas()], seek: Seek::core() };
@@ -195,7 +182,7 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
         .iter()
         .map(|fault| {
             let dir = tempfile::tempdir().expect("there is room for a copy");
-            let loaded = caught(|| {
+            let loaded = catch_panic(|| {
                 compiled::altered(dir.path(), fault.file, fault.from, fault.to);
                 compiled::load(dir.path(), fault.file, &objects)
             });

@@ -1,6 +1,7 @@
 //! Where cores and Rust elevators differ by nature: a process is a record in a kernel, and a number in the laboratory.
 
-use elevator::{BlockRequest, Build, Elevator, Finished, InsertAt, NoDisk, Op, Priority, Time, find};
+use elevator::testing::request;
+use elevator::{BlockRequest, Build, Elevator, Finished, InsertAt, NoDisk, Time, find};
 use kernel_core::{CElevator, anticipatory};
 
 const FAR: u64 = 2_000_000;
@@ -10,19 +11,7 @@ fn ms(ms: u64) -> Time {
 }
 
 fn read(tag: u32, process: u32, sector: u64) -> BlockRequest {
-    BlockRequest {
-        tag,
-        seq: u64::from(tag),
-        process,
-        op: Op::Read,
-        sector,
-        nr_sectors: 8,
-        sync: true,
-        meta: false,
-        priority: Priority::default(),
-        allocated: Time::ZERO,
-        deadline: None,
-    }
+    BlockRequest { process, ..request(tag, sector) }
 }
 
 /// Serves process 0 once, and begins to wait for it although process 1 has a request far away.

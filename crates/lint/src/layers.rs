@@ -11,6 +11,8 @@ use crate::workspace::{Krate, Workspace, files, is_rust, read};
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("elevator", &[]),
+    // The laws of schedulers, for tests only: nothing that ships depends on them.
+    ("elevator-laws", &["elevator"]),
     ("workload", &["text", "elevator"]),
     ("sim", &["text", "elevator", "workload"]),
     // The C disk of the kernel arena and the elevators' C cores, for their tests only: nothing that ships depends on them.

@@ -1,18 +1,13 @@
-//! Do the laws bite? Elevators that are wrong on purpose, and for each the law that must kill it.
+//! Elevators with a planted fault, each with the law that must detect it.
 //!
-//! A mutant is a right elevator inside a wrapper with one fault. Every law is tried on every mutant with the same inputs; the
-//! test prints who killed whom, and fails if the law that stands beside a mutant did not, or if the elevator without a fault
-//! breaks any law.
+//! A mutant is a correct elevator inside a wrapper with one fault. All laws are checked on all mutants with the same inputs. The test
+//! prints which laws each mutant breaks; it fails if a mutant does not break its law, or if an elevator without a fault breaks any.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod mutant;
 
-use common::{Input, LAWS, inputs, judge, laws::law, samples};
 use elevator::{Build, ElevatorKind, Origin, Promise, find};
+use elevator_laws::{LAWS, broken_laws, fixed_inputs, law, samples};
 use mutant::{Fault, Mutant};
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::TestRunner;
 
 /// A row with a fault.
 struct Planted {
@@ -37,7 +32,7 @@ macro_rules! plant {
     };
 }
 
-/// What faults are planted in.
+/// The elevators that faults are planted in.
 mod base {
     use super::*;
 
@@ -50,7 +45,7 @@ mod base {
         copy(find("none").expect("none is a row"))
     }
 
-    /// In a pool for each direction, as legacy Linux.
+    /// With a pool of tags per direction, as in legacy Linux.
     pub(super) fn legacy() -> ElevatorKind {
         ElevatorKind { origin: Origin::LegacyLinux, ..none() }
     }
@@ -97,25 +92,12 @@ plant![
     idler TakesBackAWait => "anticipation_adds_up",
 ];
 
-/// The same inputs every time.
-fn some_inputs(nr: usize) -> Vec<Input> {
-    let mut runner = TestRunner::deterministic();
-    let made = (0..nr).map(|_| inputs().new_tree(&mut runner).expect("the inputs can be made").current());
-    made.collect()
-}
-
-/// The laws that a row breaks with some of these inputs.
-fn broken(row: &ElevatorKind, inputs: &[Input]) -> Vec<&'static str> {
-    let breaks = |law: &&common::Law| inputs.iter().any(|input| judge(law, row, input).is_err());
-    LAWS.iter().filter(breaks).map(|law| law.name).collect()
-}
-
 #[test]
 fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
-    let inputs = some_inputs(80);
+    let inputs = fixed_inputs(80);
     std::panic::set_hook(Box::new(|_| {}));
     let judged = planted().into_iter().map(|planted| {
-        let by = broken(&planted.row, &inputs);
+        let by = broken_laws(&[&planted.row], &inputs);
         (planted, by)
     });
     let killed: Vec<_> = judged.collect();
@@ -125,7 +107,7 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
         ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
         ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
     ];
-    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row, &inputs))).collect();
+    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken_laws(&[row], &inputs))).collect();
     let _ = std::panic::take_hook();
     for (Planted { fault, law, .. }, by) in &killed {
         let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");

@@ -1,7 +1,8 @@
 //! What happens in the world but dispatches, completions and timers: requests come in, grow and are joined, processes end, and
 //! tunables are turned.
 
-use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, Priority};
+use elevator::testing::request;
+use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op};
 
 use super::Act;
 use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, Place, World, client, same};
@@ -21,17 +22,13 @@ impl World {
             (client.at + random.below(2 * client.spread)).saturating_sub(client.spread)
         };
         BlockRequest {
-            tag: u32::MAX,
             seq: self.seq,
             process: client.number,
             op: if random.percent(client.writes) { Op::Write } else { Op::Read },
-            sector: sector % DISK,
             nr_sectors: random.of(&[8, 8, 8, 1, 256, 1024]),
             sync: random.percent(client.sync),
-            meta: false,
-            priority: Priority::default(),
             allocated: self.now,
-            deadline: None,
+            ..request(u32::MAX, sector % DISK)
         }
     }
 

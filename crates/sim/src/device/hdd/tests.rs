@@ -1,6 +1,6 @@
 //! Single requests computed by hand, and what the caches and the drive's own queue do.
 
-use elevator::{BlockRequest, Op, Priority, Time};
+use elevator::{BlockRequest, Op, Time};
 
 use crate::device::{Command, DeviceModel, device};
 use crate::random::stream;
@@ -316,19 +316,7 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
 }
 
 fn request(sector: u64) -> BlockRequest {
-    BlockRequest {
-        tag: 0,
-        seq: 0,
-        process: 0,
-        op: Op::Read,
-        sector,
-        nr_sectors: 8,
-        sync: true,
-        meta: false,
-        priority: Priority::default(),
-        allocated: Time::ZERO,
-        deadline: None,
-    }
+    elevator::testing::request(0, sector)
 }
 
 #[test]

@@ -1,25 +1,13 @@
-//! The laws. Each says in its first line what it holds a scheduler to.
+//! The table of laws. The first line of each states what a scheduler must do.
 
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
-use super::drive::{Arm, Bare, Log, Trouble, directly, pieces, sums, through_queue};
-use super::input::{Input, Setting, Step, between};
+use crate::bounds::{passed_at_most, waits_at_most};
+use crate::drive::{Arm, Bare, Failure, Log, directly, pieces, sums, through_queue};
+use crate::input::{Input, Setting, Step, between};
+use crate::order::{order_of_arrival, order_of_sectors};
 
-macro_rules! ensure {
-    ($holds:expr, $($words:tt)*) => {
-        if !$holds {
-            return Err(format!($($words)*));
-        }
-    };
-}
-
-mod bounds;
-mod order;
-
-use bounds::{passed_at_most, waits_at_most};
-use order::{order_of_arrival, order_of_sectors};
-
-/// A law.
+/// A check of a scheduler's behaviour.
 pub struct Law {
     pub name: &'static str,
     pub check: fn(&ElevatorKind, &Input) -> Result<(), String>,
@@ -29,6 +17,14 @@ macro_rules! table {
     ($($name:ident),* $(,)?) => {
         /// Every law.
         pub const LAWS: &[Law] = &[$(Law { name: stringify!($name), check: $name }),*];
+
+        /// Declares one test per law of the table; each calls `$hold` with its law.
+        #[macro_export]
+        macro_rules! test_every_law {
+            ($hold:path) => {
+                $(#[test] fn $name() { $hold($crate::law(stringify!($name))) })*
+            };
+        }
     };
 }
 
@@ -52,19 +48,22 @@ table![
 ];
 
 /// The law of this name.
+///
+/// # Panics
+/// If there is none.
 pub fn law(name: &str) -> &'static Law {
     LAWS.iter().find(|law| law.name == name).unwrap_or_else(|| panic!("there is no law {name}"))
 }
 
-fn untroubled(log: &Log) -> Result<(), String> {
-    ensure!(log.trouble.is_none(), "{:?}", log.trouble);
+fn succeeded(log: &Log) -> Result<(), String> {
+    ensure!(log.failure.is_none(), "{:?}", log.failure);
     Ok(())
 }
 
 /// Every request that was inserted is dispatched and completed exactly once, and every piece is done once.
 fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
-    untroubled(&log)?;
+    succeeded(&log)?;
     all_done(&log, input)?;
     ensure!(log.dispatched.len() == log.completed.len(), "dispatched and completed are not the same number");
     Ok(())
@@ -74,25 +73,25 @@ fn all_done(log: &Log, input: &Input) -> Result<(), String> {
     let mut done = log.done.clone();
     done.sort_unstable();
     let expected: Vec<u64> = pieces(input).map(|(cookie, _)| cookie).collect();
-    ensure!(done == expected, "of the pieces 0..{} these are done: {done:?}", expected.len());
+    ensure!(done == expected, "of the pieces 0..{} these completed: {done:?}", expected.len());
     Ok(())
 }
 
-/// The same without a queue: what comes out is what went in, unchanged.
+/// Without a queue, every request is dispatched exactly once and unchanged.
 fn served_once_directly(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = directly(kind, input);
-    untroubled(&log)?;
-    let mut seen: Vec<u64> = log.dispatched.iter().map(|(_, request)| request.seq).collect();
-    seen.sort_unstable();
+    succeeded(&log)?;
+    let mut dispatched: Vec<u64> = log.dispatched.iter().map(|(_, request)| request.seq).collect();
+    dispatched.sort_unstable();
     let expected: Vec<u64> = (0..log.inserted.len() as u64).collect();
-    ensure!(seen == expected, "of the requests 0..{} these were dispatched: {seen:?}", expected.len());
+    ensure!(dispatched == expected, "of the requests 0..{} these were dispatched: {dispatched:?}", expected.len());
     Ok(())
 }
 
-/// A request that the device gave back is dispatched again and completed once.
+/// A requeued request is dispatched again and completed once.
 fn requeued_requests_are_served_once(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, Some(3));
-    untroubled(&log)?;
+    succeeded(&log)?;
     all_done(&log, input)?;
     let mut completed: Vec<u64> = log.completed.iter().map(|(_, request)| request.seq).collect();
     completed.sort_unstable();
@@ -100,60 +99,61 @@ fn requeued_requests_are_served_once(kind: &ElevatorKind, input: &Input) -> Resu
     Ok(())
 }
 
-/// When everybody was served, nothing is held, and nothing comes any more, whatever time passes.
+/// When all requests have been dispatched, none is held, and none is dispatched later.
 fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let mut bed = Bare::new(kind, &Build { nr_tags: 128, ..input.build() }, input);
+    let mut bare = Bare::new(kind, &Build { nr_tags: 128, ..input.build() }, input);
     let (mut now, mut waits) = (Time::ZERO, 0);
     for step in input.steps.iter().filter(|step| !step.exit).take(128) {
-        bed.insert(now, step);
+        bare.insert(now, step);
     }
-    while !bed.held().is_empty() {
-        let given = bed.take(now, &Arm::default()).map_err(|trouble| format!("{trouble:?}"))?;
-        now = match (given, bed.elevator.next_timer()) {
+    while !bare.held().is_empty() {
+        let given = bare.take(now, &Arm::default()).map_err(|failure| format!("{failure:?}"))?;
+        now = match (given, bare.elevator.next_timer()) {
             (Some(request), _) => {
-                bed.finish(now + 1_000_000, request, now);
+                bare.finish(now + 1_000_000, request, now);
                 now + 1_000_000
             }
             (None, Some(timer)) => timer.max(now),
-            (None, None) => return Err(format!("{} are left, without a timer", bed.held().len())),
+            (None, None) => return Err(format!("{} are left, without a timer", bare.held().len())),
         };
         if given.is_none() {
-            bed.elevator.on_timer(now);
+            bare.elevator.on_timer(now);
             waits += 1;
-            ensure!(waits < 20_000, "it idles without end and holds {}", bed.held().len());
+            ensure!(waits < 20_000, "it idles endlessly and holds {}", bare.held().len());
         }
     }
     for _ in 0..20 {
-        let len = bed.elevator.len();
-        ensure!(bed.elevator.is_empty() && len == 0, "it says that it holds {len}");
-        let more = bed.take(now, &Arm::default()).map_err(|trouble| format!("{trouble:?}"))?;
-        ensure!(more.is_none(), "it gives {more:?} out of nothing");
-        now = bed.elevator.next_timer().unwrap_or(now).max(now + 50_000_000);
-        bed.elevator.on_timer(now);
+        let len = bare.elevator.len();
+        ensure!(bare.elevator.is_empty() && len == 0, "it reports {len} held requests");
+        let more = bare.take(now, &Arm::default()).map_err(|failure| format!("{failure:?}"))?;
+        ensure!(more.is_none(), "it dispatches {more:?}, which is not held");
+        now = bare.elevator.next_timer().unwrap_or(now).max(now + 50_000_000);
+        bare.elevator.on_timer(now);
     }
     Ok(())
 }
 
-/// The elevator's count of held requests is what was inserted and neither dispatched nor merged away; the queue's counters are
-/// what a witness counted.
+/// The elevator's count of held requests is the number inserted and neither dispatched nor merged, and the queue's counters agree
+/// with the driver's.
 fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        untroubled(&log)?;
+        succeeded(&log)?;
         let wrong = log.lengths.iter().find(|(_, len, expected)| len != expected);
-        ensure!(wrong.is_none(), "(time, held by its own count, held): {wrong:?}");
+        ensure!(wrong.is_none(), "(time, reported as held, held): {wrong:?}");
         let of = log.counters;
         let counted = [of.inserted, of.dispatched, of.completed, of.done, of.back_merges + of.front_merges];
-        let seen = [log.inserted.len(), log.dispatched.len(), log.completed.len(), log.done.len(), log.merged as usize];
-        ensure!(counted.map(|count| count as usize) == seen, "counted {counted:?}, seen {seen:?}");
+        let logged =
+            [log.inserted.len(), log.dispatched.len(), log.completed.len(), log.done.len(), log.merged as usize];
+        ensure!(counted.map(|count| count as usize) == logged, "counted {counted:?}, logged {logged:?}");
         ensure!(of.inserted == of.dispatched + of.coalesced, "at the end: {of:?}");
         ensure!(log.left == 0, "{} are left", log.left);
     }
     Ok(())
 }
 
-/// Merging loses no sector, adds none, and joins no read with a write; no request exceeds the limit.
+/// Merging neither loses nor adds a sector and does not merge reads with writes; no request exceeds the limit.
 fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    // Everybody at once and a single file: as many merges as there can be.
+    // All requests at once and in a single file, for as many merges as possible.
     let mut dense = input.clone();
     for (at, step) in dense.steps.iter_mut().enumerate() {
         step.gap_ns = step.gap_ns / 50_000_000 * 1000;
@@ -165,10 +165,10 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
     dense.merge = true;
     for input in [input, &dense] {
         let log = through_queue(kind, input, None);
-        untroubled(&log)?;
+        succeeded(&log)?;
         let asked = sums(pieces(input).map(|(_, step)| (step.op, step.nr_sectors)));
         let served = sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
-        ensure!(asked == served, "asked for {asked:?} sectors of reads and writes, served {served:?}");
+        ensure!(asked == served, "{asked:?} sectors of reads and writes submitted, {served:?} completed");
         for step in pieces(input).map(|(_, step)| step) {
             covered(step, &log)?;
         }
@@ -184,45 +184,45 @@ fn covered(step: &Step, log: &Log) -> Result<(), String> {
         let by = log.completed.iter().map(|(_, request)| request);
         let by = by.filter(|request| request.op == step.op && request.sector <= from && from < request.end());
         let Some(end) = by.map(|request| request.end()).max() else {
-            return Err(format!("sector {from} of {step:?} was never served in that direction"));
+            return Err(format!("sector {from} of {step:?} was not served in that direction"));
         };
         from = end;
     }
     Ok(())
 }
 
-/// Work-conserving: whoever asks while requests are held gets one.
+/// A work-conserving scheduler dispatches a request whenever it holds one.
 fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     if !kind.promises(Promise::WorkConserving) {
         return Ok(());
     }
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        ensure!(log.refusals.is_empty(), "it refused: {:?}", log.refusals[0]);
+        ensure!(log.refusals.is_empty(), "it dispatched none: {:?}", log.refusals[0]);
     }
     Ok(())
 }
 
-/// Whoever refuses with nothing in flight has a timer, and does not wait without end.
+/// A scheduler that dispatches nothing with no request in flight has a timer and does not idle endlessly.
 fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in
         [through_queue(kind, input, None), directly(kind, input), through_queue(kind, &input.with_defaults(), None)]
     {
         let without = log.refusals.iter().find(|refusal| refusal.in_flight == 0 && refusal.timer.is_none());
-        ensure!(without.is_none(), "no timer and nothing in flight: {without:?}");
-        ensure!(!matches!(log.trouble, Some(Trouble::Stuck(_) | Trouble::Endless(_))), "{:?}", log.trouble);
+        ensure!(without.is_none(), "no timer and no request in flight: {without:?}");
+        ensure!(!matches!(log.failure, Some(Failure::Stuck(_) | Failure::Endless(_))), "{:?}", log.failure);
     }
     Ok(())
 }
 
-/// Whoever was refused and asks again at the same time is refused again.
+/// Repeating a dispatch that returned nothing, at the same time, returns nothing.
 fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        ensure!(log.asked_again.is_empty(), "refused, then not, at {:?}", log.asked_again[0]);
+        ensure!(log.asked_again.is_empty(), "the second call dispatched a request at {:?}", log.asked_again[0]);
     }
     Ok(())
 }
 
-/// Every tunable starts within its range and reads back as it was set: alone, and together with all others.
+/// Every tunable starts within its range and reads back as it was set, alone and together with all others.
 fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let mut elevator = (kind.build)(&input.build());
     let mut together = (kind.build)(&input.build());
@@ -246,7 +246,7 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
             Setting::Between(part) => *part,
             _ => 1 << 15,
         };
-        // The kernel's slice_idle_us is slice_idle in another unit: what was set last stands.
+        // The kernel's slice_idle_us is slice_idle in another unit; the last write wins.
         if kind.tunables.iter().any(|other| other.name.strip_suffix("_us") == Some(tunable.name)) {
             continue;
         }
@@ -255,7 +255,7 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     Ok(())
 }
 
-/// A legacy scheduler keeps milliseconds in ticks: exact at HZ 1000, to a tick otherwise.
+/// A legacy scheduler stores milliseconds in ticks: exactly at HZ 1000, to one tick otherwise.
 fn near(kind: &ElevatorKind, input: &Input, name: &str, elevator: &dyn Elevator, value: u64) -> Result<(), String> {
     let ticks = kind.origin != Origin::BlkMq && kind.tunable(name).is_some_and(|tunable| tunable.unit == "ms");
     let slack = if ticks && input.hz != 1000 { 1000u64.div_ceil(u64::from(input.hz)) } else { 0 };
@@ -266,13 +266,14 @@ fn near(kind: &ElevatorKind, input: &Input, name: &str, elevator: &dyn Elevator,
 
 /// The same input gives the same output.
 fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    ensure!(directly(kind, input) == directly(kind, input), "twice the same input bare, two outputs");
+    ensure!(directly(kind, input) == directly(kind, input), "the same input gave two outputs without a queue");
     let twice = [0, 1].map(|_| through_queue(kind, input, None));
-    ensure!(twice[0] == twice[1], "twice the same input through the queue, two outputs");
+    ensure!(twice[0] == twice[1], "the same input gave two outputs through the queue");
     Ok(())
 }
 
-/// What idling brought is counted: no wait ends that was not begun, nothing is taken back, and only idlers count.
+/// The anticipation counters are consistent: no more waits end than began, no counter decreases, and only schedulers that idle have
+/// them.
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     ensure!(
@@ -288,6 +289,6 @@ fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String
         };
         of(&pair[0]).iter().zip(of(&pair[1])).any(|(before, after)| *before > after)
     });
-    ensure!(back.is_none(), "taken back: {back:?}");
+    ensure!(back.is_none(), "a counter decreased: {back:?}");
     Ok(())
 }

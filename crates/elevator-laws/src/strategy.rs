@@ -1,14 +1,20 @@
-//! How proptest makes inputs.
+//! Random inputs, and checking rows with them.
 
-use elevator::{Op, PrioClass, Priority};
+use elevator::{ElevatorKind, Op, PrioClass, Priority};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestError, TestRunner};
 
-use super::input::{DISK, Input, Setting, Step, living};
+use crate::input::{DISK, Input, Setting, Step, replace_exited};
+use crate::{Law, judge};
+
+/// Inputs per law and row.
+const CASES: u32 = 64;
 
 fn step() -> impl Strategy<Value = Step> {
-    // Pauses around the idling times of schedulers, bursts, and long silence.
+    // Pauses around the idling times of schedulers, bursts, and long pauses.
     let gap = prop_oneof![4 => Just(0u64), 4 => 0..200_000u64, 3 => 0..12_000_000u64, 1 => 0..300_000_000u64];
-    // Few places close together make merges and equal sectors, many make seeks.
+    // Few neighbouring sectors cause merges and aliases, many cause seeks.
     let sector = prop_oneof![3 => (0..24u64).prop_map(|at| 5000 + 8 * at), 2 => 0..DISK - 4096, 1 => (0..8u64).prop_map(|at| at * 100_000)];
     let nr_sectors = prop_oneof![6 => Just(8u32), 2 => 1..64u32, 1 => 1..1500u32];
     let class =
@@ -40,7 +46,6 @@ fn setting() -> impl Strategy<Value = Setting> {
     ]
 }
 
-/// Any input.
 pub fn inputs() -> impl Strategy<Value = Input> {
     let steps = prop_oneof![1 => prop::collection::vec(step(), 1..6), 3 => prop::collection::vec(step(), 6..120)];
     let service = prop_oneof![3 => 1_000..20_000_000u64, 1 => 1..200_000u64];
@@ -60,7 +65,7 @@ pub fn inputs() -> impl Strategy<Value = Input> {
     ];
     (steps, service_ns, queue, host, settings).prop_map(
         |(steps, service_ns, (queue_depth, nr_requests, max_sectors, merge), (hz, rotational), settings)| Input {
-            steps: living(steps),
+            steps: replace_exited(steps),
             service_ns,
             queue_depth,
             nr_requests,
@@ -71,4 +76,28 @@ pub fn inputs() -> impl Strategy<Value = Input> {
             settings,
         },
     )
+}
+
+/// The same inputs at every call.
+pub fn fixed_inputs(nr: usize) -> Vec<Input> {
+    let mut runner = TestRunner::deterministic();
+    let inputs = (0..nr).map(|_| inputs().new_tree(&mut runner).expect("the strategy yields an input").current());
+    inputs.collect()
+}
+
+/// Checks rows against a law with random inputs: 64 per row, or `PROPTEST_CASES`.
+///
+/// # Panics
+/// If a row breaks the law, with the smallest input found.
+pub fn check<'a>(law: &Law, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
+    let cases = std::env::var("PROPTEST_CASES").ok().map_or(CASES, |cases| cases.parse().expect("a number of cases"));
+    for kind in rows {
+        let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+        let checked = TestRunner::new(config)
+            .run(&inputs(), |input: Input| judge(law, kind, &input).map_err(TestCaseError::fail));
+        if let Err(TestError::Fail(why, input)) = checked {
+            panic!("{} breaks the law {}: {why}\nwith {input:?}", kind.name, law.name);
+        }
+        checked.expect("the strategy yields inputs");
+    }
 }

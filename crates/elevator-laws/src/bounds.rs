@@ -1,22 +1,22 @@
-//! The laws of bounds: how many others go first, and how long a request waits.
+//! The laws of bounds: on later arrivals dispatched first, and on waiting times.
 
 use std::collections::BTreeMap;
 
 use elevator::{ElevatorKind, Priority, Promise, Time};
 
-use super::super::adversary::torment;
-use super::super::drive::directly;
-use super::super::input::Input;
+use crate::adversary::delay_first;
+use crate::drive::directly;
+use crate::input::Input;
 
 /// No request is passed by more later arrivals than promised.
-pub(super) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::PassedAtMost { requests } => Some(*requests),
         _ => None,
     });
     for bound in bounds {
-        let fate = torment(kind, input, false, |fate| fate.passed_by > bound)?;
-        ensure!(fate.passed_by <= bound, "more than {bound} later arrivals went first: {fate:?}");
+        let delay = delay_first(kind, input, false, |delay| delay.passed_by > bound)?;
+        ensure!(delay.passed_by <= bound, "more than {bound} later arrivals were dispatched first: {delay:?}");
         let alone = Input { queue_depth: 1, ..input.with_defaults() };
         let log = directly(kind, &plain(&alone));
         for (at, (_, request)) in log.dispatched.iter().enumerate() {
@@ -28,14 +28,14 @@ pub(super) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), S
 }
 
 /// No synchronous request waits longer than promised.
-pub(super) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
         _ => None,
     });
     for bound in bounds {
-        let fate = torment(kind, input, true, |fate| fate.waited_ns > bound)?;
-        ensure!(fate.waited_ns <= bound, "a synchronous request waits: {fate:?}");
+        let delay = delay_first(kind, input, true, |delay| delay.waited_ns > bound)?;
+        ensure!(delay.waited_ns <= bound, "a synchronous request waits: {delay:?}");
         let few = Input { nr_requests: input.nr_requests.min(64), ..input.with_defaults() };
         let log = directly(kind, &plain(&few));
         let since: BTreeMap<u64, Time> = log.inserted.iter().map(|(at, request)| (request.seq, *at)).collect();
@@ -47,7 +47,7 @@ pub(super) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), St
     Ok(())
 }
 
-/// The promises of waits speak of requests of one priority.
+/// The promises hold among requests of one priority.
 fn plain(input: &Input) -> Input {
     let mut plain = input.clone();
     plain.steps.iter_mut().for_each(|step| step.priority = Priority::default());

@@ -1,12 +1,12 @@
-//! The laws of order: of arrival, and of sectors.
+//! The laws of order, by arrival and by sector.
 
 use elevator::{Build, ElevatorKind, Priority, Promise, Time};
 
-use super::super::drive::{Arm, Bare, directly, through_queue};
-use super::super::input::{Input, Step, geometry};
+use crate::drive::{Arm, Bare, directly, through_queue};
+use crate::input::{Input, Step, geometry};
 
-/// First come, first served, where that is promised.
-pub(super) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+/// Requests are dispatched in order of arrival if that is promised.
+pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     if !kind.promises(Promise::ArrivalOrder) {
         return Ok(());
     }
@@ -18,8 +18,8 @@ pub(super) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(),
     Ok(())
 }
 
-/// Requests that are all there from the start go in order of sectors, with no more descents or turns than promised.
-pub(super) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+/// Requests that are all held from the start are dispatched in order of sectors, with no more descents or turns than promised.
+pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::Ascending { descents } => Some((true, *descents)),
         Promise::Sweeping { turns } => Some((false, *turns)),
@@ -39,11 +39,11 @@ pub(super) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(),
     Ok(())
 }
 
-/// The order of a pass: one request puts the arm somewhere, then all the others come at once, of one kind and one process. A
-/// cylinder has one sector, so that the order of cylinders is that of sectors.
+/// The order of a pass: one request positions the head, then all others arrive at once, of one kind and one process. A cylinder has
+/// one sector, so that the orders of cylinders and of sectors are the same.
 fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
     let build = Build { nr_tags: 128, queue_depth: 1, geometry: geometry(1), ..input.build() };
-    let mut bed = Bare::new(kind, &build, &input.with_defaults());
+    let mut bare = Bare::new(kind, &build, &input.with_defaults());
     let of = &input.steps[0];
     let like = |step: &Step| Step {
         sector: step.sector,
@@ -57,35 +57,35 @@ fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
     let arm = Arm::default();
     let mut now = Time::ZERO;
     let mut sectors = Vec::new();
-    bed.insert(now, &like(of));
+    bare.insert(now, &like(of));
     let mut rest = Some(input.steps.iter().skip(1).take(100));
     for _ in 0..10_000 {
-        match bed.take(now, &arm).map_err(|trouble| format!("{trouble:?}"))? {
+        match bare.take(now, &arm).map_err(|failure| format!("{failure:?}"))? {
             Some(request) => {
                 arm.moved(&request);
                 sectors.push(request.sector);
-                bed.finish(now + 1000, request, now);
+                bare.finish(now + 1000, request, now);
                 now = now + 1000;
             }
-            None if bed.held().is_empty() => match rest.take() {
-                // What counts is the order of those that are there together.
+            None if bare.held().is_empty() => match rest.take() {
+                // The order counts only among the requests that are held together.
                 Some(rest) => {
                     sectors.clear();
                     for step in rest {
-                        // Equal sectors are in no order; a step beside keeps them apart.
+                        // Equal sectors have no order; move one to the next sector.
                         let mut step = like(step);
-                        while bed.held().values().any(|held| held.sector == step.sector) {
+                        while bare.held().values().any(|held| held.sector == step.sector) {
                             step.sector += 1;
                         }
-                        bed.insert(now, &step);
+                        bare.insert(now, &step);
                     }
                 }
                 None => return Ok(sectors),
             },
             None => {
-                let timer = bed.elevator.next_timer().ok_or("it refuses without a timer")?;
+                let timer = bare.elevator.next_timer().ok_or("it refuses without a timer")?;
                 now = now.max(timer);
-                bed.elevator.on_timer(now);
+                bare.elevator.on_timer(now);
             }
         }
     }

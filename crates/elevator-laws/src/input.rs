@@ -1,14 +1,14 @@
-//! What the laws are tried with: who asks for what and when, how long the device takes, and how the elevator is set.
+//! The input of a law: requests with their times, service times of the device, and values of the tunables.
 
 use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve};
 
 /// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
 
-/// One piece of I/O, or the end of a process.
+/// A piece of I/O, or the exit of a process.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Nanoseconds after the step before.
+    /// Nanoseconds after the previous step.
     pub gap_ns: u64,
     pub process: u32,
     pub op: Op,
@@ -17,24 +17,24 @@ pub struct Step {
     pub sync: bool,
     pub meta: bool,
     pub priority: Priority,
-    /// The process ends instead of asking.
+    /// The process exits and issues no request.
     pub exit: bool,
 }
 
-/// How a tunable is set.
+/// The value of a tunable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     Default,
     Min,
     Max,
-    /// Between the two, in 1/65536 of the range.
+    /// Between minimum and maximum, in 1/65536 of the range.
     Between(u16),
 }
 
 #[derive(Debug, Clone)]
 pub struct Input {
     pub steps: Vec<Step>,
-    /// Nanoseconds of the device for one request after the other, again and again.
+    /// Service times of successive requests in nanoseconds, repeated cyclically.
     pub service_ns: Vec<u64>,
     pub queue_depth: u32,
     pub nr_requests: u32,
@@ -42,7 +42,7 @@ pub struct Input {
     pub merge: bool,
     pub hz: u32,
     pub rotational: bool,
-    /// For one tunable after the other, again and again.
+    /// Values of successive tunables, repeated cyclically.
     pub settings: Vec<Setting>,
 }
 
@@ -71,7 +71,6 @@ impl Input {
         self.service_ns[nr % self.service_ns.len()]
     }
 
-    /// Sets the tunables.
     pub fn set(&self, kind: &ElevatorKind, elevator: &mut dyn Elevator) {
         for (tunable, setting) in kind.tunables.iter().zip(self.settings.iter().cycle()) {
             let value = match setting {
@@ -84,30 +83,30 @@ impl Input {
         }
     }
 
-    /// The same with the elevator's defaults.
+    /// The same input with the default tunables.
     pub fn with_defaults(&self) -> Input {
         Input { settings: vec![Setting::Default], ..self.clone() }
     }
 }
 
-/// A value of a range, without overflow at its ends.
+/// A value of a range; does not overflow at its ends.
 pub fn between(min: u64, max: u64, part: u16) -> u64 {
     min + (u128::from(max - min) * u128::from(part) / 65536) as u64
 }
 
-/// A disk with an arm whose cylinders have this many sectors.
+/// A disk with this number of sectors per cylinder.
 pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
     let seek = SeekCurve { first: vec![], knee: 100, a_ns: 1_000_000, b_ns: 300_000, c_ns: 3_000_000, e_ps: 5_000_000 };
     Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek }
 }
 
-/// A process that has ended does not ask again: others come in its place.
-pub fn living(mut steps: Vec<Step>) -> Vec<Step> {
-    let mut ended = [0; 5];
+/// Gives the steps after an exit to a new process, because an exited process issues no requests.
+pub fn replace_exited(mut steps: Vec<Step>) -> Vec<Step> {
+    let mut exits = [0; 5];
     for step in &mut steps {
-        let place = step.process as usize;
-        step.process += 5 * ended[place];
-        ended[place] += u32::from(step.exit);
+        let process = step.process as usize;
+        step.process += 5 * exits[process];
+        exits[process] += u32::from(step.exit);
     }
     steps
 }

@@ -1,4 +1,4 @@
-//! Small elevators that keep every promise there is, for the mutants to break.
+//! Small correct elevators, which between them make every promise; mutants are derived from them.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use elevator::{
     Role, Time, Tunable,
 };
 
-/// A one-way elevator that waits up to a time after each synchronous request for the next one of the same process, and serves
-/// the oldest request once so many others went after its arrival.
+/// A one-way elevator that waits for a bounded time after each synchronous request for the next one of the same process, and serves
+/// the oldest request after a number of others.
 #[derive(Debug)]
 struct Sample {
     sorted: BTreeMap<(u64, u64), BlockRequest>,
-    /// By age, with how many had been dispatched at their arrival.
+    /// By age, with the number of dispatches before the arrival of each.
     oldest: BTreeMap<u64, (BlockRequest, u64)>,
     dispatched: u64,
     head: Vec<BlockRequest>,
     at: u64,
-    /// None: this sample never waits.
+    /// None if the sample does not idle.
     waits: Option<Waits>,
     wait_us: u64,
     patience: u64,
@@ -160,7 +160,7 @@ const TUNABLES: &[Tunable] = &[
         min: 0,
         max: 50_000,
         evidence: Evidence::Proposed,
-        help: "how long it waits",
+        help: "duration of a wait",
         role: Role::Knob,
     },
     Tunable {
@@ -169,12 +169,12 @@ const TUNABLES: &[Tunable] = &[
         min: 0,
         max: 10_000,
         evidence: Evidence::Proposed,
-        help: "how many go first",
+        help: "requests dispatched before the oldest",
         role: Role::Knob,
     },
 ];
 
-/// One way, patient.
+/// A one-way elevator that does not idle.
 pub const SWEEP: ElevatorKind = ElevatorKind {
     name: "sample-sweep",
     origin: Origin::Literature,
@@ -186,7 +186,7 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
     build: |_: &Build| Box::new(Sample::new(None, 10_000)),
 };
 
-/// The same that idles and lets nobody wait: 63 older ones, 6 younger ones, and 2 ms for each of them are 1.5 s.
+/// One that idles and bounds the waiting time: 63 older and 6 younger requests, with 2 ms of idling each, take 1.5 s.
 pub const IDLER: ElevatorKind = ElevatorKind {
     name: "sample-idler",
     help: "one-way elevator that waits for readers",

@@ -1,5 +1,5 @@
-//! Drives an elevator through virtual time, in its queue or bare, and writes down what happens. It does not judge, but it
-//! stops when nothing sensible can follow.
+//! Drives an elevator in virtual time, in its queue or without one, and logs the events. It stops at the first failure after which
+//! the drive cannot continue.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,61 +10,63 @@ use elevator::{
     Queue, Time,
 };
 
-use super::input::{Input, Setting, Step};
+use elevator::testing::request;
 
-/// An elevator with its defaults that idles longer than this will never end.
+use crate::input::{Input, Setting, Step};
+
+/// An elevator with default tunables that idles longer than this idles endlessly.
 const ENDLESS_NS: u64 = 2_000_000_000;
-/// So many timers without a dispatch will go on for ever.
+/// An elevator with this number of timers without a dispatch idles endlessly.
 const ENDLESS_TIMERS: u32 = 20_000;
 
-/// Nothing was given although requests are held and the device has room.
+/// A dispatch that returned nothing although requests are held and the device accepts more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
-    pub at: Time,
-    pub held: usize,
-    pub in_flight: usize,
-    pub timer: Option<Time>,
+pub(crate) struct Refusal {
+    pub(crate) at: Time,
+    pub(crate) held: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) timer: Option<Time>,
 }
 
 /// Why a drive ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// Requests are held, nothing is in flight, nothing will come, there is no timer.
+pub(crate) enum Failure {
+    /// Requests are held, none is in flight, none will arrive, and there is no timer.
     Stuck(String),
-    /// It idles with a timer, again and again.
+    /// It idles with a timer, endlessly.
     Endless(String),
-    /// A request was dispatched that is not held, or not as it was inserted.
+    /// A request was dispatched that is not held or differs from the one inserted.
     Wrong(String),
     /// The queue or the elevator panicked.
     Panic(String),
 }
 
-/// What happened.
+/// The events of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Log {
-    pub inserted: Vec<(Time, BlockRequest)>,
-    pub dispatched: Vec<(Time, BlockRequest)>,
-    pub completed: Vec<(Time, BlockRequest)>,
-    pub done: Vec<u64>,
-    pub merged: u64,
-    pub refusals: Vec<Refusal>,
-    /// Moments at which the second of two requests for a dispatch was answered otherwise.
-    pub asked_again: Vec<Time>,
-    /// (time, len of the elevator, what it should be)
-    pub lengths: Vec<(Time, usize, usize)>,
-    pub anticipations: Vec<Anticipation>,
-    pub counters: Counters,
-    /// Held when everything was over.
-    pub left: usize,
-    pub trouble: Option<Trouble>,
+pub(crate) struct Log {
+    pub(crate) inserted: Vec<(Time, BlockRequest)>,
+    pub(crate) dispatched: Vec<(Time, BlockRequest)>,
+    pub(crate) completed: Vec<(Time, BlockRequest)>,
+    pub(crate) done: Vec<u64>,
+    pub(crate) merged: u64,
+    pub(crate) refusals: Vec<Refusal>,
+    /// Times at which the second of two dispatches returned a request and the first did not.
+    pub(crate) asked_again: Vec<Time>,
+    /// (time, length reported by the elevator, expected length)
+    pub(crate) lengths: Vec<(Time, usize, usize)>,
+    pub(crate) anticipations: Vec<Anticipation>,
+    pub(crate) counters: Counters,
+    /// Requests held at the end.
+    pub(crate) left: usize,
+    pub(crate) failure: Option<Failure>,
 }
 
-/// An arm that stays where the last request ended.
+/// A head that stays where the last request ended.
 #[derive(Debug, Default)]
-pub struct Arm(Cell<u64>);
+pub(crate) struct Arm(Cell<u64>);
 
 impl Arm {
-    pub fn moved(&self, request: &BlockRequest) {
+    pub(crate) fn moved(&self, request: &BlockRequest) {
         self.0.set(request.end());
     }
 }
@@ -75,8 +77,8 @@ impl Disk for Arm {
     }
 }
 
-/// Drives the elevator in its queue. `requeue`: every so many dispatched requests are given back once.
-pub fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
+/// Drives the elevator in its queue. `requeue`: the device requeues every n-th dispatched request once.
+pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
     input.set(kind, queue.elevator_mut());
@@ -84,18 +86,17 @@ pub fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>)
     log
 }
 
-/// Drives the bare elevator, without merges. Arrivals wait while `nr_requests` are there.
-pub fn directly(kind: &ElevatorKind, input: &Input) -> Log {
+/// Drives the elevator without a queue and without merges. Arrivals wait while `nr_requests` are allocated.
+pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
     log
 }
 
-/// What is driven.
 trait Driven {
     fn step(&mut self, now: Time, step: &Step, log: &mut Log);
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble>;
-    /// Whether it was given back instead.
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure>;
+    /// Returns whether the request was requeued instead.
     fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool;
     fn may_step(&self) -> bool;
     fn elevator(&mut self) -> &mut dyn Elevator;
@@ -105,13 +106,13 @@ trait Driven {
 }
 
 fn drive(driven: &mut dyn Driven, input: &Input, log: &mut Log) {
-    let ended = caught(|| run(driven, input, log));
-    let trouble = match ended {
+    let ended = catch_panic(|| run(driven, input, log));
+    let failure = match ended {
         Ok(Ok(())) => None,
-        Ok(Err(trouble)) => Some(trouble),
-        Err(panic) => Some(Trouble::Panic(panic)),
+        Ok(Err(failure)) => Some(failure),
+        Err(panic) => Some(Failure::Panic(panic)),
     };
-    log.trouble = trouble;
+    log.failure = failure;
     log.counters = driven.counters();
 }
 
@@ -122,7 +123,7 @@ struct InFlight {
     request: BlockRequest,
 }
 
-fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trouble> {
+fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Failure> {
     let arm = Arm::default();
     let defaults = input.settings.iter().all(|setting| *setting == Setting::Default);
     let (mut now, mut next, mut timers, mut quiet_since) = (Time::ZERO, 0, 0u32, Time::ZERO);
@@ -155,13 +156,13 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trou
         }
         let timer_at = driven.elevator().next_timer().map(|at| at.max(now));
         let Some(at) = [step_at, done_at, timer_at].into_iter().flatten().min() else {
-            return Err(Trouble::Stuck(format!(
-                "at {now:?} {held} are held, nothing is in flight, and there is no timer"
+            return Err(Failure::Stuck(format!(
+                "at {now:?} {held} requests are held, none is in flight, and there is no timer"
             )));
         };
         now = at;
         if done_at == Some(at) {
-            // The last issued of those that are due: devices finish in any order.
+            // The last issued of those that are due: devices complete in any order.
             let which = in_flight.iter().rposition(|one| one.due == at).expect("one is due");
             let InFlight { issued, nr, request, .. } = in_flight.swap_remove(which);
             if !driven.complete(now, &request, issued, nr, log) {
@@ -178,8 +179,8 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Trou
             timers += 1;
             if held > 0 && in_flight.is_empty() && defaults && now - quiet_since > ENDLESS_NS || timers > ENDLESS_TIMERS
             {
-                return Err(Trouble::Endless(format!(
-                    "since {quiet_since:?} it idles, {timers} timers long, and holds {held}"
+                return Err(Failure::Endless(format!(
+                    "idle since {quiet_since:?}, for {timers} timers, with {held} held requests"
                 )));
             }
         }
@@ -209,10 +210,10 @@ impl Driven for InQueue {
             deadline: None,
         };
         self.cookies += 1;
-        self.queue.submit(now, piece, &mut |entry| saw(now, entry, log));
+        self.queue.submit(now, piece, &mut |entry| log_entry(now, entry, log));
     }
 
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble> {
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure> {
         Ok(self.queue.dispatch(now, arm))
     }
 
@@ -222,8 +223,8 @@ impl Driven for InQueue {
             return true;
         }
         let mut done = Vec::new();
-        let finished = self.queue.complete(now, request.tag, &mut done, &mut |entry| saw(now, entry, log));
-        assert_eq!(finished, Finished { request: *request, issued }, "what is finished is what was dispatched");
+        let finished = self.queue.complete(now, request.tag, &mut done, &mut |entry| log_entry(now, entry, log));
+        assert_eq!(finished, Finished { request: *request, issued }, "the completed request is the dispatched one");
         log.done.extend(done);
         false
     }
@@ -250,7 +251,7 @@ impl Driven for InQueue {
     }
 }
 
-fn saw(now: Time, entry: Entry, log: &mut Log) {
+fn log_entry(now: Time, entry: Entry, log: &mut Log) {
     match entry {
         Entry::Inserted(request) => log.inserted.push((now, request)),
         Entry::Merged(_) => log.merged += 1,
@@ -258,35 +259,34 @@ fn saw(now: Time, entry: Entry, log: &mut Log) {
     }
 }
 
-/// An elevator without a queue: the driver keeps the tags.
-pub struct Bare {
-    pub elevator: Box<dyn Elevator>,
+/// An elevator without a queue: the driver allocates the tags.
+pub(crate) struct Bare {
+    pub(crate) elevator: Box<dyn Elevator>,
     held: BTreeMap<u32, BlockRequest>,
     free: Vec<u32>,
     counters: Counters,
 }
 
 impl Bare {
-    pub fn new(kind: &ElevatorKind, build: &Build, input: &Input) -> Bare {
+    pub(crate) fn new(kind: &ElevatorKind, build: &Build, input: &Input) -> Bare {
         let mut elevator = (kind.build)(build);
         input.set(kind, elevator.as_mut());
         let free = (0..build.nr_tags).rev().collect();
         Bare { elevator, held: BTreeMap::new(), free, counters: Counters::default() }
     }
 
-    pub fn insert(&mut self, now: Time, step: &Step) -> BlockRequest {
+    pub(crate) fn insert(&mut self, now: Time, step: &Step) -> BlockRequest {
+        let tag = self.free.pop().expect("a tag is free: the driver checks before it inserts");
         let request = BlockRequest {
-            tag: self.free.pop().expect("the driver looked for a tag"),
             seq: self.counters.inserted,
             process: step.process,
             op: step.op,
-            sector: step.sector,
             nr_sectors: step.nr_sectors,
             sync: step.sync,
             meta: step.meta,
             priority: step.priority,
             allocated: now,
-            deadline: None,
+            ..request(tag, step.sector)
         };
         self.counters.inserted += 1;
         self.held.insert(request.tag, request);
@@ -294,23 +294,23 @@ impl Bare {
         request
     }
 
-    pub fn take(&mut self, now: Time, disk: &dyn Disk) -> Result<Option<BlockRequest>, Trouble> {
+    pub(crate) fn take(&mut self, now: Time, disk: &dyn Disk) -> Result<Option<BlockRequest>, Failure> {
         let Some(request) = self.elevator.dispatch(now, disk) else { return Ok(None) };
         let known = self.held.remove(&request.tag);
         if known != Some(request) {
-            return Err(Trouble::Wrong(format!("{request:?} is dispatched; held is {known:?}")));
+            return Err(Failure::Wrong(format!("{request:?} is dispatched; the held one is {known:?}")));
         }
         self.counters.dispatched += 1;
         Ok(Some(request))
     }
 
-    pub fn finish(&mut self, now: Time, request: BlockRequest, issued: Time) {
+    pub(crate) fn finish(&mut self, now: Time, request: BlockRequest, issued: Time) {
         self.elevator.complete(now, &Finished { request, issued });
         self.counters.completed += 1;
         self.free.push(request.tag);
     }
 
-    pub fn held(&self) -> &BTreeMap<u32, BlockRequest> {
+    pub(crate) fn held(&self) -> &BTreeMap<u32, BlockRequest> {
         &self.held
     }
 }
@@ -323,7 +323,7 @@ impl Driven for Bare {
         log.inserted.push((now, self.insert(now, step)));
     }
 
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Trouble> {
+    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure> {
         self.take(now, arm)
     }
 
@@ -353,21 +353,24 @@ impl Driven for Bare {
     }
 }
 
-/// The pieces of an input with the cookies that the queue's driver gives them.
-pub fn pieces(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
+/// The pieces of an input with the cookies of the driver.
+pub(crate) fn pieces(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
     (0..).zip(input.steps.iter().filter(|step| !step.exit))
 }
 
-/// Sectors by direction.
-pub fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
+/// Sums of sectors by direction.
+pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     of.fold([0, 0], |mut sums, (op, nr)| {
         sums[usize::from(op == Op::Write)] += u64::from(nr);
         sums
     })
 }
 
-/// The value, or the words of the panic.
-pub fn caught<T>(what: impl FnOnce() -> T) -> Result<T, String> {
+/// The value, or the message of the panic.
+///
+/// # Errors
+/// With the message if `what` panics.
+pub fn catch_panic<T>(what: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(what)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default()
