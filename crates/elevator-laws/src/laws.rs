@@ -3,7 +3,7 @@
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
 use crate::bounds::{passed_at_most, waits_at_most};
-use crate::drive::{Arm, Bare, Failure, Log, directly, pieces, sums, through_queue};
+use crate::drive::{Arm, Bare, Failure, Log, catch_panic, directly, pieces, sums, through_queue};
 use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
@@ -55,8 +55,22 @@ pub fn law(name: &str) -> &'static Law {
     LAWS.iter().find(|law| law.name == name).unwrap_or_else(|| panic!("there is no law {name}"))
 }
 
+/// Checks a row against a law with one input. A panic breaks the law.
+///
+/// # Errors
+/// Says how the law is broken.
+pub fn judge(law: &Law, kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+    catch_panic(|| (law.check)(kind, input)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
+}
+
+/// The names of the laws that at least one of the rows breaks with one of the inputs.
+pub fn broken_laws(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
+    let breaks = |law: &&Law| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
+    LAWS.iter().filter(breaks).map(|law| law.name).collect()
+}
+
 fn succeeded(log: &Log) -> Result<(), String> {
-    ensure!(log.failure.is_none(), "{:?}", log.failure);
+    require!(log.failure.is_none(), "{:?}", log.failure);
     Ok(())
 }
 
@@ -65,7 +79,7 @@ fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(
     let log = through_queue(kind, input, None);
     succeeded(&log)?;
     all_done(&log, input)?;
-    ensure!(log.dispatched.len() == log.completed.len(), "dispatched and completed are not the same number");
+    require!(log.dispatched.len() == log.completed.len(), "dispatched and completed are not the same number");
     Ok(())
 }
 
@@ -73,7 +87,7 @@ fn all_done(log: &Log, input: &Input) -> Result<(), String> {
     let mut done = log.done.clone();
     done.sort_unstable();
     let expected: Vec<u64> = pieces(input).map(|(cookie, _)| cookie).collect();
-    ensure!(done == expected, "of the pieces 0..{} these completed: {done:?}", expected.len());
+    require!(done == expected, "of the pieces 0..{} these completed: {done:?}", expected.len());
     Ok(())
 }
 
@@ -84,7 +98,7 @@ fn served_once_directly(kind: &ElevatorKind, input: &Input) -> Result<(), String
     let mut dispatched: Vec<u64> = log.dispatched.iter().map(|(_, request)| request.seq).collect();
     dispatched.sort_unstable();
     let expected: Vec<u64> = (0..log.inserted.len() as u64).collect();
-    ensure!(dispatched == expected, "of the requests 0..{} these were dispatched: {dispatched:?}", expected.len());
+    require!(dispatched == expected, "of the requests 0..{} these were dispatched: {dispatched:?}", expected.len());
     Ok(())
 }
 
@@ -95,7 +109,7 @@ fn requeued_requests_are_served_once(kind: &ElevatorKind, input: &Input) -> Resu
     all_done(&log, input)?;
     let mut completed: Vec<u64> = log.completed.iter().map(|(_, request)| request.seq).collect();
     completed.sort_unstable();
-    ensure!(completed.windows(2).all(|pair| pair[0] < pair[1]), "completed twice: {completed:?}");
+    require!(completed.windows(2).all(|pair| pair[0] < pair[1]), "completed twice: {completed:?}");
     Ok(())
 }
 
@@ -119,14 +133,14 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
         if given.is_none() {
             bare.elevator.on_timer(now);
             waits += 1;
-            ensure!(waits < 20_000, "it idles endlessly and holds {}", bare.held().len());
+            require!(waits < 20_000, "it idles endlessly and holds {}", bare.held().len());
         }
     }
     for _ in 0..20 {
         let len = bare.elevator.len();
-        ensure!(bare.elevator.is_empty() && len == 0, "it reports {len} held requests");
+        require!(bare.elevator.is_empty() && len == 0, "it reports {len} held requests");
         let more = bare.take(now, &Arm::default()).map_err(|failure| format!("{failure:?}"))?;
-        ensure!(more.is_none(), "it dispatches {more:?}, which is not held");
+        require!(more.is_none(), "it dispatches {more:?}, which is not held");
         now = bare.elevator.next_timer().unwrap_or(now).max(now + 50_000_000);
         bare.elevator.on_timer(now);
     }
@@ -139,14 +153,14 @@ fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
         succeeded(&log)?;
         let wrong = log.lengths.iter().find(|(_, len, expected)| len != expected);
-        ensure!(wrong.is_none(), "(time, reported as held, held): {wrong:?}");
+        require!(wrong.is_none(), "(time, reported as held, held): {wrong:?}");
         let of = log.counters;
         let counted = [of.inserted, of.dispatched, of.completed, of.done, of.back_merges + of.front_merges];
         let logged =
             [log.inserted.len(), log.dispatched.len(), log.completed.len(), log.done.len(), log.merged as usize];
-        ensure!(counted.map(|count| count as usize) == logged, "counted {counted:?}, logged {logged:?}");
-        ensure!(of.inserted == of.dispatched + of.coalesced, "at the end: {of:?}");
-        ensure!(log.left == 0, "{} are left", log.left);
+        require!(counted.map(|count| count as usize) == logged, "counted {counted:?}, logged {logged:?}");
+        require!(of.inserted == of.dispatched + of.coalesced, "at the end: {of:?}");
+        require!(log.left == 0, "{} are left", log.left);
     }
     Ok(())
 }
@@ -168,12 +182,12 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
         succeeded(&log)?;
         let asked = sums(pieces(input).map(|(_, step)| (step.op, step.nr_sectors)));
         let served = sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
-        ensure!(asked == served, "{asked:?} sectors of reads and writes submitted, {served:?} completed");
+        require!(asked == served, "{asked:?} sectors of reads and writes submitted, {served:?} completed");
         for step in pieces(input).map(|(_, step)| step) {
             covered(step, &log)?;
         }
         let large = log.completed.iter().find(|(_, request)| request.nr_sectors > input.max_sectors);
-        ensure!(large.is_none(), "above {} sectors: {large:?}", input.max_sectors);
+        require!(large.is_none(), "above {} sectors: {large:?}", input.max_sectors);
     }
     Ok(())
 }
@@ -197,7 +211,7 @@ fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(
         return Ok(());
     }
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        ensure!(log.refusals.is_empty(), "it dispatched none: {:?}", log.refusals[0]);
+        require!(log.refusals.is_empty(), "it dispatched none: {:?}", log.refusals[0]);
     }
     Ok(())
 }
@@ -208,8 +222,8 @@ fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
         [through_queue(kind, input, None), directly(kind, input), through_queue(kind, &input.with_defaults(), None)]
     {
         let without = log.refusals.iter().find(|refusal| refusal.in_flight == 0 && refusal.timer.is_none());
-        ensure!(without.is_none(), "no timer and no request in flight: {without:?}");
-        ensure!(!matches!(log.failure, Some(Failure::Stuck(_) | Failure::Endless(_))), "{:?}", log.failure);
+        require!(without.is_none(), "no timer and no request in flight: {without:?}");
+        require!(!matches!(log.failure, Some(Failure::Stuck(_) | Failure::Endless(_))), "{:?}", log.failure);
     }
     Ok(())
 }
@@ -217,7 +231,7 @@ fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 /// Repeating a dispatch that returned nothing, at the same time, returns nothing.
 fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        ensure!(log.asked_again.is_empty(), "the second call dispatched a request at {:?}", log.asked_again[0]);
+        require!(log.asked_again.is_empty(), "the second call dispatched a request at {:?}", log.asked_again[0]);
     }
     Ok(())
 }
@@ -228,9 +242,9 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     let mut together = (kind.build)(&input.build());
     for (tunable, setting) in kind.tunables.iter().zip(input.settings.iter().cycle()) {
         let (name, min, max) = (tunable.name, tunable.min, tunable.max);
-        ensure!(!tunable.help.is_empty() && !tunable.unit.is_empty() && min <= max, "{name} is not described");
+        require!(!tunable.help.is_empty() && !tunable.unit.is_empty() && min <= max, "{name} is not described");
         let default = elevator.get(name);
-        ensure!((min..=max).contains(&default), "{name} starts with {default}, outside of {min} to {max}");
+        require!((min..=max).contains(&default), "{name} starts with {default}, outside of {min} to {max}");
         let part = match setting {
             Setting::Between(part) => *part,
             _ => 1 << 15,
@@ -260,15 +274,15 @@ fn near(kind: &ElevatorKind, input: &Input, name: &str, elevator: &dyn Elevator,
     let ticks = kind.origin != Origin::BlkMq && kind.tunable(name).is_some_and(|tunable| tunable.unit == "ms");
     let slack = if ticks && input.hz != 1000 { 1000u64.div_ceil(u64::from(input.hz)) } else { 0 };
     let got = elevator.get(name);
-    ensure!(got.abs_diff(value) <= slack, "{name} was set to {value} and reads {got}");
+    require!(got.abs_diff(value) <= slack, "{name} was set to {value} and reads {got}");
     Ok(())
 }
 
 /// The same input gives the same output.
 fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    ensure!(directly(kind, input) == directly(kind, input), "the same input gave two outputs without a queue");
+    require!(directly(kind, input) == directly(kind, input), "the same input gave two outputs without a queue");
     let twice = [0, 1].map(|_| through_queue(kind, input, None));
-    ensure!(twice[0] == twice[1], "the same input gave two outputs through the queue");
+    require!(twice[0] == twice[1], "the same input gave two outputs through the queue");
     Ok(())
 }
 
@@ -276,19 +290,19 @@ fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 /// them.
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
-    ensure!(
+    require!(
         log.anticipations.is_empty() || !kind.promises(Promise::WorkConserving),
         "a work-conserving scheduler does not anticipate"
     );
     let ended = |of: &elevator::Anticipation| of.successes + of.failures;
     let wrong = log.anticipations.iter().find(|of| ended(of) > of.started);
-    ensure!(wrong.is_none(), "more waits ended than began: {wrong:?}");
+    require!(wrong.is_none(), "more waits ended than began: {wrong:?}");
     let back = log.anticipations.windows(2).find(|pair| {
         let of = |of: &elevator::Anticipation| {
             [of.started, of.successes, of.failures, of.success_wait_ns, of.failure_wait_ns]
         };
         of(&pair[0]).iter().zip(of(&pair[1])).any(|(before, after)| *before > after)
     });
-    ensure!(back.is_none(), "a counter decreased: {back:?}");
+    require!(back.is_none(), "a counter decreased: {back:?}");
     Ok(())
 }

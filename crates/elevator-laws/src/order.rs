@@ -13,7 +13,7 @@ pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(),
     let unmerged = Input { merge: false, ..input.clone() };
     for log in [directly(kind, input), through_queue(kind, &unmerged, None)] {
         let wrong = log.dispatched.windows(2).find(|pair| pair[0].1.seq > pair[1].1.seq);
-        ensure!(wrong.is_none(), "out of order: {wrong:?}");
+        require!(wrong.is_none(), "out of order: {wrong:?}");
     }
     Ok(())
 }
@@ -34,7 +34,7 @@ pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(),
             let ups: Vec<bool> = steps.collect();
             ups.windows(2).filter(|pair| pair[0] != pair[1]).count()
         };
-        ensure!(breaks <= bound as usize, "{breaks} instead of at most {bound} descents or turns: {sectors:?}");
+        require!(breaks <= bound as usize, "{breaks} instead of at most {bound} descents or turns: {sectors:?}");
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
-use crate::{Law, judge};
+use crate::laws::{Law, judge};
 
 /// Inputs per law and row.
 const CASES: u32 = 64;

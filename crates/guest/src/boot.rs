@@ -1,10 +1,12 @@
-//! Booting a guest and waiting for its result.
+//! Boots a guest and waits for its result.
 //!
-//! A guest's root is the machine's own file tree, read-only, so that the program that boots it is also its init; the one directory
-//! that it can write to is its working directory. What it has to do stands there in a file before it starts, what came of it in
-//! another when it has ended. Its console is a pipe, whose last lines tell what went wrong. The beats of its clock, by which a guest that
-//! hangs is told from one that works for long, stand in a file: whoever empties a pipe wakes its writer, and the guest's kernel would be
-//! interrupted, and look at its clock, whenever the machine happens to have read a beat.
+//! The guest's root is the machine's file tree, read-only, so that the program that boots it is also its init. It can
+//! write to its working directory only, where a file describes its task before it starts and another holds the result
+//! after it has ended. Its console is a pipe, whose last lines become part of an error.
+//!
+//! The guest writes its clock to a file now and then, so that a guest that hangs can be distinguished from one that
+//! computes. This is a file and not a pipe because reading a pipe wakes its writer: the guest's kernel would be
+//! interrupted, and read its clock, at times that depend on the machine.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -18,28 +20,29 @@ use std::time::{Duration, Instant};
 use crate::Kernel;
 use crate::warden::{self, Warden};
 
-/// How long a guest may be silent, in real time, unless the caller says otherwise.
+/// Real time for which a guest may be silent, unless the caller sets another.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Lines of the console that are kept.
+/// Lines of the console that are stored.
 const KEPT_LINES: usize = 30;
-/// The file in the working directory with the guest's clock at its last beat.
+/// The file in the working directory that holds the guest's clock at its last beat.
 const BEAT: &str = "clock";
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
-/// The guest's wall clock when it starts, in nanoseconds since 1970: 2030-01-01, after anything that lies on the machine. It is always
-/// the same, since programs show it and file systems keep it.
+/// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file on the machine.
+/// Constant, because programs print it and file systems store it.
 const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
-/// How often the caller's wish to stop is looked at.
+/// Interval at which the caller's stop flag is read.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How time passes in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
-    /// Computing takes no time: the clock stands still while anybody can run, and jumps to the next timer when nobody can. A program
-    /// that waits for the time in a loop hangs.
+    /// Computing takes no time: the clock stands still while a process can run, and advances to the next timer when none
+    /// can. A program that polls the clock in a loop hangs.
     #[default]
     InfiniteCpu,
-    /// Computing takes as long as it takes on this machine; waiting takes no time. For programs that wait in loops; not repeatable.
+    /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in loops; not
+    /// repeatable.
     Plain,
 }
 
@@ -51,7 +54,7 @@ impl TimeTravel {
         }
     }
 
-    /// Why a guest may be silent that does not hang.
+    /// The reason for which a guest that does not hang may be silent.
     fn perhaps(self) -> &'static str {
         match self {
             TimeTravel::InfiniteCpu => {
@@ -62,29 +65,26 @@ impl TimeTravel {
     }
 }
 
-/// A guest that is to be booted.
+/// The parameters of a boot.
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
-    /// Its kernel.
     pub kernel: &'a Kernel,
-    /// The program that becomes its init: an absolute path of this machine.
+    /// The program that becomes its init, an absolute path on this machine.
     pub init: &'a Path,
-    /// The init's argument; [`WORKDIR_VARIABLE`] in its environment is the working directory.
+    /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
     pub role: &'static str,
-    /// Its memory in MiB.
+    /// Memory in MiB.
     pub memory_mib: u32,
-    /// How time passes.
     pub time_travel: TimeTravel,
-    /// How long it may be silent.
+    /// Real time for which it may be silent.
     pub patience: Duration,
 }
 
 /// How a guest ended.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
-    /// The last lines of its console.
     pub console: Vec<String>,
-    /// Its clock at the last beat, in nanoseconds.
+    /// The guest's clock at its last beat, in nanoseconds.
     pub clock_ns: u64,
     /// Real time from start to end.
     pub real: Duration,
@@ -95,46 +95,35 @@ pub struct Ended {
 pub enum BootError {
     /// The working directory or the program could not be used.
     #[error("{}: cannot {action}: {cause}", path.display())]
-    Io {
-        /// What was attempted.
-        action: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's answer.
-        cause: std::io::Error,
-    },
-    /// The kernel's command line has no way to write it.
+    Io { action: &'static str, path: PathBuf, cause: std::io::Error },
+    /// The kernel's command line cannot represent the path.
     #[error("{}: a blank or a quote in the name, which a kernel's command line cannot hold; set {variable} to another directory", path.display())]
     Blank {
-        /// The directory.
         path: PathBuf,
-        /// What names another one.
+        /// The environment variable that sets another directory.
         variable: &'static str,
     },
-    /// The kernel stopped with a panic.
     #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
     Panic {
-        /// The kernel's own words.
+        /// The kernel's message.
         message: String,
-        /// What was seen until then.
+        /// State of the guest at that time.
         ended: Box<Ended>,
     },
-    /// It printed nothing for too long.
+    /// It was silent for too long.
     #[error("guest: silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), last_words(.ended))]
     Hung {
-        /// How time passed in it.
         time_travel: TimeTravel,
-        /// How long it was waited for.
         patience: Duration,
-        /// What was seen until then.
+        /// State of the guest at that time.
         ended: Box<Ended>,
     },
-    /// It ended, but not by switching itself off.
+    /// It ended without powering off.
     #[error("guest: ended by itself with status {status}{}", last_words(.ended))]
     Died {
-        /// The status of its process.
+        /// The exit status of its process.
         status: i32,
-        /// What was seen until then.
+        /// State of the guest at that time.
         ended: Box<Ended>,
     },
     /// The caller asked to stop.
@@ -150,16 +139,16 @@ fn last_words(ended: &Ended) -> String {
 }
 
 impl Boot<'_> {
-    /// Boots the guest and waits until it has switched itself off. `workdir` is the directory that it can write to.
+    /// Boots the guest and waits until it has powered off. It can write to `workdir`.
     ///
     /// # Errors
-    /// When it did not come to that.
+    /// If it does not power off.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
         self.run_watched(workdir, stop, &mut || false)
     }
 
-    /// The same; `look` is called many times a second while the guest runs and once after its end, and says whether it has seen a sign
-    /// of life in the working directory.
+    /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once after its end. `look`
+    /// returns whether it has found a sign of life in the working directory.
     ///
     /// # Errors
     /// As for [`Boot::run`].
@@ -174,7 +163,7 @@ impl Boot<'_> {
             move |cause| BootError::Io { action, path, cause }
         };
         let workdir = workdir.canonicalize().map_err(io("find", workdir))?;
-        // The program's own path may hold blanks; a link to it in the working directory does not.
+        // The program's path may contain blanks, a link to it in the working directory does not.
         let init = workdir.join("init");
         std::os::unix::fs::symlink(self.init, &init).map_err(io("make the link", &init))?;
         let line = self.line(&workdir, &init)?;
@@ -189,37 +178,37 @@ impl Boot<'_> {
             .spawn()
             .map(Warden)
             .map_err(io("start", self.init))?;
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         let pipes: [Box<dyn std::io::Read + Send>; 2] = [
             Box::new(warden.0.stdout.take().expect("it was asked for as a pipe")),
             Box::new(warden.0.stderr.take().expect("it was asked for as a pipe")),
         ];
         for pipe in pipes {
-            let tell = tell.clone();
+            let sender = sender.clone();
             thread::spawn(move || {
                 for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-                    if tell.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                    if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
                         return;
                     }
                 }
             });
         }
-        drop(tell);
-        let mut seen = Seen::default();
-        let heard = self.listen(&workdir, &told, &mut seen, stop, look);
-        seen.beat(&workdir);
-        if heard.is_err() {
+        drop(sender);
+        let mut state = GuestState::default();
+        let end = self.wait_for_end(&workdir, &lines, &mut state, stop, look);
+        state.beat(&workdir);
+        if end.is_err() {
             warden.end();
         }
         look();
         let status = warden.0.wait().map_err(io("wait for", self.init))?;
-        let ended = Box::new(seen.ended(began.elapsed()));
-        match heard {
-            Err(Quiet::Stopped) => Err(BootError::Interrupted),
-            Err(Quiet::TooLong) => {
+        let ended = Box::new(state.ended(began.elapsed()));
+        match end {
+            Err(WaitError::Stopped) => Err(BootError::Interrupted),
+            Err(WaitError::Silent) => {
                 Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended })
             }
-            Ok(()) => match (seen.panic, status.code()) {
+            Ok(()) => match (state.panic, status.code()) {
                 (Some(message), _) => Err(BootError::Panic { message, ended }),
                 (None, Some(0)) => Ok(*ended),
                 (None, code) => Err(BootError::Died { status: code.unwrap_or(-1), ended }),
@@ -253,58 +242,60 @@ impl Boot<'_> {
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }
-        // Words that the kernel does not know become the init's arguments, and pairs its environment.
+        // The kernel passes unknown words to init as arguments, and unknown pairs as its environment.
         line.extend([self.role.to_owned(), format!("{WORKDIR_VARIABLE}={directory}")]);
         Ok(line)
     }
 
-    fn listen(
+    fn wait_for_end(
         &self,
         workdir: &Path,
-        told: &mpsc::Receiver<String>,
-        seen: &mut Seen,
+        lines: &mpsc::Receiver<String>,
+        state: &mut GuestState,
         stop: &AtomicBool,
         look: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Quiet> {
-        let mut heard = Instant::now();
+    ) -> Result<(), WaitError> {
+        let mut last_sign = Instant::now();
         loop {
-            // Both are asked: what they have seen counts once.
-            if seen.beat(workdir) | look() {
-                heard = Instant::now();
+            // Both are called: a sign of life is reported once.
+            if state.beat(workdir) | look() {
+                last_sign = Instant::now();
             }
-            match told.recv_timeout(LOOK) {
+            match lines.recv_timeout(LOOK) {
                 Ok(line) => {
-                    heard = Instant::now();
-                    seen.hear(line);
+                    last_sign = Instant::now();
+                    state.add_line(line);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) if heard.elapsed() >= self.patience => return Err(Quiet::TooLong),
+                Err(RecvTimeoutError::Timeout) if last_sign.elapsed() >= self.patience => {
+                    return Err(WaitError::Silent);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if stop.load(Ordering::Relaxed) {
-                return Err(Quiet::Stopped);
+                return Err(WaitError::Stopped);
             }
         }
     }
 }
 
-/// Why nobody listens any more.
-enum Quiet {
+/// Why the wait for the guest ended.
+enum WaitError {
     Stopped,
-    TooLong,
+    Silent,
 }
 
-/// What the console said.
+/// What the guest has shown so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct GuestState {
     lines: VecDeque<String>,
     clock_ns: u64,
     panic: Option<String>,
 }
 
-impl Seen {
-    fn hear(&mut self, line: String) {
-        // What the kernel says after its last sentence is where it stood, not why.
+impl GuestState {
+    fn add_line(&mut self, line: String) {
+        // The lines after the kernel's last message are a stack trace, not a reason.
         if line.is_empty() || self.panic.is_some() {
             return;
         }
@@ -315,9 +306,9 @@ impl Seen {
         self.lines.push_back(line);
     }
 
-    /// Looks at the guest's clock; whether it has beaten since the last time.
+    /// Reads the guest's clock. Returns whether it has changed since the last call.
     fn beat(&mut self, workdir: &Path) -> bool {
-        // Between the guest's opening and writing the file is empty, which is no beat.
+        // The file is empty between the guest's open and write, which is not a beat.
         let clock = std::fs::read_to_string(workdir.join(BEAT)).ok().and_then(|text| text.trim().parse().ok());
         let beaten = clock.is_some_and(|clock| clock != self.clock_ns);
         self.clock_ns = clock.unwrap_or(self.clock_ns);
@@ -329,13 +320,14 @@ impl Seen {
     }
 }
 
-/// Tells the machine outside what time it is in the guest: to be called inside, now and then.
+/// Writes the guest's clock to the file that the machine reads. Called in the guest now and then.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
-    // Closing the file is what brings it to the machine. Where that fails nobody is told, and the guest is ended for its silence.
+    // Closing the file makes its contents visible on the machine. An error has no receiver; the guest is then ended as
+    // silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }
 
-/// Whether this User-mode Linux can run processes without tracing them, which is faster: since 6.16.
+/// Whether this User-mode Linux can run processes without ptrace, which is faster: since 6.16.
 fn has_seccomp(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -348,35 +340,35 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept() {
-        let mut seen = Seen::default();
+        let mut state = GuestState::default();
         for n in 0..100 {
-            seen.hear(format!("line {n}"));
+            state.add_line(format!("line {n}"));
         }
-        assert_eq!((seen.lines.len(), seen.lines[0].as_str()), (KEPT_LINES, "line 70"));
+        assert_eq!((state.lines.len(), state.lines[0].as_str()), (KEPT_LINES, "line 70"));
     }
 
     #[test]
     fn a_clock_that_moves_is_a_sign_of_life_and_one_that_stands_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let mut seen = Seen::default();
-        assert!(!seen.beat(dir.path()), "nothing was written yet");
+        let mut state = GuestState::default();
+        assert!(!state.beat(dir.path()), "nothing was written yet");
         beat(dir.path(), 5);
-        assert!(seen.beat(dir.path()) && !seen.beat(dir.path()));
+        assert!(state.beat(dir.path()) && !state.beat(dir.path()));
         std::fs::write(dir.path().join(BEAT), "").unwrap();
-        assert!(!seen.beat(dir.path()), "a beat that is being written");
+        assert!(!state.beat(dir.path()), "a beat that is being written");
         beat(dir.path(), 7);
-        assert!(seen.beat(dir.path()));
-        assert_eq!(seen.clock_ns, 7);
+        assert!(state.beat(dir.path()));
+        assert_eq!(state.clock_ns, 7);
     }
 
     #[test]
     fn a_panic_is_known_by_its_first_words() {
-        let mut seen = Seen::default();
-        seen.hear("[    0.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100".to_owned());
-        seen.hear("Kernel panic - not syncing: another one".to_owned());
-        seen.hear(" [<603783c0>] ? dump_stack_lvl+0x44/0x50".to_owned());
-        assert_eq!(seen.panic.as_deref(), Some("Attempted to kill init! exitcode=0x00000100"));
-        assert_eq!(seen.lines.len(), 1);
+        let mut state = GuestState::default();
+        state.add_line("[    0.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100".to_owned());
+        state.add_line("Kernel panic - not syncing: another one".to_owned());
+        state.add_line(" [<603783c0>] ? dump_stack_lvl+0x44/0x50".to_owned());
+        assert_eq!(state.panic.as_deref(), Some("Attempted to kill init! exitcode=0x00000100"));
+        assert_eq!(state.lines.len(), 1);
     }
 
     #[test]

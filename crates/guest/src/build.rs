@@ -1,4 +1,4 @@
-//! From source to a kernel that has booted.
+//! Builds a kernel from source, up to its first boot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,28 +6,28 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::cache::{Cache, Recipe, remove, size, word};
+use crate::cache::{Cache, Request, remove, size, word};
 use crate::child::Run;
 use crate::compile::Tree;
 use crate::debian::{Archive, Debian};
 use crate::lock::Lock;
+use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, tree, verify};
 
-/// Objects of a kernel, where no earlier build has counted them.
+/// Number of objects of a kernel, until an earlier build has counted them.
 const OBJECTS: u64 = 620;
-/// Room for a built tree, in bytes: plain and with debugging checks. What was measured, and a third more.
+/// Bytes of a built tree, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
-/// Room for an archive while it is fetched and unpacked from its package.
+/// Bytes of an archive while it is fetched and unpacked from its package.
 const ARCHIVE: u64 = 350 << 20;
 
-/// A build, while it goes on.
 pub(crate) struct Build<'a> {
     pub(crate) cache: &'a Cache,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// Source that is here.
+/// Source that is available locally.
 enum Found {
     Archive(Archive),
     Directory { dir: PathBuf, state: String },
@@ -56,7 +56,7 @@ impl Found {
     }
 }
 
-/// A directory that is removed unless it is kept.
+/// A directory that is removed on drop unless it is completed.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -67,8 +67,26 @@ impl Drop for Unfinished {
     }
 }
 
+impl Cache {
+    /// Finds or builds a kernel; a build takes minutes. Setting `stop` ends it within a second with
+    /// [`Error::Interrupted`].
+    ///
+    /// # Errors
+    /// If source, tools, space or network are missing, a patch does not apply, something does not compile, or the kernel
+    /// does not boot.
+    pub fn build(&self, request: &Request, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Kernel, Error> {
+        let recipe = Recipe::of(request.debug, &request.patches)?;
+        if let Some(kernel) = self.find_made(&request.source, &recipe)? {
+            return Ok(kernel);
+        }
+        crate::requirements::check(!recipe.patches.is_empty())?;
+        self.sweep()?;
+        Build { cache: self, progress, stop }.kernel(&request.source, &recipe)
+    }
+}
+
 impl Build<'_> {
-    /// Builds what is not in the cache yet.
+    /// Builds a kernel that is not in the cache.
     pub(crate) fn kernel(&mut self, asked: &Source, recipe: &Recipe) -> Result<Kernel, Error> {
         let asked = word(asked)?;
         let found = self.find_source(&asked)?;
@@ -140,7 +158,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// A kernel of unchanged source, from the beginning.
+    /// Builds unpatched source from scratch.
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
         match found {
             Found::Archive(archive) => {
@@ -161,7 +179,8 @@ impl Build<'_> {
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }
 
-    /// The built unpatched kernel, with patches: times of change are kept, so only what a patch touches is compiled.
+    /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved, so that only files that
+    /// a patch changes are compiled.
     fn patched(&mut self, found: &Found, recipe: &Recipe, base: &Kernel, makes: &Tree) -> Result<u64, Error> {
         self.progress.phase("copying the unpatched kernel");
         let mut copy = Command::new("cp");
@@ -183,7 +202,7 @@ impl Build<'_> {
         makes.compile(&["all"], 0, self.progress)
     }
 
-    /// Files that were left out of the tree because nothing needs them, until a patch does.
+    /// Adds files that [`tree::wanted`] leaves out and a patch changes.
     fn fetch_left_out(&mut self, found: &Found, changes: Vec<PathBuf>, top: &Path) -> Result<(), Error> {
         let absent = |path: &PathBuf| !tree::wanted(path) && !top.join(path).exists();
         let absent: Vec<PathBuf> = changes.into_iter().filter(absent).collect();
@@ -232,7 +251,6 @@ impl Build<'_> {
     }
 }
 
-/// Checks that `dir` has room for `needed` bytes.
 fn space(dir: &Path, needed: u64) -> Result<(), Error> {
     let about = rustix::fs::statvfs(dir).map_err(|errno| Error::io("read", dir, errno.into()))?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);

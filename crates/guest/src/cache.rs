@@ -1,84 +1,39 @@
 //! The cache of built kernels.
 //!
-//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` one that is being built: it gets its name when it is complete, so that what is
-//! there is whole. `sources` has fetched archives, `logs` what the last build of each key said, `locks` who builds what.
+//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when it is complete.
+//! `sources` has fetched archives, `logs` the output of the last build of each key, and `locks` a lock file per key.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
-use sha2::{Digest, Sha256};
-
-use crate::build::Build;
-use crate::child::Run;
 use crate::lock::Lock;
-use crate::patch::Text;
-use crate::tree::{self, hex};
-use crate::{Error, Kernel, Patch, Progress, Source, config};
+use crate::recipe::Recipe;
+use crate::tree;
+use crate::{Error, Kernel, Source};
 
-/// Before what is not a kernel yet, or not any more.
+/// Prefix of directories that are being built or removed.
 pub(crate) const UNFINISHED: &str = ".tmp-";
-/// Part of every key: changed when kernels of an earlier schedlab must not be used.
-const FORMAT: &str = "1";
 
-/// Which kernel is wanted.
+/// The kernel to find or to build.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Where its source comes from.
     pub source: Source,
-    /// Patches for it, in the order in which they are applied (`patch -p1`, every context line as it is).
+    /// Patches in order of application (`patch -p1` without fuzz).
     pub patches: Vec<PathBuf>,
-    /// With the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Slower by a factor of several.
+    /// Adds the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times slower.
     pub debug: bool,
 }
 
-/// What a kernel is made of besides its source.
-#[derive(Debug, Clone)]
-pub(crate) struct Recipe {
-    pub(crate) debug: bool,
-    pub(crate) texts: Vec<Text>,
-    pub(crate) patches: Vec<Patch>,
-    pub(crate) hash: String,
-    compiler: String,
-}
-
-impl Recipe {
-    fn new(debug: bool, texts: Vec<Text>, compiler: String) -> Recipe {
-        let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let sha256 = |text: &Text| hex(&Sha256::digest(text.text.as_bytes()));
-        let patches: Vec<Patch> =
-            texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
-        let mut hash = Sha256::new();
-        hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{}\n", config::fragment(debug)));
-        patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
-        Recipe { debug, texts, patches, hash: hex(&hash.finalize()), compiler }
-    }
-
-    /// The same without patches.
-    pub(crate) fn unpatched(&self) -> Recipe {
-        Recipe::new(self.debug, Vec::new(), self.compiler.clone())
-    }
-
-    /// The name in the cache of a kernel made of source `version` by this recipe: for the eye first, unique by its last part.
-    pub(crate) fn key(&self, series: &str, version: &str) -> String {
-        let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
-        let debug = if self.debug { "-debug" } else { "" };
-        let patched = if self.patches.is_empty() { "" } else { "-patched" };
-        format!("{series}{debug}{patched}-{}", &hash[..12])
-    }
-}
-
-/// The directory of built kernels. Many processes may use one at the same time.
+/// The directory of built kernels. Several processes can use it at the same time.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
 }
 
 impl Cache {
-    /// Where the cache is if nobody says otherwise: `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab`, `~/.cache/schedlab`, whichever
-    /// is set first.
+    /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab`
+    /// whose variable is set.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -87,49 +42,34 @@ impl Cache {
             .or_else(|| set("HOME").map(|dir| dir.join(".cache/schedlab")))
     }
 
-    /// Opens the cache in `dir`, which need not exist yet: the first build makes it.
+    /// Opens the cache in `dir`. The directory is created by the first build.
     ///
     /// # Errors
-    /// When the working directory, which a relative path starts from, is gone.
+    /// If the path is relative and the working directory does not exist any more.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
         Ok(Cache { dir })
     }
 
-    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The kernel that was asked for, if it is built already. A few milliseconds; for a directory as source, as long as it takes to look
-    /// at each file. `debian:6.1` means the version that was built first; remove it to get a newer one.
+    /// Returns the requested kernel if it is built already. Takes milliseconds; for a directory as source, as long as it
+    /// takes to stat its files. `debian:6.1` is the version that was built first; remove it to get a newer one.
     ///
     /// # Errors
-    /// When a patch cannot be read, or the compiler is missing (another compiler's kernel is another kernel).
+    /// If a patch cannot be read or the compiler is missing: the compiler is part of the key.
     pub fn find(&self, request: &Request) -> Result<Option<Kernel>, Error> {
-        let recipe = self.recipe(request)?;
+        let recipe = Recipe::of(request.debug, &request.patches)?;
         self.find_made(&request.source, &recipe)
     }
 
-    /// Finds or builds a kernel: minutes the first time. Setting `stop` ends it within a second with [`Error::Interrupted`].
+    /// Returns all built kernels, newest first.
     ///
     /// # Errors
-    /// When source, tools, space or network are missing, a patch does not apply, something does not compile, or the kernel does not boot.
-    pub fn build(&self, request: &Request, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Kernel, Error> {
-        let recipe = self.recipe(request)?;
-        if let Some(kernel) = self.find_made(&request.source, &recipe)? {
-            return Ok(kernel);
-        }
-        crate::requirements::check(!recipe.patches.is_empty())?;
-        self.sweep()?;
-        Build { cache: self, progress, stop }.kernel(&request.source, &recipe)
-    }
-
-    /// Every built kernel, newest first.
-    ///
-    /// # Errors
-    /// When the cache is there and cannot be read.
+    /// If the cache exists and cannot be read.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
@@ -138,10 +78,10 @@ impl Cache {
         Ok(kernels)
     }
 
-    /// Removes the kernel `key`; gives the bytes that are free now.
+    /// Removes the kernel `key`. Returns the number of bytes freed.
     ///
     /// # Errors
-    /// When there is no such kernel, or it is being built or used for building.
+    /// If the kernel does not exist, is being built, or is the base of a build.
     pub fn remove(&self, key: &str) -> Result<u64, Error> {
         let path = self.kernels().join(key);
         if key.is_empty() || key.starts_with('.') || key.contains('/') || !path.is_dir() {
@@ -149,7 +89,7 @@ impl Cache {
         }
         let Some(_lock) = Lock::try_take(&self.locks(), key)? else { return Err(Error::Busy { key: key.to_owned() }) };
         let bytes = size(&path);
-        // Renamed first: whoever looks sees it whole or not at all.
+        // Renamed first, so that other processes find all of it or nothing.
         let going = self.unfinished(key);
         remove(&going)?;
         fs::rename(&path, &going).map_err(|cause| Error::io("remove", &path, cause))?;
@@ -157,10 +97,10 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// Removes every kernel, and what was fetched; gives the bytes that are free now.
+    /// Removes all kernels and fetched sources. Returns the number of bytes freed.
     ///
     /// # Errors
-    /// When one is being built; the others are gone then.
+    /// If a kernel is being built; all others are removed.
     pub fn remove_all(&self) -> Result<u64, Error> {
         let mut busy = None;
         let mut bytes = self.sweep()?;
@@ -181,10 +121,10 @@ impl Cache {
         busy.map_or(Ok(bytes), Err)
     }
 
-    /// Removes what builds that were killed have left; gives its size in bytes. Every build does so when it begins.
+    /// Removes what killed builds have left. Returns its size in bytes. Every build begins with this.
     ///
     /// # Errors
-    /// When something cannot be removed.
+    /// If a file cannot be removed.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {
@@ -203,11 +143,6 @@ impl Cache {
             }
         }
         Ok(bytes)
-    }
-
-    fn recipe(&self, request: &Request) -> Result<Recipe, Error> {
-        let texts = request.patches.iter().map(|path| Text::read(path)).collect::<Result<_, _>>()?;
-        Ok(Recipe::new(request.debug, texts, compiler()?))
     }
 
     pub(crate) fn find_made(&self, source: &Source, recipe: &Recipe) -> Result<Option<Kernel>, Error> {
@@ -249,7 +184,7 @@ impl Cache {
     }
 }
 
-/// The word by which a kernel of this source is found again.
+/// The name under which a kernel of this source is found again.
 pub(crate) fn word(source: &Source) -> Result<String, Error> {
     match source {
         Source::Directory(dir) => {
@@ -260,7 +195,7 @@ pub(crate) fn word(source: &Source) -> Result<String, Error> {
     }
 }
 
-/// Removes a directory; that it is gone already is as well.
+/// Removes a directory if it exists.
 pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir, cause)),
@@ -268,7 +203,7 @@ pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Room that a directory takes on the disk, in bytes.
+/// Disk space of a directory in bytes.
 pub(crate) fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {
@@ -287,51 +222,12 @@ fn names_in(dir: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The compiler that the kernel's makefiles use, with its version.
-fn compiler() -> Result<String, Error> {
-    let mut gcc = Command::new("gcc");
-    gcc.arg("--version").env("LC_ALL", "C");
-    match Run::new(&AtomicBool::new(false)).quiet(gcc) {
-        Ok(said) => Ok(said.text.lines().next().unwrap_or("gcc").to_owned()),
-        Err(Error::Command { .. }) => Err(Error::Tools { packages: vec!["gcc"] }),
-        Err(other) => Err(other),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn patch(dir: &Path, name: &str, text: &str) -> Text {
-        let path = dir.join(name);
-        fs::write(&path, text).unwrap();
-        Text::read(&path).unwrap()
-    }
-
-    fn recipe(debug: bool, texts: &[Text], compiler: &str) -> Recipe {
-        Recipe::new(debug, texts.to_vec(), compiler.to_owned())
-    }
-
-    #[test]
-    fn whatever_changes_the_kernel_changes_its_key_and_nothing_else_does() {
-        let dir = tempfile::tempdir().unwrap();
-        let (a, b) = (patch(dir.path(), "a.patch", "a"), patch(dir.path(), "b.patch", "b"));
-        let same = patch(dir.path(), "renamed.patch", "a");
-        let key = |recipe: Recipe, version: &str| recipe.key("6.1", version);
-        let keys = [
-            key(recipe(false, &[], "gcc 12"), "6.1.1"),
-            key(recipe(false, &[], "gcc 12"), "6.1.2"),
-            key(recipe(false, &[], "gcc 13"), "6.1.1"),
-            key(recipe(true, &[], "gcc 12"), "6.1.1"),
-            key(recipe(false, std::slice::from_ref(&a), "gcc 12"), "6.1.1"),
-            key(recipe(false, &[a.clone(), b.clone()], "gcc 12"), "6.1.1"),
-            key(recipe(false, &[b, a.clone()], "gcc 12"), "6.1.1"),
-        ];
-        let different: std::collections::BTreeSet<&String> = keys.iter().collect();
-        assert_eq!(different.len(), keys.len(), "{keys:?}");
-        assert_eq!(key(recipe(false, &[same], "gcc 12"), "6.1.1"), keys[4], "a patch is its bytes, not its name");
-        assert_eq!(key(recipe(false, &[a], "gcc 12").unpatched(), "6.1.1"), keys[0]);
-        assert!(keys[3].starts_with("6.1-debug-") && keys[5].starts_with("6.1-patched-"));
+    fn recipe(debug: bool, compiler: &str) -> Recipe {
+        Recipe::new(debug, Vec::new(), compiler.to_owned())
     }
 
     fn kernel(cache: &Cache, key: &str, asked: &str, recipe: &Recipe) {
@@ -360,13 +256,13 @@ mod tests {
     fn a_kernel_is_found_by_the_word_and_the_recipe_wherever_the_cache_lies_now() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path()).unwrap();
-        let plain = recipe(false, &[], "gcc 12");
+        let plain = recipe(false, "gcc 12");
         assert!(cache.list().unwrap().is_empty(), "a cache that is not there yet is empty");
         kernel(&cache, "6.1-x", "debian:6.1", &plain);
         let found = cache.find_made(&Source::default(), &plain).unwrap().unwrap();
         assert_eq!(found.linux, dir.path().join("kernels/6.1-x/tree/linux"));
         assert_eq!(cache.find_made(&Source::Newest, &plain).unwrap(), None);
-        assert_eq!(cache.find_made(&Source::default(), &recipe(true, &[], "gcc 12")).unwrap(), None);
+        assert_eq!(cache.find_made(&Source::default(), &recipe(true, "gcc 12")).unwrap(), None);
         fs::remove_file(&found.linux).unwrap();
         assert_eq!(cache.find_made(&Source::default(), &plain).unwrap(), None, "what lost its program is no kernel");
     }
@@ -378,7 +274,7 @@ mod tests {
         for path in [cache.unfinished("dead"), cache.unfinished("alive"), cache.sources().join(".tmp-x")] {
             fs::create_dir_all(&path).unwrap();
         }
-        kernel(&cache, "6.1-x", "debian:6.1", &recipe(false, &[], "gcc"));
+        kernel(&cache, "6.1-x", "debian:6.1", &recipe(false, "gcc"));
         let _builder = Lock::try_take(&cache.locks(), "alive").unwrap();
         cache.sweep().unwrap();
         let mut names = cache.names().unwrap();
@@ -392,7 +288,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(&dir.path().join("cache")).unwrap();
         fs::create_dir(dir.path().join("precious")).unwrap();
-        kernel(&cache, "6.1-x", "debian:6.1", &recipe(false, &[], "gcc"));
+        kernel(&cache, "6.1-x", "debian:6.1", &recipe(false, "gcc"));
         for word in ["", "..", ".", "../../precious", "nothing", "/tmp"] {
             assert!(matches!(cache.remove(word), Err(Error::NoKernel { .. })), "{word}");
         }

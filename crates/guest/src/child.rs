@@ -1,8 +1,8 @@
-//! Child processes: what they say, and that none of them outlives us.
+//! Child processes: captures their output, and kills them when schedlab ends.
 //!
-//! `make` has children of its own, which a death signal to `make` alone would leave behind. So each command gets a process group, and a
-//! watcher beside it that waits for the end of a pipe which only we hold open: however schedlab ends, the pipe closes and the
-//! watcher kills the group.
+//! `make` has children that a death signal to `make` alone would not reach. Each command therefore gets a process group,
+//! and a watcher process that reads from a pipe which only schedlab holds open. However schedlab ends, the pipe closes,
+//! and the watcher kills the group.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -16,29 +16,28 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Error;
 
-/// How long a signal to stop may go unnoticed.
+/// Interval at which the stop flag is read.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// What a command has said and how it ended.
+/// The output of a command and its exit status.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Output {
     pub(crate) status: ExitStatus,
-    /// Standard output and standard error, in the order in which they came.
+    /// Standard output and standard error, interleaved as received.
     pub(crate) text: String,
 }
 
-impl Said {
-    /// The last line that is not empty, for messages.
+impl Output {
+    /// The last line that is not empty.
     pub(crate) fn last_line(&self) -> &str {
         self.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim()
     }
 }
 
-/// How a command is run.
 pub(crate) struct Run<'a> {
-    /// Ends the command when it is set.
+    /// Ends the command when set.
     pub(crate) stop: &'a AtomicBool,
-    /// Everything that the command says is also written here.
+    /// A file that also receives the output.
     pub(crate) log: Option<&'a File>,
     /// Real time after which the command is ended.
     pub(crate) limit: Option<Duration>,
@@ -62,13 +61,13 @@ impl<'a> Run<'a> {
     /// Runs `command` to its end.
     ///
     /// # Errors
-    /// When it cannot be started, when `stop` is set, or when its time is over.
-    pub(crate) fn quiet(&self, command: Command) -> Result<Said, Error> {
-        self.heard(command, &mut |_| ())
+    /// If it cannot be started, `stop` is set, or its time is over.
+    pub(crate) fn quiet(&self, command: Command) -> Result<Output, Error> {
+        self.run_with(command, &mut |_| ())
     }
 
-    /// The same, with a look at each line as it comes.
-    pub(crate) fn heard(&self, mut command: Command, line: &mut dyn FnMut(&str)) -> Result<Said, Error> {
+    /// Like [`Run::quiet`], and calls `line` for each line of the output.
+    pub(crate) fn run_with(&self, mut command: Command, line: &mut dyn FnMut(&str)) -> Result<Output, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let cannot = |cause| Error::Command { name: name.clone(), cause };
         let (reader, writer) = std::io::pipe().map_err(cannot)?;
@@ -78,7 +77,7 @@ impl<'a> Run<'a> {
         let mut hear = Hearing { text: Vec::new(), told: 0, line, log: self.log };
         self.listen(&group, reader, &mut hear, &name)?;
         let status = group.wait().map_err(cannot)?;
-        Ok(Said { status, text: String::from_utf8_lossy(&hear.text).into_owned() })
+        Ok(Output { status, text: String::from_utf8_lossy(&hear.text).into_owned() })
     }
 
     fn listen(&self, group: &Group, mut from: PipeReader, to: &mut Hearing, name: &str) -> Result<(), Error> {
@@ -107,7 +106,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What was heard so far.
+/// The output so far.
 struct Hearing<'a> {
     text: Vec<u8>,
     told: usize,
@@ -129,7 +128,7 @@ impl Hearing<'_> {
     }
 }
 
-/// A process group that is killed when it is dropped, or when this process ends in whatever way.
+/// A process group that is killed on drop, and when this process ends for any reason.
 struct Group {
     leader: Child,
     watcher: Child,
@@ -172,7 +171,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
-        // The watcher must be gone before the leader's number can be given to somebody else.
+        // The watcher must end before the leader's process id can be reused.
         let _ = self.watcher.kill();
         let _ = self.watcher.wait();
         if !self.waited {
@@ -198,10 +197,10 @@ mod tests {
         let mut lines = Vec::new();
         let said = Run::new(&stop)
             .logged(&log)
-            .heard(sh("echo one; echo two >&2; printf three; exit 3"), &mut |line| lines.push(line.to_owned()))
+            .run_with(sh("echo one; echo two >&2; printf three; exit 3"), &mut |line| lines.push(line.to_owned()))
             .unwrap();
         assert_eq!((said.status.code(), said.text.as_str(), said.last_line()), (Some(3), "one\ntwo\nthree", "three"));
-        assert_eq!(lines, ["one", "two"], "a line is heard when it is whole");
+        assert_eq!(lines, ["one", "two"], "a line is reported when it is complete");
         let mut logged = String::new();
         std::io::Seek::rewind(&mut log).unwrap();
         log.read_to_string(&mut logged).unwrap();
@@ -212,7 +211,7 @@ mod tests {
     fn stopping_ends_grandchildren_too() {
         let stop = AtomicBool::new(false);
         let mut grandchild = None;
-        let answer = Run::new(&stop).heard(sh("sleep 1000 & echo $!; wait"), &mut |line| {
+        let answer = Run::new(&stop).run_with(sh("sleep 1000 & echo $!; wait"), &mut |line| {
             grandchild = line.parse::<i32>().ok();
             stop.store(true, Ordering::Relaxed);
         });

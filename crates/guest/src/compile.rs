@@ -1,4 +1,4 @@
-//! Running the kernel's own makefiles, and finding the one message that matters in what they say.
+//! Runs the kernel's makefiles, and finds the first error in their output.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::child::Run;
 use crate::{Error, Progress, config};
 
-/// Variables of the user's environment that would change what the makefiles do.
+/// Environment variables of the user that would change what the makefiles do.
 const FOREIGN: [&str; 14] = [
     "MAKEFLAGS",
     "MFLAGS",
@@ -27,7 +27,6 @@ const FOREIGN: [&str; 14] = [
     "LOCALVERSION",
 ];
 
-/// A kernel tree in which `make` runs.
 pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
@@ -35,7 +34,7 @@ pub(crate) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Writes `.config` and checks that it is as wanted.
+    /// Writes `.config` and checks it.
     pub(crate) fn configure(&self, debug: bool) -> Result<(), Error> {
         self.make(&["tinyconfig"], &mut |_| ())?;
         self.set(&config::fragment(debug))?;
@@ -44,7 +43,7 @@ impl Tree<'_> {
         config::check(&text, debug)
     }
 
-    /// Adds lines to `.config` and lets the kernel's configuration settle the rest.
+    /// Appends lines to `.config` and runs `make olddefconfig`.
     pub(crate) fn set(&self, lines: &str) -> Result<(), Error> {
         let path = self.dir.join(".config");
         let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
@@ -52,7 +51,7 @@ impl Tree<'_> {
         self.make(&["olddefconfig"], &mut |_| ())
     }
 
-    /// Compiles and links everything; gives the number of objects that were compiled. `about` is how many there should be, or 0.
+    /// Runs `make` with the targets. Returns the number of compiled objects; `about` is the expected number, or 0.
     pub(crate) fn compile(&self, targets: &[&str], about: u64, progress: &mut dyn Progress) -> Result<u64, Error> {
         let begun = Instant::now();
         let mut done = 0;
@@ -69,12 +68,12 @@ impl Tree<'_> {
     fn make(&self, targets: &[&str], line: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = File::options().append(true).create(true).open(self.log);
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = Command::new("make");
         for name in FOREIGN {
             make.env_remove(name);
         }
-        // Name, host and time of the build are compiled in: fixed, so that the same source gives the same kernel.
+        // Name, host and time of the build are part of the kernel; constants make it reproducible.
         make.env("LC_ALL", "C")
             .env("KBUILD_BUILD_USER", "schedlab")
             .env("KBUILD_BUILD_HOST", "schedlab")
@@ -82,10 +81,10 @@ impl Tree<'_> {
             .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")
             .arg("-C")
             .arg(self.dir)
-            // Compilers work side by side; each one's messages are kept together.
-            .args([&format!("-j{processors}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
+            // Compilers run in parallel; --output-sync keeps the messages of each together.
+            .args([&format!("-j{cpus}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
             .args(targets);
-        let said = Run::new(self.stop).logged(&log).heard(make, line)?;
+        let said = Run::new(self.stop).logged(&log).run_with(make, line)?;
         if said.status.success() {
             return Ok(());
         }
@@ -98,11 +97,11 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
     (about > done && done >= 20).then(|| so_far.mul_f64((about - done) as f64 / done as f64))
 }
 
-/// The first error in what `make` said, with the source line and the mark under it where the compiler shows them.
+/// The first error in the output of `make`, with the source line and marker that the compiler prints.
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));
-    // collect2 only says that the linker failed; what the linker said is the error.
+    // collect2 only reports that the linker failed; the linker's message is the error.
     let compiler = |line: &str| line.contains(": error: ") || line.contains(": fatal error: ");
     let at = first(&|line| compiler(line) && !line.starts_with("collect2:"))
         .or_else(|| first(&|line| line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")))
@@ -149,6 +148,6 @@ mod tests {
         assert_eq!(left(5, 100, Duration::from_secs(5)), None);
         assert_eq!(left(50, 100, Duration::from_secs(5)), Some(Duration::from_secs(5)));
         assert_eq!(left(100, 100, Duration::from_secs(5)), None, "the estimate is reached");
-        assert_eq!(left(50, 0, Duration::from_secs(5)), None, "nobody knows how many");
+        assert_eq!(left(50, 0, Duration::from_secs(5)), None, "the total is unknown");
     }
 }

@@ -1,22 +1,22 @@
-//! What the guest kernel is made of: the fragments, and whether the kernel's own configuration took them.
+//! The configuration of the guest kernel: its fragments, and the check that the kernel accepted them.
 
 use crate::Error;
 
 const PLAIN: &str = include_str!("config/um.config");
 const DEBUG: &str = include_str!("config/debug.config");
 
-/// Marks an option that some version has not.
+/// Marks an option that does not exist in all versions.
 const IF_THERE: &str = " # if there";
 
-/// The fragment for a kernel, as the kernel's configuration reads it.
+/// The fragment in the format of `.config`.
 pub(crate) fn fragment(debug: bool) -> String {
     wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
 }
 
-/// Checks `config`, the `.config` that came of it.
+/// Checks that the resulting `.config` has all options of the fragment.
 ///
 /// # Errors
-/// Names each option that is not as the fragment wants it.
+/// Names each option that differs.
 pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
     let off = |line: &str| line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned);
     let last = |line: &str| wanted(debug).filter(|other| name(other) == name(line)).last() == Some(line);

@@ -1,7 +1,7 @@
-//! Debian's package `linux-source-X.Y`: the installed one, else fetched by apt without root.
+//! Debian's package `linux-source-X.Y`: the installed one, or one fetched by apt without root.
 //!
-//! apt checks signatures and hashes; nothing of that is switched off. What the configured suites have not is looked for in newer
-//! suites of the same mirror, through a configuration of our own that lives in the cache and leaves the system's alone.
+//! apt verifies signatures and hashes as usual. Packages that the configured suites do not have are looked up in newer
+//! suites of the same mirror, with an apt configuration in the cache; the system's is not changed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,11 @@ use std::time::Duration;
 use crate::child::Run;
 use crate::{Error, Progress};
 
-/// Suites in which a package is looked for that the system's own have not.
+/// Suites to look in for packages that the system's suites do not have.
 const NEWER: &str = "stable sid";
-/// How long a list of packages of newer suites is good.
+/// Time for which a package list of newer suites is valid.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// An archive of kernel source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Archive {
     /// `X.Y`.
@@ -28,7 +27,7 @@ pub(crate) struct Archive {
     pub(crate) path: PathBuf,
 }
 
-/// Finds and fetches source packages; `dir` is a directory of the cache, used by one process at a time.
+/// Finds and fetches source packages. `dir` is a directory of the cache, used by one process at a time.
 pub(crate) struct Debian<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) progress: &'a mut dyn Progress,
@@ -36,7 +35,7 @@ pub(crate) struct Debian<'a> {
 }
 
 impl Debian<'_> {
-    /// The source of kernel `series`: installed, fetched before, or fetched now.
+    /// Returns the source of kernel `series`: installed, fetched before, or fetched now.
     pub(crate) fn archive(&mut self, series: &str) -> Result<Archive, Error> {
         if let Some(archive) = self.installed(series)?.or(fetched(self.dir, series)) {
             return Ok(archive);
@@ -54,7 +53,7 @@ impl Debian<'_> {
         self.fetch(&apt, series, &version)
     }
 
-    /// The newest series that any suite has.
+    /// The newest series in any suite.
     pub(crate) fn newest(&mut self) -> Result<String, Error> {
         self.progress.phase("looking for the newest packaged kernel");
         let apt = self.newer_suites()?;
@@ -118,7 +117,7 @@ impl Debian<'_> {
         Ok(Archive { series: series.to_owned(), version: version.to_owned(), path })
     }
 
-    /// apt with newer suites, its lists fetched if they are missing or old.
+    /// apt with newer suites. Fetches their package lists if missing or old.
     fn newer_suites(&mut self) -> Result<Apt, Error> {
         let apt = Apt::prepare(&self.dir.join("apt"))?;
         let Apt::Private { dir } = &apt else { unreachable!("prepare makes a private one") };
@@ -141,7 +140,7 @@ impl Debian<'_> {
     }
 }
 
-/// Which configuration apt works with.
+/// The configuration that apt uses.
 enum Apt {
     System,
     Private { dir: PathBuf },
@@ -173,7 +172,8 @@ impl Apt {
         let mut command = Command::new(name);
         command.env("LC_ALL", "C");
         if rustix::process::geteuid().is_root() {
-            // apt would fetch as its own user, who may not write into our directory; it says so at length and goes on.
+            // apt fetches as its own user, who cannot write to this directory; it prints a warning and continues as this
+            // user.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
         if let Apt::Private { dir } = self {
@@ -195,7 +195,7 @@ fn ends(path: &Path, with: &str) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(with))
 }
 
-/// The sources entry of `text` that is for the suite `codename`, for `suites` instead; either of apt's two formats.
+/// The entry of `text` for the suite `codename`, with `suites` in its place. Both of apt's formats are supported.
 fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     let stanza = text.split("\n\n").find(|stanza| {
         let field = |name: &str| stanza.lines().find_map(|line| line.strip_prefix(name));
@@ -216,7 +216,7 @@ fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     text.lines().find_map(|line| one_line(line.strip_prefix("deb ")?.trim(), codename, suites))
 }
 
-/// The same for `deb [options] address suite components`, without `deb`.
+/// Like [`rewritten`], for the format `deb [options] address suite components`, without `deb`.
 fn one_line(entry: &str, codename: &str, suites: &str) -> Option<String> {
     let (options, rest) = match entry.strip_prefix('[') {
         Some(entry) => entry.split_once(']')?,
@@ -233,7 +233,7 @@ fn archive_name(series: &str, version: &str) -> String {
     format!("linux-source-{series}_{}.tar.xz", version.replace([':', '/'], "%"))
 }
 
-/// The archive of `series` that an earlier call fetched; a debug kernel and a patched one are built from the same source.
+/// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from the same archive.
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
     let names = fs::read_dir(dir).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -257,7 +257,7 @@ fn newest_of(found: &str) -> Option<String> {
     series.filter_map(number).max().map(|(major, minor)| format!("{major}.{minor}"))
 }
 
-/// What apt complained about, in one line.
+/// apt's error messages, in one line.
 fn errors_of_apt(text: &str) -> String {
     let complaints: Vec<&str> = text
         .lines()

@@ -1,8 +1,8 @@
-//! Inside a guest: what its init needs of the kernel before and after its real work.
+//! The part of an init that prepares a guest for its task and ends it.
 //!
-//! The guest's root is the machine's file tree, read-only. Programs that write where programs usually do are given directories in
-//! memory instead, which show the machine's files all the same ([`Inside::begin_for_programs`]). Nothing in here must run anywhere else: [`Inside::begin`] refuses unless
-//! it is the first process of a User-mode Linux.
+//! The guest's root is the machine's file tree, read-only. Programs that write to the usual directories get directories
+//! in memory instead, which also show the machine's files ([`Inside::begin_for_programs`]). [`Inside::begin`] fails
+//! unless it is called by the first process of a User-mode Linux.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -18,37 +18,38 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Virtual time between two beats of the clock.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Where programs write without being asked.
+/// Directories that programs write to without being asked.
 const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// The machine's directory below one that is covered.
+/// Where the machine's directory is mounted under one that covers it.
 const MACHINE: &str = ".machine";
 
-/// The inside of a guest, with its file systems mounted.
+/// A guest with its file systems mounted.
 #[derive(Debug)]
 pub struct Inside {
     workdir: PathBuf,
 }
 
 impl Inside {
-    /// Mounts what a Linux has, and the directory that can be written to; from then on the clock's beats are heard outside.
+    /// Mounts the usual file systems and the writable directory, and starts a thread that writes the clock's beats.
     ///
     /// # Errors
-    /// When this is no guest of ours, or the kernel refuses.
+    /// If this is not a guest of schedlab, or a mount fails.
     pub fn begin(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::with(workdir)
     }
 
-    /// The same without a thread for the beats, for an init that makes processes; it has to [`Inside::beat`] itself.
+    /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call [`Inside::beat`]
+    /// itself.
     ///
     /// # Errors
-    /// As [`Inside::begin`].
+    /// As for [`Inside::begin`].
     pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::without_beats(workdir)
     }
 
-    /// The same for programs that write to `/tmp` and the like: what they write there stays in memory.
+    /// Like [`Inside::begin`], for programs that write to `/tmp` and the like: their files stay in memory.
     ///
     /// # Errors
     /// As for [`Inside::begin`].
@@ -83,47 +84,47 @@ impl Inside {
         Ok(Inside { workdir: workdir.to_owned() })
     }
 
-    /// Tells the machine outside that this guest lives.
+    /// Writes a beat of the clock.
     pub fn beat(&self) {
         crate::boot::beat(&self.workdir, now_ns());
     }
 
-    /// The directory that can be written to.
+    /// The writable directory.
     #[must_use]
     pub fn workdir(&self) -> &Path {
         &self.workdir
     }
 
-    /// Mounts a file system of this kind from a block device.
+    /// Mounts a file system from a block device.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the mount fails.
     pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
         let failed = |e| io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()));
         let options = CString::new(options).map_err(io::Error::other)?;
         mount(device, at, kind, MountFlags::empty(), options.as_c_str()).map_err(failed)
     }
 
-    /// Ends every other process.
+    /// Kills all other processes.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel rejects the signal.
     pub fn end_all(&self) -> io::Result<()> {
         // SAFETY: kill takes two numbers and touches no memory. -1 is everybody else; that this is a guest's first process is
         // what the existence of `self` says.
         match unsafe { libc::kill(-1, libc::SIGKILL) } {
             0 => Ok(()),
             _ => match io::Error::last_os_error() {
-                nobody if nobody.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+                errno if errno.raw_os_error() == Some(libc::ESRCH) => Ok(()),
                 other => Err(other),
             },
         }
     }
 
-    /// Loads a module with its parameters (`name=value` with blanks between).
+    /// Loads a module with parameters (`name=value`, separated by blanks).
     ///
     /// # Errors
-    /// When the kernel refuses it; the message names the file.
+    /// If the kernel rejects it; the message names the file.
     pub fn load(&self, module: &Path, parameters: &str) -> io::Result<()> {
         let named = |e: io::Error| io::Error::other(format!("cannot load the module {}: {e}", module.display()));
         let file = File::open(module).map_err(named)?;
@@ -132,7 +133,7 @@ impl Inside {
     }
 }
 
-/// What every Linux has mounted.
+/// Mounts the file systems that every Linux has.
 fn base() -> io::Result<()> {
     let machine = rustix::system::uname();
     if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
@@ -150,7 +151,7 @@ fn base() -> io::Result<()> {
     Ok(())
 }
 
-/// A directory in memory over one of the machine, which shows what that holds: links to a second view of it.
+/// Covers a directory with one in memory that has links to the machine's files.
 fn cover(dir: &Path) -> io::Result<()> {
     mount_on("tmpfs", dir, MountFlags::empty(), "mode=1777")?;
     let below = dir.join(MACHINE);
@@ -168,14 +169,14 @@ fn mount_on(kind: &str, target: &Path, flags: MountFlags, data: impl AsRef<std::
         .map_err(|e| io::Error::other(format!("cannot mount {kind} on {}: {e}", target.display())))
 }
 
-/// The guest's clock in nanoseconds since it was booted.
+/// Nanoseconds since the guest was booted.
 #[must_use]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Switches the guest off. Comes back only if this is none.
+/// Powers the guest off. Returns only if this is not a guest.
 pub fn power_off() -> io::Error {
     match reboot(RebootCommand::PowerOff) {
         Ok(()) => io::Error::other("the kernel did not switch itself off"),

@@ -7,19 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The record's file name. It is written last: a directory without it is not a kernel.
+/// The record's file name. Written last: a directory without it is not a kernel.
 const RECORD: &str = "kernel.json";
 
 /// A patch that a kernel was built with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
-    /// Its file name.
     pub name: String,
-    /// SHA-256 of its bytes, in hexadecimal digits.
+    /// SHA-256 in hexadecimal digits.
     pub sha256: String,
 }
 
-/// A built kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Its name in the cache.
@@ -28,30 +26,30 @@ pub struct Kernel {
     pub linux: PathBuf,
     /// The built tree, for modules.
     pub tree: PathBuf,
-    /// What `uname -r` says in it.
+    /// The output of `uname -r`.
     pub release: String,
     /// The source it was built from, e.g. `debian:6.1`.
     pub source: String,
-    /// Version of the source package, or the state of the directory.
+    /// Version of the source package, or a hash of the directory's state.
     pub version: String,
-    /// Its patches, in order.
+    /// In order of application.
     pub patches: Vec<Patch>,
     /// Whether it has the checks for kernel tests.
     pub debug: bool,
-    /// When it was built, in seconds since 1970.
+    /// Seconds since 1970.
     pub built: u64,
-    /// Room that it takes on the disk, in bytes.
+    /// Disk space.
     pub bytes: u64,
-    /// How many objects were compiled for it.
+    /// Number of compiled objects.
     pub objects: u64,
-    /// Words for its source by which it was asked for: `debian:newest` besides `debian:7.3`.
+    /// The names under which its source was requested: `debian:newest` besides `debian:7.3`.
     pub(crate) asked: Vec<String>,
-    /// What it was built from besides the source: configuration, patches, compiler.
+    /// Hash of configuration, patches and compiler.
     pub(crate) recipe: String,
 }
 
 impl Kernel {
-    /// The kernel in `dir`, if there is one. Paths are those of `dir`, wherever the cache was when the record was written.
+    /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
         let text = fs::read_to_string(dir.join(RECORD)).ok()?;
         let mut kernel: Kernel = serde_json::from_str(&text).ok()?;
@@ -60,7 +58,7 @@ impl Kernel {
         kernel.linux.is_file().then_some(kernel)
     }
 
-    /// Writes the record, whole or not at all.
+    /// Writes the record atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
         let path = dir.join(RECORD);
         let text = serde_json::to_string_pretty(self).expect("a record of plain values can be written as JSON");
@@ -74,7 +72,6 @@ impl Kernel {
         write().map_err(|cause| Error::io("write", &path, cause))
     }
 
-    /// Its directory in the cache.
     pub(crate) fn dir(&self) -> &Path {
         self.tree.parent().expect("the tree lies in the kernel's directory")
     }

@@ -1,7 +1,7 @@
-//! Linux in a process: User-mode Linux kernels, from a source package to a guest that has been run.
+//! User-mode Linux kernels and guests: from a source package to the result of a guest.
 //!
-//! The kernel-building half: a [`Request`] says which kernel is wanted, the [`Cache`] finds or builds it, and a built [`Kernel`] has
-//! our [modules](Kernel::modules) built against it. Nothing here needs root, and nothing is written outside the cache directory.
+//! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds schedlab's modules
+//! against it; [`Boot`] runs a guest. Building needs no root and writes to the cache directory only.
 
 mod boot;
 mod build;
@@ -18,6 +18,7 @@ mod lock;
 mod modules;
 mod patch;
 pub mod readers;
+mod recipe;
 mod requirements;
 mod source;
 mod tree;
@@ -35,17 +36,17 @@ pub use workdir::workdir;
 
 use std::time::Duration;
 
-/// Who is told how far a build is.
+/// Receives the progress of a build.
 pub trait Progress {
-    /// A new part of the work begins, in a few words: `unpacking linux-source-6.1`.
+    /// A phase begins, e.g. `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
-    /// Within this part `done` of about `total` steps (0: nobody knows) are done; `left` is the time left, where it can be told.
+    /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated time left.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
-    /// Something worth a line of its own.
+    /// A message of its own line.
     fn say(&mut self, text: &str);
 }
 
-/// Tells nobody.
+/// Ignores the progress.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Silent;
 

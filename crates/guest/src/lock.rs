@@ -1,4 +1,4 @@
-//! One process at a time builds one kernel: a file locked while it does. The lock ends with the process, however it ends.
+//! File locks, so that one process at a time builds a kernel. The lock ends with the process.
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// The lock `name` in `dir` if nobody has it.
+    /// Takes the lock `name` in `dir` if it is free.
     pub(crate) fn try_take(dir: &Path, name: &str) -> Result<Option<Lock>, Error> {
         fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
         let path = dir.join(format!("{name}.lock"));
@@ -27,7 +26,7 @@ impl Lock {
         }
     }
 
-    /// The lock, when it becomes free; `waiting` is called once if it is not.
+    /// Waits for the lock. `waiting` is called once if it is not free.
     pub(crate) fn take(dir: &Path, name: &str, stop: &AtomicBool, waiting: &mut dyn FnMut()) -> Result<Lock, Error> {
         if let Some(lock) = Lock::try_take(dir, name)? {
             return Ok(lock);

@@ -1,7 +1,8 @@
-//! Our modules, built against a kernel of the cache.
+//! schedlab's kernel modules, built against a kernel of the cache.
 //!
-//! Their sources are part of this program, so an installed schedlab needs no checkout. The directory they are built into has the hash
-//! of the sources in its name: another version of schedlab builds its own beside it, and a kernel is never built again for a module.
+//! Their sources are compiled into this program, so that an installed schedlab needs no checkout. The hash of the sources
+//! is part of the name of their directory: each version of schedlab builds its own modules, and never rebuilds a kernel
+//! for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +17,10 @@ use crate::lock::Lock;
 use crate::tree::hex;
 use crate::{Error, Kernel, Progress};
 
-// `FILES`: name below kernel/ and text of each source.
+// `FILES`: path below kernel/ and text of each source.
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Modules of the kernel itself that guests load.
+/// Modules from the kernel's own tree that guests load.
 const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
 
 /// A directory of built modules.
@@ -37,34 +38,33 @@ impl ModuleSet {
         Some(ModuleSet { dir: dir.to_owned(), files: named.collect() })
     }
 
-    /// The directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The file of a module, `modeldisk` say, if there is one.
+    /// The file of a module such as `modeldisk`, if it exists.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<PathBuf> {
         self.files.get(name).cloned()
     }
 
-    /// Names of all modules, in order.
+    /// Names of all modules in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 }
 
 impl Kernel {
-    /// Our modules for this kernel, built if they are not yet: seconds, and milliseconds when they are. `null_blk` is among them.
+    /// schedlab's modules and `null_blk` for this kernel. Building them takes seconds, finding them milliseconds.
     ///
     /// # Errors
-    /// When they do not compile; the compiler's first error is part of the message.
+    /// If they do not compile; the message has the compiler's first error.
     pub fn modules(&self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<ModuleSet, Error> {
         self.modules_of(FILES, progress, stop)
     }
 
-    /// The same for other sources: pairs of a name and a text, `Kbuild` among them.
+    /// Like [`Kernel::modules`], for other sources: pairs of name and text, `Kbuild` among them.
     pub(crate) fn modules_of(
         &self,
         sources: &[(&str, &str)],

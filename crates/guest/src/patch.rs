@@ -1,4 +1,4 @@
-//! The user's patches: what they touch, and which hunk does not apply.
+//! The user's patches: the files they change, and the hunk that does not apply.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use crate::Error;
 use crate::child::Run;
 
-/// A patch that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) path: PathBuf,
@@ -16,36 +15,35 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Reads a patch.
     pub(crate) fn read(path: &Path) -> Result<Text, Error> {
         let bytes = fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
         Ok(Text { path: path.to_owned(), text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    /// Existing files that it changes.
+    /// Existing files that the patch changes.
     pub(crate) fn changes(&self) -> Vec<PathBuf> {
         let old = self.text.lines().filter_map(|line| line.strip_prefix("--- "));
         let names = old.filter_map(file_of).collect::<Vec<_>>();
         names.into_iter().map(PathBuf::from).collect()
     }
 
-    /// Options that it adds to a `Kconfig`: whoever adds one wants it.
+    /// Options that the patch adds to a `Kconfig`; they are enabled.
     pub(crate) fn options(&self) -> Vec<String> {
         let added = self.text.lines().filter_map(|line| line.strip_prefix("+config "));
         added.map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Whether it touches the kernel's configuration.
+    /// Whether the patch changes the kernel's configuration.
     pub(crate) fn configures(&self) -> bool {
         self.changes()
             .iter()
             .any(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig")))
     }
 
-    /// Applies it to `tree`.
+    /// Applies the patch to `tree`.
     ///
     /// # Errors
-    /// Names the file, the hunk and its line when it does not apply.
+    /// If it does not apply; names file, hunk and line.
     pub(crate) fn apply(&self, tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
         let path = fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
         for dry in [true, false] {
@@ -61,13 +59,13 @@ impl Text {
     }
 }
 
-/// The file of a `---` or `+++` line, without its first directory; nothing for a new file.
+/// The file of a `---` or `+++` line without its first directory; none for a new file.
 fn file_of(name: &str) -> Option<&str> {
     let name = name.split('\t').next()?.trim();
     if name == "/dev/null" { None } else { name.split_once('/').map(|(_, name)| name) }
 }
 
-/// From what `patch` said, why it does not apply: the first hunk that failed, its line in the file and in the patch.
+/// The reason in the output of `patch`: the first hunk that failed, with its line in the file and in the patch.
 fn explain(patch: &str, said: &str) -> String {
     let mut file = "";
     for line in said.lines() {

@@ -1,7 +1,7 @@
-//! The clients of a workload as one process each, by plain system calls: what the kernel's own clients (`load`) are measured against.
+//! The clients of a workload as processes with system calls, to compare the kernel's clients ([`crate::load`]) with.
 //!
-//! This is how everybody would do it: `fork`, and in each child `pread` and `nanosleep`. In User-mode Linux each of these calls costs
-//! several context switches of the host. For one thing at a time only: direct reads, one open request a client.
+//! This is the usual way: `fork`, then `pread` and `nanosleep` in each child. In User-mode Linux each of these calls
+//! costs several context switches of the host. Supports direct reads with one open request per client only.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -15,21 +15,21 @@ use workload::{Client, Member, Params, Step, WorkloadKind};
 
 use crate::inside::now_ns;
 
-/// The longest read.
+/// Bytes of the largest read.
 const PAGE: usize = 4096;
 
-/// A buffer as direct I/O wants it.
+/// A buffer aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
-/// Runs the clients of a workload as processes on `disk`, which is open for direct I/O, and waits for them. Returns how many
-/// nanoseconds that took from the moment at which they were let go.
+/// Runs the clients of a workload as processes on `disk`, which must be open for direct I/O. Returns the nanoseconds from
+/// their start to their end.
 ///
-/// To be called by a process with one thread: children go on with a copy of it.
+/// Must be called by a process with one thread, because the children continue with a copy of it.
 ///
 /// # Errors
-/// Parameters and disk do not go together, the system makes no process, or a client failed: a read of the disk, or a step that is no
-/// read of at most 4 KiB.
+/// If parameters and disk do not match, a process cannot be created, or a client fails: a read error, or a step that is
+/// not a read of at most 4 KiB.
 pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, seed: u64) -> io::Result<u64> {
     let extents = kind.extents(params, disk_bytes, 512).map_err(io::Error::other)?;
     let (mut gate, opener) = io::pipe()?;
@@ -57,9 +57,9 @@ pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, s
     Ok(now_ns() - start)
 }
 
-/// What a child does: it waits until all are there, and then works.
+/// A child: waits until all children exist, then runs its client.
 fn child(member: &mut Member, disk: &File, gate: &mut PipeReader, opener: &mut Option<PipeWriter>) -> io::Result<()> {
-    // Whoever keeps it open keeps all waiting.
+    // The pipe must be closed here: an open end would keep all children waiting.
     drop(opener.take());
     gate.read_exact(&mut [0]).or_else(|e| if e.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(e) })?;
     work(&mut *member.program, member.base, disk)

@@ -1,10 +1,10 @@
-//! What a build needs from the machine, and which package has it.
+//! The tools that a build needs, and the packages that have them.
 
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// Commands that every kernel build runs, and Debian's packages that have them.
+/// Commands of every kernel build with their Debian packages.
 const ALWAYS: [(&str, &str); 7] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),
@@ -15,10 +15,10 @@ const ALWAYS: [(&str, &str); 7] = [
     ("xz", "xz-utils"),
 ];
 
-/// A header of the C library, which User-mode Linux is linked with: where it may lie.
+/// Possible paths of a header of the C library, which User-mode Linux is linked with.
 const HEADERS: [&str; 2] = ["/usr/include/stdio.h", "/usr/include/x86_64-linux-musl/stdio.h"];
 
-/// Checks that everything is there, before minutes are spent.
+/// Checks that all tools are installed.
 pub(crate) fn check(patched: bool) -> Result<(), Error> {
     if !cfg!(target_arch = "x86_64") {
         return Err(Error::Machine { arch: std::env::consts::ARCH });

@@ -1,4 +1,4 @@
-//! Where kernel source comes from: a distribution's source package, or a directory.
+//! The sources of kernels: a distribution's source package, or a directory.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// Where kernel source comes from.
+/// The source of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Debian's package `linux-source-X.Y`; the text is `X.Y`.
+    /// Debian's package `linux-source-X.Y`, by its `X.Y`.
     Debian(String),
-    /// The newest `linux-source-X.Y` that any of Debian's suites has.
+    /// The newest `linux-source-X.Y` in Debian's suites.
     Newest,
-    /// A kernel tree of the user's. It is read, never written.
+    /// A kernel tree of the user, which is not written to.
     Directory(PathBuf),
 }
 

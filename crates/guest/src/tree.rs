@@ -1,8 +1,9 @@
-//! A kernel tree without what a User-mode Linux can never need: drivers for hardware, other processors, documentation, networks.
+//! The part of a kernel tree that User-mode Linux can need: no drivers for hardware, no other architectures, no
+//! documentation, no network.
 //!
-//! The whole is 1.3 GB and 80,000 files, most of the time of a first build's unpacking and of a patched build's copy. What remains is
-//! a fifth of it. Every `Kconfig` and makefile stays, since the kernel's configuration reads them all. A file that a patch names and
-//! that was left out is fetched afterwards.
+//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking and of copying for a patched
+//! build. One fifth remains. All `Kconfig` files and makefiles are included because the kernel's configuration reads
+//! them. Files that are left out and changed by a patch are added later.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -14,12 +15,12 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, Progress};
 
-/// Directories at the top that are needed whole.
+/// Top-level directories that are needed whole.
 const WHOLE: [&str; 14] = [
     "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm", "scripts", "security",
     "usr", "virt",
 ];
-/// Directories of larger ones, of which only these are compiled or included.
+/// Subdirectories that are needed of other top-level directories.
 const PARTS: [(&str, &[&str]); 4] = [
     ("arch", &["um", "x86"]),
     ("drivers", &["base", "block", "char", "clocksource", "of", "pci", "tty", "virtio"]),
@@ -32,10 +33,10 @@ const PARTS: [(&str, &[&str]); 4] = [
     ),
     ("tools", &["arch", "build", "include", "lib", "scripts"]),
 ];
-/// Results of builds in a directory of the user's; they would pass for ours.
+/// Build results in a user's directory, which must not be copied.
 const RESULTS: [&str; 9] = ["o", "a", "ko", "cmd", "order", "mod", "symvers", "so", "dbg"];
 
-/// Whether a file of the tree is needed; `path` is relative to its top.
+/// Whether a file of the tree is needed. `path` is relative to its top.
 pub(crate) fn wanted(path: &Path) -> bool {
     let parts: Vec<&str> = path.components().filter_map(|part| part.as_os_str().to_str()).collect();
     let (Some(top), Some(file)) = (parts.first(), parts.last()) else { return false };
@@ -62,10 +63,11 @@ fn is_result(path: &Path) -> bool {
         || ["vmlinux", "linux", "System.map"].iter().any(|result| path == Path::new(result))
 }
 
-/// Unpacks the files of the archive `from` (`.tar.xz`, one directory at the top) that `wanted` names into `to`.
+/// Unpacks the files of the archive `from` (`.tar.xz` with one top-level directory) for which `wanted` returns true into
+/// `to`.
 ///
 /// # Errors
-/// When the archive is damaged, the disk is full, or `stop` is set.
+/// If the archive is damaged, the disk is full, or `stop` is set.
 pub(crate) fn unpack(
     from: &Path,
     to: &Path,
@@ -81,10 +83,10 @@ pub(crate) fn unpack(
         .stderr(Stdio::null())
         .spawn()
         .map_err(|cause| Error::Command { name: "xz".to_owned(), cause })?;
-    // When we end early the pipe closes, which ends xz as well.
+    // Returning early closes the pipe, which ends xz.
     let mut out = xz.stdout.take().expect("standard output is a pipe");
     let mut outcome = unpack_stream(&mut out, from, to, wanted, progress, stop);
-    // The archive's end comes before the file's: what is left is padding, and xz would miss a reader for it.
+    // The rest after the archive's end is padding; it is read so that xz does not fail.
     if outcome.is_ok() && io::copy(&mut out, &mut io::sink()).is_err() {
         outcome = Err(Error::Archive { path: from.to_owned() });
     }
@@ -130,10 +132,10 @@ fn unpack_stream(
     Ok(count)
 }
 
-/// Copies what is needed of the user's tree at `from` into `to`.
+/// Copies the needed files of the user's tree `from` into `to`.
 ///
 /// # Errors
-/// When a file cannot be read or written, or `stop` is set.
+/// If a file cannot be read or written, or `stop` is set.
 pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Error> {
     for path in files(from)? {
         if stop.load(Ordering::Relaxed) {
@@ -144,7 +146,7 @@ pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Erro
     Ok(())
 }
 
-/// Copies one file of a tree, with its time of change: what was not changed is not compiled again.
+/// Copies a file with its modification time, so that unchanged files are not compiled again.
 pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error> {
     let (source, target) = (from.join(path), to.join(path));
     make_parent(&target)?;
@@ -157,15 +159,15 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     fs::copy(&source, &target).map_err(write)?;
     let changed = about.modified().map_err(|cause| Error::io("read", &source, cause))?;
     File::options().write(true).open(&target).and_then(|file| file.set_modified(changed)).or_else(|error| {
-        // A file without the owner's write permission keeps the time of the copy, which only costs a compilation.
+        // Without write permission the file gets the time of the copy and is compiled again.
         if error.kind() == std::io::ErrorKind::PermissionDenied { Ok(()) } else { Err(write(error)) }
     })
 }
 
-/// What tells one state of the user's tree from another: names, sizes and times of change of the files that are needed.
+/// A hash that identifies the state of the user's tree: names, sizes and modification times of the needed files.
 ///
 /// # Errors
-/// When it is no kernel tree or cannot be read.
+/// If it is not a kernel tree or cannot be read.
 pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     use std::os::unix::fs::MetadataExt;
     let parts = ["Kconfig", "Makefile", "arch/um/Kconfig"];
@@ -182,7 +184,7 @@ pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     Ok(hex(&hash.finalize())[..16].to_owned())
 }
 
-/// The files of a tree that are needed and are no results of a build, in order.
+/// The needed files of a tree that are not build results, in order.
 fn files(top: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut dirs = vec![PathBuf::new()];

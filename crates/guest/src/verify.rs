@@ -1,6 +1,7 @@
-//! Does the kernel come up? A kernel that was built is booted once, with an init that says its release and powers off.
+//! Boots a newly built kernel once, with an init that prints its release and powers off.
 //!
-//! The init is compiled here, since a compiler is there and nothing else is certain to be: no shell, no library, three system calls.
+//! The init is compiled here: a compiler is installed, whereas a shell or a library may not be. It uses three system
+//! calls.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +13,12 @@ use crate::Error;
 use crate::child::Run;
 
 const INIT: &str = include_str!("verify/init.c");
-/// What the init says before the release.
+/// Prefix of the line with the release.
 const UP: &str = "schedlab guest is up: ";
-/// Real time within which even a kernel with all checks comes up on a busy machine.
+/// Real time within which a kernel with all checks boots on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Boots `linux` and gives its release. `scratch` is a directory to work in.
+/// Boots `linux` and returns its release. `scratch` is a temporary directory.
 pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<String, Error> {
     let (source, init, uml) = (scratch.join("init.c"), scratch.join("init"), scratch.join("uml"));
     fs::write(&source, INIT).map_err(|cause| Error::io("write", &source, cause))?;

@@ -1,4 +1,4 @@
-//! Working directories of guests: in the cache, gone when the guest is, and swept when somebody was killed.
+//! Working directories of guests in the cache. They are removed with the guest; those of killed processes are swept.
 
 use std::fs;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Makes a working directory below `cache`. It is removed when the value is dropped, by the guest's warden if schedlab is killed.
+/// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if schedlab is killed.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = cache.join("run");
     fs::create_dir_all(&runs)?;
@@ -21,7 +21,7 @@ fn prefix(pid: u32) -> String {
     format!("{pid}-")
 }
 
-/// Removes what belongs to processes that are gone, should their wardens have been killed too.
+/// Removes directories of processes that have ended, in case their wardens were killed, too.
 fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {

@@ -1,7 +1,7 @@
 //! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's that outlives the test, so that a
 //! machine builds it once. A first run takes minutes; later ones, seconds.
 //!
-//! Without network and without an installed source package these tests are skipped, loudly, unless SCHEDLAB_MUST_RUN_ALL is set.
+//! Without network and without an installed source package these tests are skipped with a message, unless SCHEDLAB_MUST_RUN_ALL is set.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -192,8 +192,8 @@ fn our_modules_are_built_for_it() {
 
 /// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching, compiling, booting, modules.
 #[test]
-fn nobody_needs_to_be_root() {
-    const NOBODY: u32 = 65534;
+fn no_root_is_needed() {
+    const UNPRIVILEGED: u32 = 65534;
     let shared = cache();
     let Some(kernel) = plain(&shared) else { return };
     if !rustix::process::geteuid().is_root() {
@@ -205,15 +205,15 @@ fn nobody_needs_to_be_root() {
     let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     run(Command::new("cp").arg("-a").arg(kernel.tree.parent().unwrap()).arg(own.join("kernels")));
     run(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(dir.path().join("tests")));
-    run(Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(dir.path()));
+    run(Command::new("chown").args(["-R", &format!("{UNPRIVILEGED}:{UNPRIVILEGED}")]).arg(dir.path()));
     let output = Command::new(dir.path().join("tests"))
         .args(["--exact", "--nocapture", "a_patch_compiles_only_what_it_touches", "our_modules_are_built_for_it"])
         .env("SCHEDLAB_CACHE_DIR", &own)
         .env("SCHEDLAB_MUST_RUN_ALL", "1")
         .env_remove("HOME")
         .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED)
+        .gid(UNPRIVILEGED)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

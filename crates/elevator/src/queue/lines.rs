@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use super::Waiter;
+use super::types::Waiter;
 
 const LINES: usize = 8;
 const MOST_WOKEN: u32 = 8;

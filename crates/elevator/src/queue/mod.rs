@@ -31,6 +31,7 @@ use index::Index;
 use lines::Lines;
 use pieces::{List, Pieces};
 use tags::{CLASSES, Tags, class};
+use types::Waiter;
 pub use types::{Counters, Entry, Limits, Piece};
 
 /// Where a request is.
@@ -53,14 +54,6 @@ struct Slot {
     request: BlockRequest,
     issued: Time,
     parts: List,
-}
-
-/// A piece, or a part of one, that waits for a tag.
-#[derive(Debug, Clone, Copy)]
-struct Waiter {
-    /// As it will be inserted, but for tag, number and time.
-    request: BlockRequest,
-    part: u32,
 }
 
 /// A queue with its elevator.

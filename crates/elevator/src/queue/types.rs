@@ -105,3 +105,11 @@ pub enum Entry {
     /// All requests are in use; it waits.
     Waiting,
 }
+
+/// A piece, or a part of one, that waits for a tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiter {
+    /// As it will be inserted, except for the tag, the sequence number and the time.
+    pub(super) request: BlockRequest,
+    pub(super) part: u32,
+}

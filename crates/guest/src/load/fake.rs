@@ -1,5 +1,5 @@
-//! Something that speaks the protocol of /dev/modelload without a kernel: the clients' state machine again, in front of a device with
-//! one server that takes the same time for everything. Small rings, so that steps run low all the time.
+//! A fake of /dev/modelload: the clients' state machine, in front of a device with one server and a constant service
+//! time. Its rings are small, so that steps run low often.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,17 +7,17 @@ use std::io::{self, Read, Write};
 
 use super::wire::{self, Record, Step};
 
-/// Steps and turnarounds that a client's rings hold.
+/// Steps and turnarounds in the rings of a client.
 const RING: usize = 128;
-/// Records that are worth a read.
+/// Number of records at which a read returns.
 const WORTH: usize = 50;
 
-/// What a request or a flush takes, in nanoseconds.
+/// Service time of a request or a flush in nanoseconds.
 pub(super) const SERVICE_NS: u64 = 1_000_003;
 pub(super) const FLUSH_NS: u64 = 5_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mood {
+enum ClientState {
     Due,
     DueFlush,
     Full,
@@ -29,17 +29,17 @@ enum Mood {
 
 #[derive(Debug)]
 struct Client {
-    mood: Mood,
+    state: ClientState,
     depth: u32,
     in_flight: u32,
     steps: VecDeque<Step>,
     turns: VecDeque<u64>,
     used: u64,
-    fed: bool,
+    last_written: bool,
     finished: bool,
 }
 
-/// The other side of the device file.
+/// The kernel's side of the device file.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
     rules: u32,
@@ -52,25 +52,25 @@ pub(super) struct Fake {
     started: bool,
     asked: u64,
     wakes: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// What the device has, in order, with the time of its end.
+    /// Requests in the device in order, with their completion times.
     inside: VecDeque<Record>,
     free_at: u64,
-    /// Clients that the flush under way is for, and those that the next one is for, with the times at which they asked: the kernel has one
-    /// at the device at most.
+    /// Clients of the flush in progress, and those of the next one with the times of their requests: the kernel has at
+    /// most one flush at the device.
     flushing: Vec<(usize, u64)>,
     to_flush: Vec<(usize, u64)>,
     out: VecDeque<Record>,
-    /// The offset at which every request fails, with this errno.
+    /// Requests at this offset fail with this errno.
     bad: Option<(u64, i32)>,
 }
 
 impl Fake {
-    /// At some time that is not 0.
+    /// Starts at a time other than 0.
     pub(super) fn new() -> Fake {
         Fake { now: 77_000_000, ..Fake::default() }
     }
 
-    /// The same with an offset at which every request fails, with this errno.
+    /// Like [`Fake::new`], with requests at this offset failing with this errno.
     pub(super) fn failing_at(self, offset: u64, errno: i32) -> Fake {
         Fake { bad: Some((offset, errno)), ..self }
     }
@@ -83,13 +83,13 @@ impl Fake {
         self.rules = word(16);
         (self.times, self.turnaround_ns) = ((long(24), long(32)), long(40));
         let client = |index: usize| Client {
-            mood: Mood::Due,
+            state: ClientState::Due,
             depth: word(wire::SETUP + 4 * index),
             in_flight: 0,
             steps: VecDeque::new(),
             turns: VecDeque::new(),
             used: 0,
-            fed: false,
+            last_written: false,
             finished: false,
         };
         self.clients = (0..count).map(client).collect();
@@ -104,11 +104,11 @@ impl Fake {
             op: bytes[15],
         };
         let client = &mut self.clients[step.client as usize];
-        assert!(!client.fed || step.kind == wire::TURN, "nothing comes after the end");
+        assert!(!client.last_written || step.kind == wire::TURN, "nothing comes after the end");
         if step.kind == wire::TURN {
             client.turns.push_back(step.arg);
         } else {
-            client.fed |= step.kind == wire::END;
+            client.last_written |= step.kind == wire::END;
             client.steps.push_back(step);
         }
         assert!(client.steps.len() <= RING && client.turns.len() <= RING, "a ring has overflowed");
@@ -119,12 +119,14 @@ impl Fake {
         self.now = self.now.max(at);
         self.close = self.now + self.times.0 + self.times.1;
         self.out.push_back(Record { submitted_ns: self.now, kind: wire::STARTED, ..Record::default() });
-        (0..self.clients.len()).for_each(|number| self.wake(number, Mood::Due, self.now));
+        (0..self.clients.len()).for_each(|number| self.wake(number, ClientState::Due, self.now));
     }
 
-    /// Who needs steps, if anybody does.
+    /// The clients that need steps, if any.
     fn rooms(&self) -> Vec<Record> {
-        let needs = |client: &Client| !client.fed && client.mood != Mood::Ended && client.steps.len() < RING / 2;
+        let needs = |client: &Client| {
+            !client.last_written && client.state != ClientState::Ended && client.steps.len() < RING / 2
+        };
         if !self.clients.iter().any(needs) {
             return Vec::new();
         }
@@ -135,10 +137,10 @@ impl Fake {
             offset: (RING - client.turns.len()) as u64,
             ..Record::default()
         };
-        self.clients.iter().enumerate().filter(|(_, client)| !client.fed).map(room).collect()
+        self.clients.iter().enumerate().filter(|(_, client)| !client.last_written).map(room).collect()
     }
 
-    /// The next thing happens: completions before clients.
+    /// Handles the next event, completions before clients.
     fn turn(&mut self) {
         let wake = self.wakes.peek().map(|Reverse((at, _, _))| *at);
         let done = self.inside.front().map(|record| record.completed_ns);
@@ -154,14 +156,14 @@ impl Fake {
                 return self.flushed(record);
             }
             self.out.push_back(record);
-            return self.heard(record.client as usize);
+            return self.completed(record.client as usize);
         }
         let Reverse((at, _, number)) = self.wakes.pop().expect("somebody lives");
         self.now = at;
-        match self.clients[number].mood {
-            Mood::Due => self.steps(number),
-            Mood::DueFlush if self.is_over() => self.close(number),
-            Mood::DueFlush => self.flush(number),
+        match self.clients[number].state {
+            ClientState::Due => self.steps(number),
+            ClientState::DueFlush if self.is_over() => self.close(number),
+            ClientState::DueFlush => self.flush(number),
             _ => {}
         }
     }
@@ -170,13 +172,13 @@ impl Fake {
         self.now >= self.close || self.stopping
     }
 
-    fn wake(&mut self, number: usize, mood: Mood, at: u64) {
-        self.clients[number].mood = mood;
+    fn wake(&mut self, number: usize, state: ClientState, at: u64) {
+        self.clients[number].state = state;
         self.asked += 1;
         self.wakes.push(Reverse((at.min(self.close.max(self.now)), self.asked, number)));
     }
 
-    fn wake_turned(&mut self, number: usize, mood: Mood) {
+    fn wake_turned(&mut self, number: usize, state: ClientState) {
         let client = &mut self.clients[number];
         let turn = if self.rules & wire::TURNS_DRAWN != 0 {
             client.used += 1;
@@ -184,7 +186,7 @@ impl Fake {
         } else {
             self.turnaround_ns
         };
-        self.wake(number, mood, self.now + turn);
+        self.wake(number, state, self.now + turn);
     }
 
     fn steps(&mut self, number: usize) {
@@ -194,23 +196,23 @@ impl Fake {
             }
             let client = &mut self.clients[number];
             if client.in_flight == client.depth {
-                client.mood = Mood::Full;
+                client.state = ClientState::Full;
                 return;
             }
             let step = client.steps.pop_front().expect("steps never run out");
             match step.kind {
                 wire::IO => self.submit(number, wire::DONE, SERVICE_NS, step),
-                wire::THINK => return self.wake(number, Mood::Due, self.now + step.arg),
+                wire::THINK => return self.wake(number, ClientState::Due, self.now + step.arg),
                 wire::SYNC if client.in_flight == 0 => return self.flush(number),
                 wire::SYNC => {
-                    client.mood = Mood::Syncing;
+                    client.state = ClientState::Syncing;
                     return;
                 }
                 _ => {
                     client.finished = true;
                     if self.rules & wire::FIRST_STOPS_ALL != 0 {
                         self.stopping = true;
-                        let due = |number: &usize| self.clients[*number].mood == Mood::Due;
+                        let due = |number: &usize| self.clients[*number].state == ClientState::Due;
                         let others: Vec<usize> = (0..self.clients.len()).filter(due).collect();
                         others.into_iter().filter(|other| *other != number).for_each(|other| self.close(other));
                     }
@@ -240,7 +242,7 @@ impl Fake {
     }
 
     fn flush(&mut self, number: usize) {
-        self.clients[number].mood = Mood::Flushing;
+        self.clients[number].state = ClientState::Flushing;
         self.clients[number].in_flight += 1;
         self.to_flush.push((number, self.now));
         self.next_flush();
@@ -257,20 +259,22 @@ impl Fake {
     fn flushed(&mut self, record: Record) {
         for (number, submitted_ns) in std::mem::take(&mut self.flushing) {
             self.out.push_back(Record { client: number as u16, submitted_ns, ..record });
-            self.heard(number);
+            self.completed(number);
         }
         self.next_flush();
     }
 
-    fn heard(&mut self, number: usize) {
+    fn completed(&mut self, number: usize) {
         let over = self.is_over();
         let client = &mut self.clients[number];
         client.in_flight -= 1;
-        match client.mood {
-            Mood::Full | Mood::Flushing | Mood::Syncing | Mood::Closing if over => self.close(number),
-            Mood::Closing => self.close(number),
-            Mood::Full | Mood::Flushing => self.wake_turned(number, Mood::Due),
-            Mood::Syncing if client.in_flight == 0 => self.wake_turned(number, Mood::DueFlush),
+        match client.state {
+            ClientState::Full | ClientState::Flushing | ClientState::Syncing | ClientState::Closing if over => {
+                self.close(number)
+            }
+            ClientState::Closing => self.close(number),
+            ClientState::Full | ClientState::Flushing => self.wake_turned(number, ClientState::Due),
+            ClientState::Syncing if client.in_flight == 0 => self.wake_turned(number, ClientState::DueFlush),
             _ => {}
         }
     }
@@ -278,8 +282,8 @@ impl Fake {
     fn close(&mut self, number: usize) {
         let now = self.now;
         let client = &mut self.clients[number];
-        client.mood = if client.in_flight > 0 { Mood::Closing } else { Mood::Ended };
-        if client.mood == Mood::Ended {
+        client.state = if client.in_flight > 0 { ClientState::Closing } else { ClientState::Ended };
+        if client.state == ClientState::Ended {
             self.out.push_back(Record {
                 completed_ns: now,
                 offset: client.used,
@@ -312,7 +316,7 @@ impl Read for Fake {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let mut tell = self.rooms();
         while tell.is_empty() && self.started && self.out.len() < WORTH {
-            if self.clients.iter().all(|client| client.mood == Mood::Ended) {
+            if self.clients.iter().all(|client| client.state == ClientState::Ended) {
                 break;
             }
             self.turn();

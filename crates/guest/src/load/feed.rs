@@ -1,7 +1,7 @@
-//! What clients are going to do, made ahead: the steps of their programs and the turnarounds between them.
+//! Generates ahead what clients will do: the steps of their programs and the turnarounds between them.
 //!
-//! A program is asked for its next steps long before they are taken, so it can be told neither the time nor what has completed.
-//! No workload but `replay` asks for either; a test holds all others to that.
+//! A program returns its next steps long before they are executed, so it cannot be given the time or completions. Only
+//! the workload `replay` uses these; a test checks that for all others.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use workload::{Member, Step};
 
 use super::wire;
 
-/// The turnarounds of one client that it has not used: what a pass leaves belongs to the next one.
+/// The unused turnarounds of a client: those that a pass does not use belong to the next one.
 #[derive(Debug, Default)]
 struct Drawn {
     turns: VecDeque<u64>,
-    /// How many of them the kernel has in this pass.
+    /// Number of them that the kernel has in this pass.
     sent: usize,
 }
 
@@ -31,12 +31,12 @@ impl Turns {
         Turns { source, clients: (0..clients).map(|_| Drawn::default()).collect() }
     }
 
-    /// What they all are, if they are all the same.
+    /// The constant value, if all are equal.
     pub(super) fn constant(&self) -> Option<u64> {
         self.source.constant()
     }
 
-    /// Appends so many turnarounds of a client, or none where all are the same.
+    /// Appends turnarounds of a client, unless all are equal.
     fn feed(&mut self, client: u16, room: u64, steps: &mut Vec<wire::Step>) {
         if self.source.constant().is_some() {
             return;
@@ -51,7 +51,7 @@ impl Turns {
         }
     }
 
-    /// A pass is over for a client: it has used so many.
+    /// Ends a pass for a client that has used this number of turnarounds.
     pub(super) fn used(&mut self, client: u16, used: usize) {
         let drawn = &mut self.clients[client as usize];
         assert!(used <= drawn.sent || self.source.constant().is_some(), "no client uses what it was not given");
@@ -64,7 +64,7 @@ impl Turns {
 #[derive(Debug)]
 pub(super) struct Feed {
     members: Vec<Member>,
-    /// Whether a program has come to its end.
+    /// Whether a program has ended.
     ended: Vec<bool>,
 }
 
@@ -73,7 +73,7 @@ impl Feed {
         Feed { ended: vec![false; members.len()], members }
     }
 
-    /// Appends what a client does next, until it has no more room or has nothing more to do, and its turnarounds.
+    /// Appends the next steps of a client, as far as it has room, and its turnarounds.
     pub(super) fn feed(&mut self, room: &wire::Record, turns: &mut Turns, steps: &mut Vec<wire::Step>) {
         let client = room.client;
         turns.feed(client, room.offset, steps);

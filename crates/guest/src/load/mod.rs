@@ -1,12 +1,13 @@
-//! The clients of a workload inside the guest's kernel: the driver of /dev/modelload (kernel/modelload-main.c).
+//! The clients of a workload inside the guest's kernel: the user-space side of /dev/modelload (kernel/modelload-main.c).
 //!
-//! In User-mode Linux a system call costs several context switches of the host. Here the clients are threads of the guest's kernel,
-//! whose steps are written ahead, and what became of them is read in large pieces; a pass costs a few system calls in all. The
-//! clients are those of the simulator: the same programs, places, seeds, passes and turnarounds, and what they show is
-//! measured by the same definitions (crate `workload`).
+//! In User-mode Linux a system call costs several context switches of the host. With clients as threads of the guest's
+//! kernel, steps are written ahead and records of their completion are read in bulk, so that a pass needs few system
+//! calls. The clients are those of the simulator: the same programs, places, seeds, passes and turnarounds. Observations
+//! are made by the definitions of the crate `workload`.
 //!
-//! Direct I/O on a block device only. What needs real system calls (files, the page cache) or asks for the time (`replay`) is
-//! refused with [`LoadError::NeedsSystemCalls`]; the caller uses the load engine of crate `host` then.
+//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page cache) or read the clock
+//! (`replay`) are rejected with [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate
+//! `loadgen`.
 
 #[cfg(test)]
 mod fake;
@@ -25,89 +26,85 @@ use workload::{Extent, Measured, ParamError, Params, Pass, WorkloadKind};
 use feed::{Feed, Turns};
 use tally::Tally;
 
-/// The device that the module makes.
+/// The device node of the module.
 pub const DEVICE: &str = "/dev/modelload";
-/// Records that are read at once.
+/// Records per read.
 const RECORDS: usize = 32 << 10;
-/// The module's bound for the times that it takes: 100 days.
+/// The module's bound of times: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// Chooses when the clients start, in nanoseconds of the monotonic clock, once all is ready: a little ahead, so that a disk can be told to
-/// begin its life at the very same time.
+/// Returns the start time of the clients, in nanoseconds of the monotonic clock. It is slightly in the future, so that
+/// the epoch of a disk can be set to the same time.
 pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 
-/// What the clients do, on which disk, for how long.
+/// The load of a trial.
 pub struct Load<'a> {
-    /// The row of the workload table.
     pub kind: &'static WorkloadKind,
-    /// Its parameters.
     pub params: &'a Params,
     /// Seed of the clients' random choices and turnarounds.
     pub seed: u64,
-    /// The disk, open for reading, and for writing if the workload writes.
+    /// The disk, opened for reading, and for writing if the workload writes.
     pub disk: &'a File,
-    /// Its length in bytes.
+    /// Bytes of the disk.
     pub disk_bytes: u64,
-    /// Bytes of its logical block.
+    /// Bytes of a logical block.
     pub logical_block: u32,
-    /// Work before the window, in nanoseconds; not observed where the workload has none.
+    /// Nanoseconds before the window; not observed if the workload has no warm-up.
     pub warmup_ns: u64,
-    /// The measured window, in nanoseconds.
+    /// Nanoseconds of the measured window.
     pub duration_ns: u64,
-    /// From a completion to the client's next step, in nanoseconds; taken as 1 at least.
+    /// Nanoseconds from a completion to the client's next step; at least 1 is used.
     pub turnaround_ns: u64,
-    /// How much earlier or later that is, drawn anew each time, as in the simulator; at most `turnaround_ns`.
+    /// Largest random deviation of each turnaround, as in the simulator; at most `turnaround_ns`.
     pub turnaround_spread_ns: u64,
-    /// Asked before the first pass; None: it starts when it is ready, as all others do.
+    /// Called before the first pass. Without it the pass starts when it is ready, as all later ones do.
     pub at_start: Option<AtStart<'a>>,
 }
 
-/// What the clients showed.
+/// The result of a load.
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// By the definitions that hold in every arena. Processor time is 0: there is none in a guest's virtual time.
+    /// The observation, by the definitions of all arenas. CPU time is 0: there is none in virtual time.
     pub measured: Measured,
-    /// The longest time that a request waited for its completion, seen from inside the window: one that is open when it closes counts
-    /// with what it has waited by then.
+    /// The longest latency seen within the window. A request that is open at its end counts with the time that it has
+    /// waited.
     pub longest_wait_ns: u64,
-    /// Virtual nanoseconds of all passes, warm-up and aftermath included.
+    /// Virtual nanoseconds of all passes, with warm-up and the end of open requests.
     pub elapsed_ns: u64,
 }
 
-/// Why a load cannot be driven.
+/// Why a load cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The kernel's clients cannot do this: the caller has to use system calls.
+    /// The kernel's clients do not support the workload; use system calls.
     #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
     NeedsSystemCalls {
-        /// The workload's name.
         workload: &'static str,
-        /// What stands against it.
+        /// The unsupported property.
         why: &'static str,
     },
-    /// Parameters and disk do not go together.
+    /// Parameters and disk do not match.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// A time that is longer than the module takes.
+    /// A time exceeds the module's bound.
     #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
     TooLong {
-        /// Which one.
+        /// The time.
         what: &'static str,
-        /// How long it is.
+        /// Its value.
         ns: u64,
     },
-    /// The device of the module could not be used.
+    /// The module's device cannot be used.
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
     Device {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// The kernel's answer.
         cause: io::Error,
     },
-    /// The module said something that makes no sense: a mistake in schedlab.
+    /// The module returned an invalid record, which is a bug of schedlab.
     #[error("{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it")]
     Nonsense {
-        /// What was seen.
+        /// The record.
         what: String,
     },
 }
@@ -130,15 +127,15 @@ pub fn possible(kind: &WorkloadKind, params: &Params) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Runs the clients of a workload by [`DEVICE`].
+/// Runs the clients of a workload through [`DEVICE`].
 ///
 /// # Errors
-/// [`LoadError`]. Errors of single requests are part of the result.
+/// See [`LoadError`]. Errors of single requests are part of the result.
 pub fn drive(load: &Load<'_>) -> Result<LoadOutcome, LoadError> {
     drive_on(load, || OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)))
 }
 
-/// The same by something else that speaks its protocol. `open` gives a new connection for each pass.
+/// Like [`run`], through another implementation of the protocol. `open` opens a connection for each pass.
 fn drive_on<D: Read + Write>(
     load: &Load<'_>,
     mut open: impl FnMut() -> io::Result<D>,
@@ -159,13 +156,13 @@ fn drive_on<D: Read + Write>(
         let device = open().map_err(|cause| LoadError::Device { doing: "open", cause })?;
         let took = one_pass(load, &extents, pass, device, &mut turns, &mut outcome, at_start.take())?;
         outcome.elapsed_ns += took;
-        // Where the disk is gone there is nothing to repeat.
+        // Do not repeat passes if the disk is gone.
         Ok::<u64, LoadError>(if outcome.measured.vanished.is_some() { u64::MAX } else { took.max(1) })
     })?;
     Ok(outcome)
 }
 
-/// One pass; how many nanoseconds it took.
+/// Runs a pass. Returns its nanoseconds.
 fn one_pass<D: Read + Write>(
     load: &Load<'_>,
     extents: &[Extent],
@@ -235,7 +232,7 @@ fn setup(load: &Load<'_>, pass: Pass, turns: &Turns) -> wire::Setup {
     }
 }
 
-/// Writes one message, which is taken as a whole or not at all.
+/// Writes a message, which the module accepts as a whole or not at all.
 fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     let failed = |cause| LoadError::Device { doing: "write to", cause };
     match device.write(message).map_err(failed)? {
@@ -244,7 +241,7 @@ fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Reads what there is; waits for it. Signals do not matter.
+/// Reads records, waiting for the first. Retries after signals.
 fn hear(device: &mut impl Read, bytes: &mut [u8]) -> Result<usize, LoadError> {
     loop {
         match device.read(bytes) {

@@ -1,14 +1,14 @@
-//! From the kernel's records to what clients showed, by the definitions of crate `workload`.
+//! Computes the observation of a trial from the kernel's records, by the definitions of the crate `workload`.
 
 use elevator::{Op, Request, SECTOR_BYTES, Time};
 use workload::{ClientTotals, Lived, Measured};
 
 use super::wire::{self, Record};
 
-/// Errors that mean that the device is no longer there: ENXIO, ENODEV.
+/// ENXIO and ENODEV: the device is gone.
 const GONE: [i32; 2] = [6, 19];
 
-/// What one pass adds to a trial.
+/// The records of a pass, accumulated.
 pub(super) struct Tally<'a> {
     measured: &'a mut Measured,
     longest_wait_ns: &'a mut u64,
@@ -21,7 +21,7 @@ pub(super) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// For a pass of so many clients. `times`: nanoseconds before the window, and of the window.
+    /// `times`: nanoseconds before the window and of the window.
     pub(super) fn new(
         measured: &'a mut Measured,
         longest_wait_ns: &'a mut u64,
@@ -34,7 +34,7 @@ impl<'a> Tally<'a> {
         Tally { measured, longest_wait_ns, counts, times, start, open, close, clients: vec![unborn; clients] }
     }
 
-    /// The pass has begun.
+    /// The pass has started.
     pub(super) fn started(&mut self, record: &Record) {
         self.start = Time::from_ns(record.submitted_ns);
         self.open = self.start + self.times.0;
@@ -42,7 +42,7 @@ impl<'a> Tally<'a> {
         self.clients.iter_mut().for_each(|client| client.began = self.start);
     }
 
-    /// A request is done.
+    /// A request has completed.
     pub(super) fn done(&mut self, record: &Record) {
         let op = if record.op == 0 { Op::Read } else { Op::Write };
         let (submitted, now) = (Time::from_ns(record.submitted_ns), Time::from_ns(record.completed_ns));
@@ -60,7 +60,7 @@ impl<'a> Tally<'a> {
         self.measured.done(now, &mut self.clients[record.client as usize].totals, &request, submitted, window);
     }
 
-    /// A flush is done.
+    /// A flush has completed.
     pub(super) fn synced(&mut self, record: &Record) {
         let now = Time::from_ns(record.completed_ns);
         if record.error != 0 {
@@ -77,7 +77,7 @@ impl<'a> Tally<'a> {
         client.totals.finished = record.bytes != 0;
     }
 
-    /// Everybody has: the nanoseconds that the pass took. `is_pass`: whether the workload consists of passes.
+    /// All clients have ended. Returns the nanoseconds of the pass. `is_pass`: whether the workload consists of passes.
     pub(super) fn sum_up(self, is_pass: bool) -> u64 {
         if self.counts {
             self.measured.sum_up(&self.clients, self.open, Some(self.close), is_pass);

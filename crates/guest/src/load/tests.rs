@@ -1,4 +1,4 @@
-//! The driver against a fake of the kernel's clients, and both against the simulator.
+//! Compares the driver on a fake of the kernel's clients with the simulator.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::*;
 const MS: u64 = 1_000_000;
 const BYTES: u64 = 8 << 30;
 
-/// The fake's device, for the simulator.
+/// The fake's device in the simulator.
 #[derive(Debug, Default)]
 struct Server {
     inside: VecDeque<(Time, u32)>,
@@ -63,7 +63,7 @@ impl DeviceModel for Server {
     }
 }
 
-/// What is compared of a result: everything but histograms, whose sums are.
+/// The compared parts of a result: all but the histograms, of which the sums are compared.
 fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
     let Measured { window_ns, reads, writes, syncs, clients, issued, passes, sum_of_rates, errors, .. } = measured;
     let reads = (reads.count, reads.bytes, reads.latency_sum_ns, reads.latency.max());
@@ -73,7 +73,7 @@ fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
     )
 }
 
-/// A load of so many virtual milliseconds, through the fake.
+/// Runs a load for a number of virtual milliseconds through the fake.
 fn driven(name: &str, pairs: &[(&str, &str)], turnaround: (u64, u64), fake: fn() -> Fake) -> LoadOutcome {
     let kind = find(name).unwrap();
     let params = kind.params(pairs.iter().copied()).unwrap();

@@ -1,15 +1,15 @@
-//! The layouts of kernel/modelload.h, as bytes: what is written to /dev/modelload and what is read from it.
+//! The layouts of kernel/modelload.h as bytes: the messages written to /dev/modelload and the records read from it.
 //!
-//! Integers are those of the machine; they are laid out one by one, since a cast of memory would need unsafe code.
+//! Integers have the machine's byte order. They are encoded one by one, because casting memory would need unsafe code.
 
 /// Version of the protocol.
 const VERSION: u32 = 2;
-/// The first client that ends by itself ends the others.
+/// The first client that finishes stops the others.
 pub(super) const FIRST_STOPS_ALL: u32 = 1;
-/// Turnarounds are given one by one.
+/// Turnarounds are written one by one.
 pub(super) const TURNS_DRAWN: u32 = 2;
 
-/// Bytes of a message's head, of a setup without its clients, of a step, of a record.
+/// Bytes of a message's head, of a setup without its clients, of a step, and of a record.
 #[cfg(test)]
 pub(super) const HEAD: usize = 8;
 #[cfg(test)]
@@ -17,7 +17,7 @@ pub(super) const SETUP: usize = 48;
 pub(super) const STEP: usize = 16;
 pub(super) const RECORD: usize = 40;
 
-/// What a message holds.
+/// Types of messages.
 pub(super) const MESSAGE_SETUP: u32 = 1;
 pub(super) const MESSAGE_STEPS: u32 = 2;
 pub(super) const MESSAGE_START: u32 = 3;
@@ -36,7 +36,7 @@ pub(super) const DONE: u8 = 3;
 pub(super) const SYNCED: u8 = 4;
 pub(super) const ENDED: u8 = 5;
 
-/// A pass as the kernel is told of it.
+/// The setup of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) disk_fd: i32,
@@ -57,7 +57,7 @@ pub(super) struct Step {
     pub(super) op: u8,
 }
 
-/// What the kernel tells.
+/// A record of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Record {
     pub(super) submitted_ns: u64,
@@ -75,7 +75,7 @@ fn head(what: u32, count: usize) -> Vec<u8> {
     [what.to_ne_bytes(), count.to_ne_bytes()].concat()
 }
 
-/// The message that sets a pass up, for clients with these iodepths.
+/// Encodes the setup of a pass for clients with these iodepths.
 pub(super) fn setup(setup: &Setup, depths: &[u32]) -> Vec<u8> {
     let mut bytes = head(MESSAGE_SETUP, depths.len());
     bytes.extend(VERSION.to_ne_bytes());
@@ -87,7 +87,7 @@ pub(super) fn setup(setup: &Setup, depths: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// A message of steps.
+/// Encodes a message of steps.
 pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     let mut bytes = head(MESSAGE_STEPS, steps.len());
     bytes.reserve(steps.len() * STEP);
@@ -100,14 +100,14 @@ pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     bytes
 }
 
-/// The message that starts a pass, at this time of the monotonic clock; now, if that is over.
+/// Encodes the start of a pass at this time of the monotonic clock; at once if that is in the past.
 pub(super) fn start(at_ns: u64) -> Vec<u8> {
     let mut bytes = head(MESSAGE_START, 0);
     bytes.extend(at_ns.to_ne_bytes());
     bytes
 }
 
-/// A record of [`RECORD`] bytes.
+/// Decodes a record of [`RECORD`] bytes.
 pub(super) fn record(bytes: &[u8]) -> Record {
     Record {
         submitted_ns: u64::from_ne_bytes(part(bytes, 0)),
@@ -121,12 +121,12 @@ pub(super) fn record(bytes: &[u8]) -> Record {
     }
 }
 
-/// `N` bytes from a place on.
+/// `N` bytes from an offset.
 pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
 
-/// The bytes of a record, as the kernel lays them out.
+/// Encodes a record as the kernel does.
 #[cfg(test)]
 pub(super) fn told(record: &Record) -> Vec<u8> {
     let mut bytes: Vec<u8> = [record.submitted_ns, record.completed_ns, record.offset].map(u64::to_ne_bytes).concat();
@@ -143,7 +143,7 @@ mod tests {
 
     const HEADER: &str = include_str!("../../../../kernel/modelload.h");
 
-    /// The number that the header gives to a name, in an enum or by a #define.
+    /// The value of an enumerator or macro in the header.
     fn number(name: &str) -> u64 {
         let line = HEADER
             .lines()
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// The fields of a struct of the header with their places, and its size.
+    /// The fields of a struct in the header with their offsets, and its size.
     fn layout(name: &str) -> (Vec<(String, usize)>, usize) {
         let (_, rest) = HEADER.split_once(&format!("struct {name} {{")).unwrap();
         let (body, _) = rest.split_once("};").unwrap();

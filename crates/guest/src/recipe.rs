@@ -1,0 +1,106 @@
+//! The inputs of a build besides the source: patches, configuration, compiler. They determine the key of a kernel in the cache.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use sha2::{Digest, Sha256};
+
+use crate::child::Run;
+use crate::patch::Text;
+use crate::tree::hex;
+use crate::{Error, Patch, config};
+
+/// Part of every key; changed when kernels built by an earlier version must not be used.
+const FORMAT: &str = "1";
+
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    pub(crate) debug: bool,
+    pub(crate) texts: Vec<Text>,
+    pub(crate) patches: Vec<Patch>,
+    pub(crate) hash: String,
+    compiler: String,
+}
+
+impl Recipe {
+    /// Reads the patches, and asks the compiler for its version.
+    pub(crate) fn of(debug: bool, patches: &[PathBuf]) -> Result<Recipe, Error> {
+        let texts = patches.iter().map(|path| Text::read(path)).collect::<Result<_, _>>()?;
+        Ok(Recipe::new(debug, texts, compiler()?))
+    }
+
+    pub(crate) fn new(debug: bool, texts: Vec<Text>, compiler: String) -> Recipe {
+        let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let sha256 = |text: &Text| hex(&Sha256::digest(text.text.as_bytes()));
+        let patches: Vec<Patch> =
+            texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
+        let mut hash = Sha256::new();
+        hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{}\n", config::fragment(debug)));
+        patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
+        Recipe { debug, texts, patches, hash: hex(&hash.finalize()), compiler }
+    }
+
+    /// The recipe without patches.
+    pub(crate) fn unpatched(&self) -> Recipe {
+        Recipe::new(self.debug, Vec::new(), self.compiler.clone())
+    }
+
+    /// The name in the cache of a kernel built from source `version`: a readable part, and a hash that makes it unique.
+    pub(crate) fn key(&self, series: &str, version: &str) -> String {
+        let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
+        let debug = if self.debug { "-debug" } else { "" };
+        let patched = if self.patches.is_empty() { "" } else { "-patched" };
+        format!("{series}{debug}{patched}-{}", &hash[..12])
+    }
+}
+
+/// The version line of the compiler that the kernel's makefiles use.
+fn compiler() -> Result<String, Error> {
+    let mut gcc = Command::new("gcc");
+    gcc.arg("--version").env("LC_ALL", "C");
+    match Run::new(&AtomicBool::new(false)).quiet(gcc) {
+        Ok(said) => Ok(said.text.lines().next().unwrap_or("gcc").to_owned()),
+        Err(Error::Command { .. }) => Err(Error::Tools { packages: vec!["gcc"] }),
+        Err(other) => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn patch(dir: &Path, name: &str, text: &str) -> Text {
+        let path = dir.join(name);
+        fs::write(&path, text).unwrap();
+        Text::read(&path).unwrap()
+    }
+
+    fn recipe(debug: bool, texts: &[Text], compiler: &str) -> Recipe {
+        Recipe::new(debug, texts.to_vec(), compiler.to_owned())
+    }
+
+    #[test]
+    fn whatever_changes_the_kernel_changes_its_key_and_nothing_else_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (patch(dir.path(), "a.patch", "a"), patch(dir.path(), "b.patch", "b"));
+        let same = patch(dir.path(), "renamed.patch", "a");
+        let key = |recipe: Recipe, version: &str| recipe.key("6.1", version);
+        let keys = [
+            key(recipe(false, &[], "gcc 12"), "6.1.1"),
+            key(recipe(false, &[], "gcc 12"), "6.1.2"),
+            key(recipe(false, &[], "gcc 13"), "6.1.1"),
+            key(recipe(true, &[], "gcc 12"), "6.1.1"),
+            key(recipe(false, std::slice::from_ref(&a), "gcc 12"), "6.1.1"),
+            key(recipe(false, &[a.clone(), b.clone()], "gcc 12"), "6.1.1"),
+            key(recipe(false, &[b, a.clone()], "gcc 12"), "6.1.1"),
+        ];
+        let different: std::collections::BTreeSet<&String> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len(), "{keys:?}");
+        assert_eq!(key(recipe(false, &[same], "gcc 12"), "6.1.1"), keys[4], "a patch is its bytes, not its name");
+        assert_eq!(key(recipe(false, &[a], "gcc 12").unpatched(), "6.1.1"), keys[0]);
+        assert!(keys[3].starts_with("6.1-debug-") && keys[5].starts_with("6.1-patched-"));
+    }
+}
