@@ -14,7 +14,7 @@ BINARY     ?= $(TARGET)/release/schedlab
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 STATIC     := $(shell uname -m)-unknown-linux-musl
 
-.PHONY: demo test lint build build-tests kernels release static install uninstall deb tar test-packages stress fuzz clean help
+.PHONY: demo test lint build build-tests kernels docs release static install uninstall deb tar test-packages stress fuzz clean help
 help:
 	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
 	@echo '                    schedulers of this kernel on a temporary loop device'
@@ -22,6 +22,7 @@ help:
 	@echo 'make install        build for use and install under PREFIX ($(PREFIX)), below DESTDIR if it is set; make uninstall removes it'
 	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
 	@echo 'make test           run every check and test'
+	@echo 'make docs           render the reference pages, check the links and commands of all pages, build the book in out/book'
 	@echo 'make test-packages  install, use and remove each package, as root (part of CI, not of make test)'
 	@echo 'make stress         switch schedulers under load in a kernel that checks itself (not part of make test)'
 	@echo 'make fuzz           feed every parser and scheduler with made-up input, 20 seconds each (not part of make test)'
@@ -83,6 +84,17 @@ test-packages: release static
 	cargo test -p lab --no-default-features --lib trace_file --locked
 	@scripts/need package
 	$(SUDO) scripts/test-packages $(BINARY) $(TARGET)/$(STATIC)/release/schedlab
+
+# The book. What `make test` checks of it needs no mdBook.
+MDBOOK_VERSION := 0.5.4
+MDBOOK         := target/tools/bin/mdbook
+docs:
+	@scripts/need build
+	UPDATE_DOCS=1 cargo test --quiet --locked -p schedlab --bin schedlab docs::
+	cargo test --quiet --locked -p docs
+	@$(MDBOOK) --version 2>/dev/null | grep -q 'v$(MDBOOK_VERSION)$$' || cargo install mdbook --locked --version $(MDBOOK_VERSION) \
+		--no-default-features --features search --root target/tools
+	$(MDBOOK) build docs
 
 # Switches schedulers back and forth under load, with KASAN, lockdep and sleep-in-atomic checks: not part of make test, the kernel for it
 # takes ten minutes to build.

@@ -21,6 +21,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("experiment", &["text"]),
     ("tuner", &["text", "experiment"]),
     ("report", &["text", "experiment"]),
+    // What reads the pages, for the tests that check them.
+    ("docs", &[]),
     ("cpu-workloads", &[]),
     ("files", &[]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.

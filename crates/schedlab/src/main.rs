@@ -5,6 +5,8 @@
 
 mod cli;
 mod command;
+#[cfg(test)]
+mod docs;
 mod failure;
 mod out;
 mod progress;

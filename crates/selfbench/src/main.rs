@@ -4,6 +4,8 @@
 
 mod cli;
 mod conformance;
+#[cfg(test)]
+mod docs;
 mod engine;
 mod fio;
 mod kernel;

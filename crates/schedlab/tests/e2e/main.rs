@@ -9,6 +9,7 @@ mod cpu_isolation;
 mod cpu_settings;
 mod cpu_works;
 mod faults;
+mod files;
 mod keep;
 mod kernel;
 mod kernel_arena;

@@ -1,0 +1,130 @@
+//! The book as a whole: links lead somewhere, every page is in the table of contents, and what pages name exists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use docs::{Page, pages, root};
+
+const SUMMARY: &str = "docs/src/SUMMARY.md";
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => assert!(normal.pop(), "{} leaves the repository", path.display()),
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+fn is_of_the_book(path: &Path) -> bool {
+    path.starts_with("docs/src")
+}
+
+/// What is wrong with a link of a page, if anything.
+fn fault(page: &Page, link: &str, anchors: &BTreeMap<PathBuf, BTreeSet<String>>) -> Option<String> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = match target {
+        "" => page.path.clone(),
+        target => normal(&page.path.parent().expect("a page is a file").join(target)),
+    };
+    if !root().join(&target).exists() {
+        return Some(format!("{} does not exist", target.display()));
+    }
+    if is_of_the_book(&page.path) && !is_of_the_book(&target) {
+        return Some(format!("{} is not part of the book; name the file as code instead", target.display()));
+    }
+    let known = anchors.get(&target);
+    match (anchor, known) {
+        ("", _) => None,
+        (anchor, Some(known)) if known.contains(anchor) => None,
+        (anchor, known) => Some(format!("{} has no heading #{anchor}; it has {known:?}", target.display())),
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_page_and_a_heading_that_exist() {
+    let pages = pages();
+    let anchors = pages.iter().map(|page| (page.path.clone(), page.anchors())).collect();
+    let faults: Vec<String> = pages
+        .iter()
+        .flat_map(|page| page.links().into_iter().map(move |link| (page, link)))
+        .filter_map(|(page, link)| Some(format!("{}: {link}: {}", page.path.display(), fault(page, &link, &anchors)?)))
+        .collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn a_link_to_a_missing_page_heading_or_to_outside_of_the_book_is_a_fault() {
+    let page = Page { path: "docs/src/howto/tune.md".into(), text: String::new() };
+    let anchors = BTreeMap::from([(page.path.clone(), BTreeSet::from(["budget".to_owned()]))]);
+    for link in ["gone.md", "#nowhere", "tune.md#nowhere", "../../../README.md"] {
+        assert!(fault(&page, link, &anchors).is_some(), "{link}");
+    }
+    for link in ["tune.md", "#budget", "tune.md#budget", "https://example.org/gone.md"] {
+        assert_eq!(fault(&page, link, &anchors), None, "{link}");
+    }
+}
+
+#[test]
+fn every_page_of_the_book_is_in_the_table_of_contents_and_has_one_title() {
+    let pages = pages();
+    let of_the_book = || pages.iter().filter(|page| is_of_the_book(&page.path));
+    let summary = of_the_book().find(|page| page.path == Path::new(SUMMARY)).expect("the book has a summary");
+    let listed: BTreeSet<PathBuf> = summary.links().iter().map(|link| Path::new("docs/src").join(link)).collect();
+    let unlisted: Vec<_> = of_the_book()
+        .map(|page| &page.path)
+        .filter(|path| *path != Path::new(SUMMARY) && !listed.contains(*path))
+        .collect();
+    assert!(unlisted.is_empty(), "not in {SUMMARY}: {unlisted:?}");
+    let untitled: Vec<_> = of_the_book()
+        .filter(|page| page.path != Path::new(SUMMARY) && page.nr_titles() != 1)
+        .map(|page| &page.path)
+        .collect();
+    assert!(untitled.is_empty(), "not exactly one title: {untitled:?}");
+}
+
+#[test]
+fn plans_data_scripts_and_packages_that_commands_name_exist() {
+    let mut faults = Vec::new();
+    for page in pages() {
+        for line in page.code_blocks().iter().flat_map(|block| block.lines()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let files =
+                words.iter().filter(|word| ["plans/", "data/", "scripts/"].iter().any(|dir| word.starts_with(dir)));
+            for file in files.filter(|file| !root().join(file).exists()) {
+                faults.push(format!("{}: no file {file}: {line}", page.path.display()));
+            }
+            let packages = words.windows(2).filter(|pair| words[0] == "cargo" && pair[0] == "-p").map(|pair| pair[1]);
+            for package in packages.filter(|package| !root().join("crates").join(package).exists()) {
+                faults.push(format!("{}: no crate {package}: {line}", page.path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn lines_of_prose_are_at_most_100_columns() {
+    // Tables, command lines and generated pages apart: they cannot be wrapped.
+    let is_ours = |page: &&Page| !page.text.contains("<!-- generated") && !page.path.starts_with("kernel");
+    let mut faults = Vec::new();
+    for page in pages().iter().filter(is_ours) {
+        let (mut fenced, mut indented) = (false, false);
+        for (nr, line) in page.text.lines().enumerate() {
+            fenced ^= line.trim_start().starts_with("```");
+            indented = line.starts_with("    ") || (indented && line.is_empty());
+            let excepted = fenced || indented || line.starts_with('|') || line.contains("](") || line.contains("://");
+            if !excepted && line.chars().count() > 100 {
+                faults.push(format!("{}:{}", page.path.display(), nr + 1));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "longer than 100 columns:\n{}", faults.join("\n"));
+}

@@ -1,0 +1,198 @@
+//! The page about the keys of a plan.
+
+use experiment::plan::Plan;
+
+use super::sheet::{Sheet, code};
+
+/// A table of the plan, with its keys: name, default, meaning. `within` is a plan in which the table is the last one.
+struct Part {
+    title: &'static str,
+    introduction: &'static str,
+    within: &'static str,
+    keys: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        title: "At the top",
+        introduction: "Keys before the first table.",
+        within: "",
+        keys: &[
+            ("schema", "1", "version of this format"),
+            ("name", "", "a title for the report"),
+            (
+                "arena",
+                "host",
+                "where trials take place: `disk` (the machine's block layer; `host` is a synonym), `cpu`, `sim` or `kernel`",
+            ),
+            (
+                "device",
+                "required",
+                "`/dev/NAME`, `/dev/disk/by-id/NAME` or `loop:SIZE`; in virtual time a modelled device or a TOML file; `cpu` for the machine's CPUs",
+            ),
+            ("kernel", "debian:6.1", "kernel arena: the kernel, as `schedlab kernel build --source` takes it"),
+            ("seed", "1", "seed of every random choice: the order of arms, the offsets of requests"),
+            ("baseline", "the first arm", "the arm that the others are compared with"),
+            ("budget", "", "table: how long to measure"),
+            ("trial", "", "table: length of a trial"),
+            ("criteria", "", "table: what counts as a difference"),
+            ("limits", "", "table: what makes a trial void"),
+            ("files", "", "table: the file system that is made on the device"),
+            ("arm", "required", "array of tables: the settings under comparison"),
+            ("workload", "required", "array of tables: the work"),
+            ("metric", "", "array of tables: metrics of your own programs"),
+            ("published", "", "array of tables: figures of others, shown beside the measured ones"),
+        ],
+    },
+    Part {
+        title: "[budget]",
+        introduction: "An experiment ends when every verdict is reached, or at the end of the budget.",
+        within: "[budget]\n",
+        keys: &[
+            ("time_s", "60", "seconds for all blocks of all workloads; virtual seconds in `sim` and `kernel`"),
+            ("blocks", "no limit", "at most this many blocks of each workload"),
+            ("no_early_stop", "false", "go on to the end of the budget even when every verdict is reached"),
+        ],
+    },
+    Part {
+        title: "[trial]",
+        introduction: "Left out, the length is chosen so that about a dozen blocks fit into the budget.",
+        within: "[trial]\n",
+        keys: &[
+            ("duration_ms", "chosen", "the measured window"),
+            ("warmup_ms", "a fifth of the trial", "work before the window, not counted"),
+        ],
+    },
+    Part {
+        title: "[criteria]",
+        introduction: "Fixed before the first trial; [verdicts](../explanation/verdicts.md) explains each.",
+        within: "[criteria]\n",
+        keys: &[
+            ("margin", "0.01", "differences below this fraction are of no interest"),
+            ("alpha", "0.05", "probability of a false verdict over all arms of one metric"),
+            ("method", "anytime", "`anytime`, `fixed` or `three-sigma`"),
+            ("max_void_share", "0.2", "a judgement is void when more than this share of its blocks is void"),
+        ],
+    },
+    Part {
+        title: "[limits]",
+        introduction: "Bounds beyond which a trial is void.",
+        within: "[limits]\n",
+        keys: &[
+            ("foreign_io_share", "0.05", "bytes that others moved on the device, as a share of all that it moved"),
+            ("reached_share", "0.9", "share of the workload's bytes that the device must have counted"),
+            ("steal_share", "0.25", "CPU time stolen by the hypervisor, as a share of all CPU time"),
+        ],
+    },
+    Part {
+        title: "[files]",
+        introduction: "Made on the device for the time of the experiment.",
+        within: "[files]\n",
+        keys: &[
+            ("kind", "required", "`ext4`, `xfs` or `btrfs`"),
+            ("mkfs", "", "further options of mkfs"),
+            ("mount", "", "options of mount, e.g. `noatime,data=journal`"),
+        ],
+    },
+    Part {
+        title: "[[arm]]",
+        introduction: "One setting under comparison.",
+        within: "[[arm]]\n",
+        keys: &[
+            ("name", "required", "its name in the report; unique"),
+            ("scheduler", "", "[a scheduler](schedulers.md); in the `cpu` arena `default` if left out"),
+            ("tunables", "", "table of [tunables](tunables.md) or [CPU settings](cpu-settings.md)"),
+        ],
+    },
+    Part {
+        title: "[[workload]]",
+        introduction: "One workload; every arm runs it.",
+        within: "[[workload]]\n",
+        keys: &[
+            ("name", "required", "its label in the report; unique"),
+            ("kind", "required", "[a workload](workloads.md) of schedlab's own or a program"),
+            ("primary", "the workload's own", "[the metric](metrics.md) that decides"),
+            ("params", "", "table of the workload's parameters"),
+            ("share", "", "table: its share of the device"),
+            ("background", "", "array of tables: load that runs beside it"),
+        ],
+    },
+    Part {
+        title: "[workload.share]",
+        introduction: "The same keys in `[workload.background.share]`. What this machine cannot do is refused before a trial.",
+        within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[workload.share]\n",
+        keys: &[
+            ("io_weight", "", "weight of its control group for I/O, 1 to 10000; 100 is the usual one"),
+            ("io_max", "", "bounds of its control group, as cgroup v2's io.max: `wbps=10M wiops=100`"),
+            ("ioprio", "", "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`"),
+        ],
+    },
+    Part {
+        title: "[[workload.background]]",
+        introduction: "Its figures are recorded and never judged.",
+        within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[[workload.background]]\n",
+        keys: &[
+            ("kind", "required", "a workload of schedlab's own; in the `cpu` arena `spin`, `memory`, `forks` or `io`"),
+            ("params", "", "table of its parameters"),
+            ("share", "", "table: its share of the device"),
+        ],
+    },
+    Part {
+        title: "[[metric]]",
+        introduction: "A metric that only your program reports.",
+        within: "[[metric]]\n",
+        keys: &[
+            ("name", "required", "its name; it should end with the unit"),
+            ("better", "required", "`higher` or `lower`"),
+        ],
+    },
+    Part {
+        title: "[[published]]",
+        introduction: "A published figure, shown beside the measured one and never part of a verdict.",
+        within: "[[published]]\n",
+        keys: &[
+            ("workload", "required", "the workload's label in this plan"),
+            ("metric", "required", "the metric"),
+            ("arm", "required", "the arm's name in this plan"),
+            ("value", "required", "the figure, in the metric's unit"),
+            ("source", "required", "where it stands"),
+        ],
+    },
+];
+
+/// The keys that a table of a plan takes, from what the parser answers to one that it does not.
+fn keys_of(within: &str) -> Vec<String> {
+    let answer =
+        toml::from_str::<Plan>(&format!("{within}no_such_key = 1\n")).expect_err("no plan has this key").to_string();
+    let expected = answer.split_once("no_such_key`").expect("the key is named").1;
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
+    let mut sheet = Sheet::new(
+        "Plan keys",
+        "A plan is a TOML file that says what is compared, on what work, for how long, and what counts as a difference.\n\
+         `schedlab compare … --plan-only` writes one; `schedlab run` measures it. Consent to destroy data is never part of a\n\
+         plan. An unknown key is refused with the nearest one.",
+    );
+    for part in PARTS {
+        let (mut listed, mut taken): (Vec<_>, _) = (part.keys.iter().map(|key| key.0).collect(), keys_of(part.within));
+        listed.sort_unstable();
+        taken.sort_unstable();
+        assert_eq!(listed, taken, "the keys of {} on the page, and those of plans", part.title);
+        let title = if part.title.starts_with('[') { code(part.title) } else { part.title.to_owned() };
+        sheet.section(&title).text(part.introduction).table(
+            ["key", "default", "meaning"],
+            part.keys.iter().map(|(key, default, meaning)| {
+                let default = if ["required", "chosen"].contains(default) || default.contains(' ') {
+                    (*default).to_owned()
+                } else {
+                    code(default)
+                };
+                [code(key), default, (*meaning).to_owned()]
+            }),
+        );
+    }
+    super::check("plan", sheet);
+}

@@ -1,0 +1,171 @@
+//! The pages about schedulers, their tunables and modelled devices.
+
+use elevator::{
+    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Initial, LINUX, Origin, Promise, QUEUE_ATTRIBUTES,
+    QueueAttribute, Role, Values,
+};
+use sim::DEVICES;
+
+use super::sheet::{Sheet, code, range};
+use lab::arena::{kernel, sim as simulator};
+
+const MARKS: &str = "The mark says how sure it is that a rule or a figure is its source's: **C** confirmed in the source, **C2**\n\
+                     second-hand, **D** derived, **R** recalled and not confirmed, **P** our proposal.";
+
+fn promise(promise: &Promise) -> String {
+    match promise {
+        Promise::WorkConserving => "work-conserving".to_owned(),
+        Promise::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
+        Promise::ArrivalOrder => "order of arrival".to_owned(),
+        Promise::Ascending { descents: 1 } => "ascending sectors, at most one descent a pass".to_owned(),
+        Promise::Ascending { descents } => format!("ascending sectors, at most {descents} descents a pass"),
+        Promise::Sweeping { turns: 1 } => "sweeps both ways, at most one turn a pass".to_owned(),
+        Promise::Sweeping { turns } => format!("sweeps both ways, at most {turns} turns a pass"),
+        Promise::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
+        Promise::PassedAtMost { requests } => format!("passed by at most {requests} later requests"),
+        Promise::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
+        Promise::LinearTime => "a decision looks at every request (slow with deep queues)".to_owned(),
+    }
+}
+
+fn row(kind: &ElevatorKind) -> [String; 5] {
+    let promises: Vec<String> = kind.promises.iter().map(promise).collect();
+    let name = format!("[`{}`](tunables.md#{})", kind.name, kind.name.replace('.', ""));
+    [name, kind.evidence.mark().to_owned(), kind.help.to_owned(), promises.join("; "), kind.source.to_owned()]
+}
+
+#[test]
+fn the_page_about_schedulers_has_every_row() {
+    let mut sheet = Sheet::new(
+        "Schedulers",
+        "A scheduler's name is what `--schedulers` and a plan's `scheduler` take. Tunables follow it:\n\
+         `bfq:slice_idle=0:nr_requests=64`; a label of your own precedes it: `quick=bfq:slice_idle=0`.\n\
+         `schedlab list schedulers` prints this table and marks what this machine's kernel has.",
+    );
+    sheet.section("Linux today").text(
+        "The `disk` and `kernel` arenas run the kernel's own; the `sim` arena runs a model of the same name. `noop` is\n\
+         understood as `none` and `deadline` as `mq-deadline` where a current kernel is measured.",
+    );
+    sheet.table(
+        ["name", "kind", "since Linux", "kernel option", "what it does"],
+        LINUX.iter().map(|row| {
+            [code(row.name), row.family.name().to_owned(), row.since.to_owned(), code(row.config), row.help.to_owned()]
+        }),
+    );
+    sheet.section("In the simulator").text(MARKS).text(
+        "Promises hold with the default tunables; the laws in `crates/elevator/tests/laws.rs` try to break each of them.\n\
+         In the simulator an old name means the old scheduler: `deadline` is that of Linux 2.6.20.",
+    );
+    for origin in [Origin::BlkMq, Origin::LegacyLinux, Origin::Literature] {
+        let title = match origin {
+            Origin::BlkMq => "Linux, blk-mq",
+            Origin::LegacyLinux => "Linux before blk-mq, and schedulers built on it",
+            Origin::Literature => "Literature",
+        };
+        let rows = ELEVATORS.iter().filter(|kind| kind.origin == origin).map(row);
+        sheet.subsection(title).table(["name", "mark", "what it does", "promises", "source"], rows);
+    }
+    sheet.section("In the kernel arena").text(&format!(
+        "The kernel arena runs every scheduler of Linux today, and {} as modules of ours. `NAME@PATCH` is NAME of a\n\
+         kernel with that patch.",
+        kernel::MODULES.iter().map(code).collect::<Vec<_>>().join(" and ")
+    ));
+    super::check("schedulers", sheet);
+}
+
+fn role(role: Role) -> String {
+    match role {
+        Role::Knob | Role::Window => String::new(),
+        Role::Alias(name) => format!("alias of {}", code(name)),
+        Role::Reading => "model".to_owned(),
+        Role::Disk => "disk".to_owned(),
+    }
+}
+
+fn values(row: &QueueAttribute) -> String {
+    match row.values {
+        Values::Number { min, max, ceiling } => {
+            let numbers = range(min, max);
+            match ceiling {
+                Ceiling::None => numbers,
+                Ceiling::Attribute(name) => format!("{numbers}, at most {}", code(name)),
+                Ceiling::Tags => format!("{numbers}; without a scheduler at most the hardware's tags"),
+            }
+        }
+        Values::Words([]) => "as the kernel offers".to_owned(),
+        Values::Words(words) => words.iter().map(code).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn attribute(row: &QueueAttribute) -> [String; 6] {
+    let initial = match row.initial {
+        Initial::Attribute(name) => format!("that of {}", code(name)),
+        initial => initial.words(),
+    };
+    [code(row.name), row.unit.to_owned(), values(row), initial, row.evidence.mark().to_owned(), row.help.to_owned()]
+}
+
+#[test]
+fn the_page_about_tunables_has_every_tunable_and_attribute() {
+    let mut sheet = Sheet::new(
+        "Tunables",
+        "What an arm can change besides the scheduler itself. `schedlab show DEVICE` prints the tunables of a real device with\n\
+         their present values; `schedlab sweep` measures what each of them does.",
+    );
+    sheet.text(MARKS).section("Tunables of each scheduler").text(
+        "Defaults are those of a queue with 128 tags at 1000 ticks a second. A tunable of the kind *model* chooses between\n\
+         readings of the source, or between kernel versions, and *disk* describes the disk to the scheduler: both exist in\n\
+         the simulator only.",
+    );
+    for kind in ELEVATORS {
+        sheet.subsection(kind.name);
+        if kind.tunables.is_empty() {
+            sheet.text("No tunables.");
+            continue;
+        }
+        let elevator = (kind.build)(&Build::default());
+        let rows = kind.tunables.iter().map(|row| {
+            let default = elevator.get(row.name).to_string();
+            let (unit, mark) = (row.unit.to_owned(), row.evidence.mark().to_owned());
+            [code(row.name), default, unit, range(row.min, row.max), role(row.role), mark, row.help.to_owned()]
+        });
+        sheet.table(["tunable", "default", "unit", "range", "kind", "mark", "meaning"], rows);
+    }
+    let header = ["attribute", "unit", "values", "fresh device", "mark", "meaning"];
+    sheet.section("Attributes of a device's queue").text(
+        "Files of `/sys/block/DEVICE/queue`. An arm of the `disk` arena can name each that can be set; `schedlab tune` turns\n\
+         those that have levels worth trying.",
+    );
+    sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| row.writable).map(attribute));
+    sheet.section("Attributes that only describe").text("The kernel shows them and takes no writes.");
+    sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| !row.writable).map(attribute));
+    sheet.section("Attributes of every arm in the simulator").table(
+        ["attribute", "range", "meaning"],
+        simulator::ATTRIBUTES.iter().map(|row| [code(row.name), range(row.range.0, row.range.1), row.help.to_owned()]),
+    );
+    sheet.section("Attributes of every arm in the kernel arena").table(
+        ["attribute", "values", "meaning"],
+        kernel::ATTRIBUTES.iter().map(|(name, values, help)| [code(name), (*values).to_owned(), (*help).to_owned()]),
+    );
+    super::check("tunables", sheet);
+}
+
+#[test]
+fn the_page_about_modelled_devices_has_every_row() {
+    let mut sheet = Sheet::new(
+        "Modelled devices",
+        "What `--device` takes in the `sim` and `kernel` arenas. `NAME:KEY=VALUE` changes a device: `hp97560:read_ahead=0`,\n\
+         `wd4tb7200:queue_depth=1`. A file `NAME.toml` describes a device of your own; `schedlab list devices --json` prints the\n\
+         description of each model to start from.",
+    );
+    sheet.text(MARKS);
+    let turns = |toml: &str| sim::device::device_from_toml(toml, &[], 0).is_ok_and(|device| device.tables().is_some());
+    let described = |row: &sim::DeviceKind| {
+        [code(row.name), row.evidence.mark().to_owned(), row.help.to_owned(), row.source.to_owned()]
+    };
+    let header = ["name", "mark", "what it is", "source"];
+    sheet.section("In both virtual arenas").table(header, DEVICES.iter().filter(|row| turns(row.toml)).map(described));
+    sheet.section("In the simulator only").table(header, DEVICES.iter().filter(|row| !turns(row.toml)).map(described));
+    assert!(DEVICES.iter().all(|row| row.evidence != Evidence::Confirmed || !row.source.is_empty()));
+    super::check("devices", sheet);
+}

@@ -1,0 +1,119 @@
+//! The pages about workloads and metrics.
+
+use std::collections::BTreeMap;
+
+use experiment::metric::{Direction, METRICS, Metric};
+use runner::processor::LOADS;
+use runner::{Needs, Opt, RUNNERS, RunnerKind};
+use workload::WORKLOADS;
+
+use super::sheet::{Sheet, code, yes};
+
+fn options<'a>(sheet: &mut Sheet, options: impl IntoIterator<Item = &'a Opt>) {
+    let rows = options
+        .into_iter()
+        .map(|row| [code(row.name), code(row.default), row.form.words().to_owned(), row.help.to_owned()]);
+    sheet.table(["option", "default", "form", "meaning"], rows);
+}
+
+fn program(sheet: &mut Sheet, row: &'static RunnerKind) {
+    sheet.subsection(row.name).text(&format!("{}.", capital(row.help)));
+    if let Some((_, package)) = row.program {
+        sheet.text(&format!("Debian package: `{package}`."));
+    }
+    options(sheet, row.all_options());
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[test]
+fn the_page_about_workloads_has_every_workload_and_option() {
+    let mut sheet = Sheet::new(
+        "Workloads",
+        "What `--workload` takes: `NAME:KEY=VALUE:KEY=VALUE`, in a plan `kind` and `params`. `primary=METRIC` names another\n\
+         deciding metric. [Workloads](../explanation/workloads.md) and [programs](../explanation/programs.md) say what each does\n\
+         exactly; `schedlab list workloads` prints this page's tables.",
+    );
+    sheet.section("Workloads of schedlab's own").text(
+        "Every arena runs them. A workload that writes destroys the data on a device; see `--destroy-data` in\n\
+         [the command line](cli.md).",
+    );
+    sheet.table(
+        ["name", "what it does", "decides", "writes", "reaches the device"],
+        workload::describe().iter().map(|row| {
+            let name = format!("[`{}`](#{})", row.name, row.name);
+            [name, row.help.to_owned(), code(row.primary), yes(row.writes), yes(row.reaches_device)]
+        }),
+    );
+    sheet.section("Parameters").text(
+        "Sizes are binary (`4k` is 4096 bytes) and durations carry a unit (`50us`, `10ms`, `2s`). A workload accepts the\n\
+         parameters of its own list below; any other is refused with the list.",
+    );
+    let mut seen = BTreeMap::new();
+    for param in WORKLOADS.iter().flat_map(|kind| kind.describe().params) {
+        seen.entry(param.name).or_insert((param.form, param.help));
+    }
+    sheet.table(
+        ["parameter", "form", "meaning"],
+        seen.iter().map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
+    );
+    for row in workload::describe() {
+        let defaults: Vec<String> =
+            row.params.iter().map(|param| code(format!("{}={}", param.name, param.default))).collect();
+        sheet.subsection(row.name).text(&format!("{}. Defaults:", capital(row.help))).text(&wrap(&defaults));
+    }
+    sheet.section("Programs").text(
+        "Real programs, started on the device under test; the `disk` arena runs them, and so does the `cpu` arena where noted.",
+    );
+    RUNNERS.iter().filter(|row| row.needs != Needs::Processors).for_each(|row| program(&mut sheet, row));
+    sheet.section("CPU workloads").text("Workloads of the `cpu` arena.");
+    RUNNERS.iter().filter(|row| row.needs == Needs::Processors).for_each(|row| program(&mut sheet, row));
+    sheet.section("Background load for the CPU arena").text(
+        "What `--background` takes beside CPU workloads. Beside a workload on a device it takes any of schedlab's own workloads.",
+    );
+    for row in LOADS {
+        sheet.subsection(row.name).text(&format!("{}.", capital(row.help)));
+        options(&mut sheet, row.options);
+    }
+    super::check("workloads", sheet);
+}
+
+/// Words in lines of at most 100 columns.
+fn wrap(words: &[String]) -> String {
+    let mut lines = vec![String::new()];
+    for word in words {
+        let line = lines.last_mut().expect("there is a line");
+        match line.len() {
+            0 => line.push_str(word),
+            length if length + 1 + word.len() <= 100 => line.push_str(&format!(" {word}")),
+            _ => lines.push(word.clone()),
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_page_about_metrics_has_every_row() {
+    let mut sheet = Sheet::new(
+        "Metrics",
+        "What a trial reports. `primary=METRIC` on a workload names the one that decides; reports show the others too. MB are\n\
+         10^6 bytes, latency runs from a client's call to its result.",
+    );
+    let row = |row: &Metric| [code(row.name), row.unit.to_owned(), row.help.to_owned()];
+    let of = |direction: Direction| METRICS.iter().filter(move |row| row.direction == direction).map(row);
+    let header = ["metric", "unit", "meaning"];
+    sheet.section("More is better").table(header, of(Direction::HigherIsBetter));
+    sheet.section("Less is better").text(
+        "A percentile is evidence when at least ten requests lie beyond it: 1,000 requests for the 99th, 10,000 for the\n\
+         99.9th.",
+    );
+    sheet.table(header, of(Direction::LowerIsBetter));
+    sheet
+        .section("Descriptive")
+        .text("Summarised in every report, never judged: more of them is neither better nor worse.");
+    sheet.table(header, of(Direction::Descriptive));
+    super::check("metrics", sheet);
+}
