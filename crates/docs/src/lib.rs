@@ -124,8 +124,13 @@ impl Page {
 
     /// The commands of `program` that its running text names, perhaps shortened.
     pub fn mentions(&self, program: &str) -> Vec<Command> {
+        self.code_spans().iter().filter_map(|code| command::mention(code, program)).collect()
+    }
+
+    /// What its running text and tables show as code.
+    pub fn code_spans(&self) -> Vec<String> {
         let code = |event| match event {
-            Event::Code(code) => command::mention(&code, program),
+            Event::Code(code) => Some(code.into_string()),
             _ => None,
         };
         self.events().filter_map(code).collect()
