@@ -1,11 +1,12 @@
 //! The answer, short: what to use, in the first line, and one line for each workload.
 //!
-//! The study's own sentences are whole: every arm, every interval, every doubt. Above a table that shows the same they would
-//! say everything twice, so the first screen gets this short form. It decides nothing: arm and verdicts are the study's.
+//! The study's own sentences name every arm, interval and doubt. Above a table that shows the same they would repeat it, so the
+//! first screen has this short form. It decides nothing: arm and verdicts are the study's.
 
 use experiment::plan::Method;
 use experiment::study::{Judgement, Study, Verdict};
 
+use super::evidence::Evidence;
 use super::number;
 use super::view::{MetricView, WorkloadView};
 use super::words::{self, listed};
@@ -34,7 +35,7 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
     let states = [
         (format!("better than {} for", words::clean(baseline)), Verdict::Better),
         ("equivalent for".into(), Verdict::Equivalent),
-        ("undecided for".into(), Verdict::Inconclusive),
+        ("inconclusive for".into(), Verdict::Inconclusive),
     ];
     let parts: Vec<String> = states
         .into_iter()
@@ -48,8 +49,8 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
     format!("Use {}: {}.", words::clean(arm), parts.join(", "))
 }
 
-/// What to do for each workload: its name and a few words. Empty where the headline has told all: of a single workload, and
-/// when every one keeps the baseline.
+/// What to do for each workload: its name and a few words. Empty where the headline says everything: for a single workload, and
+/// when every workload keeps the baseline.
 pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
     let all_keep = baseline.is_some() && study.recommendation.arm.as_deref() == baseline;
@@ -79,7 +80,7 @@ fn keep(study: &Study, arm: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_
     format!("Keep {}: nothing was shown to be better{by}{}.", words::clean(arm), undecided(deciding))
 }
 
-/// How much of it is not known yet: an honest `keep` differs from `all the same`.
+/// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs from equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let all: Vec<&Judgement> =
         deciding.iter().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement)).collect();
@@ -94,10 +95,34 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     };
     match (open, void) {
         (0, 0) => String::new(),
-        (open, 0) => told(open, "undecided"),
+        (open, 0) => told(open, "inconclusive"),
         (0, void) => told(void, "void"),
-        (open, void) => format!("; of {all} comparisons {open} undecided, {void} void"),
+        (open, void) => format!("; of {all} comparisons {open} are inconclusive and {void} void"),
     }
+}
+
+/// How to decide what is inconclusive on a deciding metric: how many blocks are probably needed, and how to measure them. `None` where
+/// everything is decided.
+pub(crate) fn next(study: &Study, evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>]) -> Option<String> {
+    let deciding = workloads.iter().filter_map(deciding);
+    let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
+    let open: Vec<&Judgement> = judged.filter(|judgement| judgement.verdict == Verdict::Inconclusive).collect();
+    if open.is_empty() {
+        return None;
+    }
+    let Some(more) = open.iter().filter_map(|judgement| judgement.more_blocks).max() else {
+        return Some(match evidence {
+            Some(_) => "Next: too few blocks to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
+            None => "Next: too few values to estimate how many more are needed; add measurements to the table and study it again.".into(),
+        });
+    };
+    let blocks = words::counted(more.into(), "more block");
+    let these = if open.len() == 1 { "comparison" } else { "comparisons" };
+    let decided = format!("about {blocks} would probably decide the inconclusive {these}");
+    Some(match evidence {
+        Some(_) => format!("Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."),
+        None => format!("Next: {decided}; add them to the table and study it again."),
+    })
 }
 
 fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
@@ -124,7 +149,7 @@ mod tests {
         let (headline, lines) = said(&Lab::typical());
         assert_eq!(headline, "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.");
         assert_eq!(lines[0], ("oltp".into(), "mq-deadline: IOPS +11.1 %  [+10.3, +11.9]".into()));
-        let open = "none: nothing was shown to be better; 1 of 3 comparisons is undecided";
+        let open = "none: nothing was shown to be better; 1 of 3 comparisons is inconclusive";
         assert_eq!(lines[1], ("seqread".into(), open.into()));
         assert_eq!(lines[2].1, "bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4]");
     }
@@ -146,10 +171,26 @@ mod tests {
         for judgement in &mut lab.study.judgements {
             judgement.verdict = if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
         }
-        let text = "Keep none: nothing was shown to be better by more than 1 %; of 9 comparisons 6 undecided, 3 void.";
+        let text = "Keep none: nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
         let (headline, lines) = said(&lab);
         assert_eq!(headline, text);
         assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");
+    }
+
+    #[test]
+    fn what_is_inconclusive_has_a_next_step_and_what_is_decided_has_none() {
+        let mut lab = Lab::typical();
+        let said = |lab: &Lab, evidence| {
+            let views = view::workloads(&lab.study, Some(&lab.evidence()));
+            next(&lab.study, evidence, &views)
+        };
+        let text = said(&lab, Some(&lab.evidence())).expect("two comparisons are inconclusive");
+        assert!(text.contains("about 23 more blocks") && text.contains("--resume"), "{text}");
+        assert!(said(&lab, None).expect("of a table too").contains("add them to the table"));
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.more_blocks = None);
+        assert!(said(&lab, Some(&lab.evidence())).expect("still inconclusive").contains("too few blocks"));
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.verdict = Verdict::Equivalent);
+        assert_eq!(said(&lab, Some(&lab.evidence())), None);
     }
 
     #[test]

@@ -1,30 +1,30 @@
-//! Experiments on the processors: what the scheduler did meanwhile, by the counters of the trials, and what of it is out of the ordinary.
+//! The CPU scheduler during an experiment of the CPU arena: the counters of the trials, and what is unusual about them.
 //!
-//! A verdict says that one setting is better; these figures say whether it can be the setting's doing. What was not counted is not
-//! spoken of.
+//! A verdict says that one setting is better; these figures show whether the setting can be the cause. What was not counted is left
+//! out.
 
 use experiment::record::Trial;
 
 use super::evidence::Evidence;
 use super::remarks::{self, Remark};
-use super::tables::Table;
+use super::table::Table;
 use super::view::WorkloadView;
 use super::{number, words};
 
-/// Moves between processors per second beyond which they are an effect of their own: a move costs some ten to a hundred microseconds
-/// until the caches are warm again, so that a hundred a second take about as much as the usual margin of 1 %.
+/// Migrations per second beyond which they are an effect of their own: after a migration it takes ten to a hundred microseconds until
+/// the caches are warm again, so that a hundred a second take about as much as the usual margin of 1 %.
 const MANY_MOVES_PER_S: f64 = 100.0;
-/// Ratio of frequencies beyond which arms did not run on the same machine, so to speak.
+/// Ratio of frequencies beyond which arms are not compared at the same CPU speed.
 const FREQUENCY_RATIO: f64 = 1.02;
 
 /// A column: its head, and its figure of one trial.
 type Column = (&'static str, fn(&Trial) -> Option<f64>);
 
 const COLUMNS: [Column; 6] = [
-    ("migrations\na second", |trial| per_second(trial, &["task_migrations"])),
-    ("waiting for a\nprocessor, %", |trial| waiting(trial).map(percent)),
-    ("switches a second\nby itself", |trial| per_second(trial, &["task_voluntary_switches"])),
-    ("forced", |trial| per_second(trial, &["task_involuntary_switches"])),
+    ("migrations\nper second", |trial| per_second(trial, &["task_migrations"])),
+    ("waiting for\na CPU, %", |trial| waiting(trial).map(percent)),
+    ("voluntary\nswitches/s", |trial| per_second(trial, &["task_voluntary_switches"])),
+    ("involuntary\nswitches/s", |trial| per_second(trial, &["task_involuntary_switches"])),
     ("steal, %", |trial| counter(trial, "steal_share").map(percent)),
     ("MHz", |trial| counter(trial, "cpu_mhz")),
 ];
@@ -65,7 +65,7 @@ fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f
     Some(if n % 2 == 0 { (values[middle - 1] + upper) / 2.0 } else { upper })
 }
 
-/// What the scheduler did, arm by arm; None where the experiment is not one on processors, or nothing was counted.
+/// The counters of each arm; `None` outside the CPU arena, or where nothing was counted.
 pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<Table> {
     let evidence = evidence.of_cpus()?;
     let all: Vec<Vec<&Trial>> = arms.iter().map(|arm| trials(evidence, workload, arm)).collect();
@@ -84,7 +84,7 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(Table {
         title: format!(
-            "{place}what the scheduler did with the measured program (its first thread; of schedlab's own works all), medians of a trial"
+            "{place}CPU scheduling of the measured program (its first thread; all threads of schedlab's own workloads), medians over trials"
         ),
         head: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
         rows: rows.collect(),
@@ -92,7 +92,7 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     })
 }
 
-/// What is out of the ordinary about an experiment on processors: many moves, stolen time, tasks that stayed, frequencies that differ.
+/// What is unusual about an experiment of the CPU arena: many migrations, stolen time, tasks that stayed, different frequencies.
 pub(crate) fn remarks<'a>(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'a>],
@@ -104,7 +104,7 @@ pub(crate) fn remarks<'a>(
         let mut found = Vec::new();
         for arm in arms {
             let trials = trials(evidence, workload.name, arm);
-            let texts = [moves(&trials), stolen(&trials, limit), stayed(&trials)];
+            let texts = [migrations(&trials), stolen(&trials, limit), stayed(&trials)];
             found.extend(texts.into_iter().flatten().map(|text| (*arm, text, false)));
         }
         let frequencies = frequencies(evidence, workload.name, arms);
@@ -113,15 +113,15 @@ pub(crate) fn remarks<'a>(
     })
 }
 
-fn moves(trials: &[&Trial]) -> Option<String> {
+fn migrations(trials: &[&Trial]) -> Option<String> {
     let of_one = |trial: &Trial| {
         let threads = counter(trial, "task_threads").unwrap_or(1.0).max(1.0);
         Some(per_second(trial, &["task_migrations"])? / threads)
     };
     let rate = median(trials, of_one).filter(|rate| *rate > MANY_MOVES_PER_S)?;
     Some(format!(
-        "moved between processors {} times a second (median): each move leaves warm caches behind, and more than {MANY_MOVES_PER_S} a \
-         second can be an effect of their own",
+        "migrated between CPUs {} times a second (median): each migration leaves warm caches behind, and more than {MANY_MOVES_PER_S} \
+         a second can be an effect of their own",
         number::significant(rate)
     ))
 }
@@ -132,7 +132,7 @@ fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
     let most = shares.iter().copied().fold(0.0, f64::max);
     (above > 0).then(|| {
         format!(
-            "in {above} of {} the hypervisor took more than {} of the processors' time (at most {}; void beyond {})",
+            "in {above} of {} the hypervisor took more than {} of the CPU time (at most {}; void beyond {})",
             words::counted(shares.len() as u64, "trial"),
             number::percent(limit / 2.0),
             number::percent(most),
@@ -147,7 +147,7 @@ fn stayed(trials: &[&Trial]) -> Option<String> {
     let moved =
         most("isolate_moved").map(|count| format!(", {} could", number::count(count as u64))).unwrap_or_default();
     Some(format!(
-        "{} could not be moved off the isolated processors{moved} (most in a trial)",
+        "{} could not be moved off the isolated CPUs{moved} (maximum of a trial)",
         words::counted(stayed, "task")
     ))
 }
@@ -160,8 +160,8 @@ fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option
     let (least, most) = (found.first()?, found.last()?);
     (most.1 / least.1 > FREQUENCY_RATIO).then(|| {
         format!(
-            "the processors' frequency differed by {} between arms (medians: {} {} MHz, {} {} MHz): part of an effect may be the \
-             frequency's",
+            "the CPU frequency differed by {} between arms (medians: {} {} MHz, {} {} MHz): part of an effect may come from the \
+             frequency",
             number::percent(most.1 / least.1 - 1.0),
             words::clean(least.0),
             number::significant(least.1),
@@ -177,8 +177,8 @@ pub(crate) mod tests {
     use crate::fixture::Lab;
     use crate::view;
 
-    /// The typical experiment as if it had been one on processors, with these counters in every trial of an arm.
-    pub(crate) fn on_processors(counters: &[(&str, &str, f64)]) -> Lab {
+    /// The typical experiment as if it had been made in the CPU arena, with these counters in every trial of an arm.
+    pub(crate) fn on_cpus(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
         lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
         for trial in &mut lab.trials {
@@ -201,10 +201,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_not_spoken_of_and_devices_have_no_such_table() {
-        let lab = on_processors(&[]);
+    fn what_was_not_counted_is_left_out_and_devices_have_no_such_table() {
+        let lab = on_cpus(&[]);
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
-        let mut lab = on_processors(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
+        let mut lab = on_cpus(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
         lab.header.plan.arena = experiment::plan::ArenaKind::default();
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
     }
@@ -212,7 +212,7 @@ pub(crate) mod tests {
     #[test]
     fn the_table_has_rates_of_the_measured_time_and_the_share_of_waiting() {
         // A trial of the fixture takes half a second.
-        let lab = on_processors(&[
+        let lab = on_cpus(&[
             ("none", "task_migrations", 30.0),
             ("none", "task_wait_ms", 100.0),
             ("none", "task_run_ms", 300.0),
@@ -232,12 +232,13 @@ pub(crate) mod tests {
 
     #[test]
     fn many_moves_and_much_stolen_time_are_flagged_and_little_of_them_is_not() {
-        assert_eq!(said(&on_processors(&[("bfq", "task_migrations", 50.0), ("bfq", "steal_share", 0.125)])), []);
-        let found = said(&on_processors(&[("bfq", "task_migrations", 51.0), ("kyber", "steal_share", 0.2)]));
+        assert_eq!(said(&on_cpus(&[("bfq", "task_migrations", 50.0), ("bfq", "steal_share", 0.125)])), []);
+        let found = said(&on_cpus(&[("bfq", "task_migrations", 51.0), ("kyber", "steal_share", 0.2)]));
         let [(kyber, steal), (bfq, moves)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((kyber.as_str(), bfq.as_str()), ("kyber", "bfq"));
-        assert!(moves.starts_with("moved between processors 102 times a second"), "{moves}");
-        let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the processors' time (at most 20 %; void beyond 25 %)";
+        assert!(moves.starts_with("migrated between CPUs 102 times a second"), "{moves}");
+        let wanted =
+            "in 14 of 14 trials the hypervisor took more than 12.5 % of the CPU time (at most 20 %; void beyond 25 %)";
         assert_eq!(steal, wanted);
     }
 
@@ -245,7 +246,7 @@ pub(crate) mod tests {
     fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some() {
         let stayed = |arms: &[&'static str]| {
             let counters: Vec<_> = arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
-            said(&on_processors(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
+            said(&on_cpus(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
         };
         assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every arm"]);
         assert_eq!(stayed(&["none", "kyber", "bfq"]), ["none, kyber and bfq"]);
@@ -253,7 +254,7 @@ pub(crate) mod tests {
 
     #[test]
     fn tasks_that_stayed_are_counted_and_frequencies_that_differ_are_named() {
-        let found = said(&on_processors(&[
+        let found = said(&on_cpus(&[
             ("bfq", "isolate_unmovable", 12.0),
             ("bfq", "isolate_moved", 85.0),
             ("none", "cpu_mhz", 3000.0),
@@ -262,9 +263,9 @@ pub(crate) mod tests {
         ]));
         let [(bfq, stayed), (all, frequency)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((bfq.as_str(), all.as_str()), ("bfq", "all arms"));
-        assert_eq!(stayed, "12 tasks could not be moved off the isolated processors, 85 could (most in a trial)");
+        assert_eq!(stayed, "12 tasks could not be moved off the isolated CPUs, 85 could (maximum of a trial)");
         assert!(frequency.contains("3.4") && frequency.contains("bfq 2,900 MHz, none 3,000 MHz"), "{frequency}");
-        assert_eq!(said(&on_processors(&[("none", "cpu_mhz", 3000.0), ("bfq", "cpu_mhz", 2950.0)])), []);
-        assert_eq!(said(&on_processors(&[("bfq", "isolate_unmovable", 0.0)])), []);
+        assert_eq!(said(&on_cpus(&[("none", "cpu_mhz", 3000.0), ("bfq", "cpu_mhz", 2950.0)])), []);
+        assert_eq!(said(&on_cpus(&[("bfq", "isolate_unmovable", 0.0)])), []);
     }
 }

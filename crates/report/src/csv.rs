@@ -3,16 +3,11 @@
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value` and a plotting
 //! library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
 
-use experiment::study::Study;
-
-use super::evidence::Evidence;
+use super::page::Page;
 use super::{three_sigma, verdict};
 
 /// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
-///
-/// # Errors
-/// When a row cannot be written, which memory alone can cause.
-pub(crate) fn trials(evidence: &Evidence<'_>) -> crate::Result<String> {
+pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "sequence",
@@ -27,7 +22,7 @@ pub(crate) fn trials(evidence: &Evidence<'_>) -> crate::Result<String> {
         "void",
         "void_reasons",
     ])?;
-    for trial in evidence.trials {
+    for trial in page.evidence.iter().flat_map(|evidence| evidence.trials) {
         let mut row = |metric: &str, value: String| {
             let voids: Vec<String> = (trial.observation.voids.iter())
                 .filter(|reason| metric.is_empty() || reason.applies_to(metric))
@@ -58,10 +53,7 @@ pub(crate) fn trials(evidence: &Evidence<'_>) -> crate::Result<String> {
 }
 
 /// One row per judgement; open ends of an interval are empty.
-///
-/// # Errors
-/// When a row cannot be written, which memory alone can cause.
-pub(crate) fn judgements(study: &Study) -> crate::Result<String> {
+pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "workload",
@@ -81,7 +73,7 @@ pub(crate) fn judgements(study: &Study) -> crate::Result<String> {
         "three_sigma",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for judgement in &study.judgements {
+    for judgement in &page.study.judgements {
         writer.write_record([
             judgement.workload.as_str(),
             &judgement.metric,
@@ -104,10 +96,7 @@ pub(crate) fn judgements(study: &Study) -> crate::Result<String> {
 }
 
 /// One row per tunable and value of a sweep, on the metric that decides.
-///
-/// # Errors
-/// When a row cannot be written, which memory alone can cause.
-pub(crate) fn sweep(study: &Study) -> crate::Result<String> {
+pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "workload",
@@ -127,7 +116,7 @@ pub(crate) fn sweep(study: &Study) -> crate::Result<String> {
         "more_blocks",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for response in &study.responses {
+    for response in &page.study.responses {
         for point in &response.points {
             writer.write_record([
                 response.workload.as_str(),
@@ -168,7 +157,7 @@ mod tests {
     #[test]
     fn every_trial_and_metric_has_its_row_and_void_ones_say_why() {
         let lab = Lab::typical().renamed("kyber", "kyber, \"tuned\"\nby hand");
-        let text = trials(&lab.evidence()).expect("CSV is written");
+        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> = reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
         let wanted: usize = lab.trials.iter().map(|trial| trial.observation.metrics.len()).sum();
@@ -186,7 +175,7 @@ mod tests {
         let mut lab = Lab::typical();
         lab.trials.truncate(1);
         lab.trials[0].observation.metrics.clear();
-        let text = trials(&lab.evidence()).expect("CSV is written");
+        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
         assert_eq!(text.lines().count(), 2);
     }
 
@@ -195,7 +184,7 @@ mod tests {
         let mut lab = Lab::typical();
         lab.study.judgements.truncate(1);
         lab.study.judgements[0].high = None;
-        let text = judgements(&lab.study).expect("CSV is written");
+        let text = judgements(&Page::of(&lab.study, None)).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let row = reader.records().next().expect("a row").expect("the CSV can be read");
         assert_eq!((&row[7], &row[8]), ("", "better"));

@@ -31,14 +31,18 @@ pub fn terminal(history: &History<'_>) -> String {
     let mut text = format!("{}\n", title(history));
     let mut table = Table::new();
     table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["WHEN (UTC)", "WATCH", "USE", "WHAT WAS SEEN"]);
+    table.set_header(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
     for entry in history.entries {
-        let (used, seen) = told(entry);
-        table.add_row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &seen]);
+        let (used, found) = result(entry);
+        table.add_row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &found]);
     }
     let _ = writeln!(text, "{table}");
     if history.broken > 0 {
-        let _ = writeln!(text, "{} lines of the history were cut by a crash and are left out", history.broken);
+        let _ = writeln!(
+            text,
+            "{} lines of the history are incomplete, as after a crash, and are left out",
+            history.broken
+        );
     }
     text
 }
@@ -65,16 +69,16 @@ fn device(history: &History<'_>) -> crate::Result<Value> {
         .iter()
         .rev()
         .map(|entry| {
-            let (used, seen) = told(entry);
+            let (used, found) = result(entry);
             let at = entry.at.replace('T', " ");
-            context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, seen => words::clean(&seen), changed => changed(entry) }
+            context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, found => words::clean(&found), changed => changed(entry) }
         })
         .collect();
     Ok(context! { title => title(history), curves, rows })
 }
 
-/// The arm to use, and what was seen, in words.
-fn told(entry: &Entry) -> (String, String) {
+/// The arm to use, and the result in words.
+fn result(entry: &Entry) -> (String, String) {
     match &entry.outcome {
         Outcome::Measured(measured) => {
             let mark = if measured.changed { " (changed)" } else { "" };
@@ -104,10 +108,13 @@ fn title(history: &History<'_>) -> String {
     let device = history.entries.last().map_or("", |entry| entry.device.as_str());
     let tests = history.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Measured(_))).count();
     let skipped = history.entries.len() - tests;
-    format!("{device}: {tests} tests{}", if skipped > 0 { format!(", {skipped} more not made") } else { String::new() })
+    format!(
+        "{device}: {tests} tests{}",
+        if skipped > 0 { format!(", {skipped} more skipped or failed") } else { String::new() }
+    )
 }
 
-/// What one watch saw on one metric of one workload.
+/// The results of one watch on one metric of one workload.
 struct Curve<'a> {
     watch: &'a str,
     workload: &'a str,

@@ -8,27 +8,21 @@ use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
 use super::evidence::Evidence;
+use super::page::Page;
 use super::plot::{self, distribution, forest, latency, response, timeline};
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::voids::VoidGroup;
-use super::{actuator, answer, cpu, method, number, remarks, tables, three_sigma, verdict, words};
+use super::{actuator, number, remarks, three_sigma, verdict, words};
 
 /// Where the long answer stands in schedlab's source.
 const DOCS: &str = "docs/src/explanation/verdicts.md";
 
 /// The whole page.
-///
-/// # Errors
-/// When a plot or the template fails, which no input should cause.
-pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<String> {
-    let workloads = view::workloads(study, evidence);
-    let arms = view::arms(study, evidence);
-    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
-    let sections = workloads
-        .iter()
-        .map(|workload| section(study, evidence, workload, &arms, &loud))
-        .collect::<crate::Result<Vec<Value>>>()?;
+pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
+    let evidence = page.evidence.as_ref();
+    let sections =
+        page.workloads.iter().map(|workload| section(page, workload)).collect::<crate::Result<Vec<Value>>>()?;
     let environment: Vec<Value> = evidence
         .iter()
         .flat_map(|evidence| &evidence.header.environment)
@@ -38,45 +32,38 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::R
             context! { name => words::clean(name), facts }
         })
         .collect();
-    let page = context! {
+    let advice = page.advice.iter().map(|(workload, why)| context! { workload, why });
+    let tables = page.tables.iter().map(|of| context! { title => of.title, head => of.head, rows => of.rows });
+    let notes = evidence.iter().flat_map(|evidence| evidence.notes);
+    let filled = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
-        title => view::title(study),
-        answer => answer::headline(study, &workloads),
-        advice => answer::lines(study, &workloads).into_iter().map(|(workload, why)| context! { workload, why })
-            .collect::<Vec<_>>(),
-        alarms => alarms(&workloads),
-        matrix => matrix(study, &workloads, &arms)?,
+        title => page.title,
+        answer => page.headline,
+        next => page.next,
+        advice => advice.collect::<Vec<_>>(),
+        alarms => alarms(&page.workloads),
+        matrix => matrix(page)?,
         workloads => sections,
-        side => tables::tables(study, evidence).into_iter().map(|table| {
-            context! { title => table.title, head => table.head, rows => table.rows }
-        }).collect::<Vec<_>>(),
-        cautions => study.cautions.iter().map(|caution| words::clean(caution)).collect::<Vec<_>>(),
-        voids => loud.iter().map(void_row).collect::<Vec<_>>(),
-        thin => remarks::thin_percentiles(&workloads),
-        thin_rows => quiet.iter().map(void_row).collect::<Vec<_>>(),
-        method => method::method(study),
+        tables => tables.collect::<Vec<_>>(),
+        cautions => page.cautions(),
+        voids => page.voids.iter().map(void_row).collect::<Vec<_>>(),
+        thin => page.thin_summary,
+        thin_rows => page.thin.iter().map(void_row).collect::<Vec<_>>(),
+        method => page.method,
         docs => DOCS,
-        older => three_sigma::is_there(study).then_some(three_sigma::ERRORS),
-        rules => method::rules(study).replace(" %", "\u{a0}%"),
-        facts => view::facts(study, evidence),
-        notes => evidence.iter().flat_map(|evidence| evidence.notes).map(|note| {
-            (number::span_ms(note.at_ms), words::clean(&note.event.to_string()))
-        }).collect::<Vec<_>>(),
+        three_sigma => page.has_three_sigma.then_some(three_sigma::ERRORS),
+        rules => page.rules.replace(" %", "\u{a0}%"),
+        overhead => page.overhead,
+        facts => page.facts,
+        notes => notes.map(|note| (number::span_ms(note.at_ms), words::clean(&note.event.to_string()))).collect::<Vec<_>>(),
         environment,
-        plan => evidence.map(plan_text),
-        command => evidence.map(|evidence| words::clean(&evidence.header.command)),
+        plan => page.plan(),
+        command => page.command(),
     };
     let mut templates = Environment::new();
     templates.add_template("report.html", include_str!("templates/report.html"))?;
     templates.add_template("workload.html", include_str!("templates/workload.html"))?;
-    let template = templates.get_template("report.html")?;
-    Ok(template.render(page)?)
-}
-
-/// The plan as it would be written in plan.toml.
-pub(crate) fn plan_text(evidence: &Evidence<'_>) -> String {
-    toml::to_string_pretty(&evidence.header.plan)
-        .unwrap_or_else(|error| format!("# this plan cannot be written as TOML: {error}"))
+    Ok(templates.get_template("report.html")?.render(filled)?)
 }
 
 fn void_row(group: &VoidGroup<'_>) -> Value {
@@ -89,16 +76,16 @@ fn void_row(group: &VoidGroup<'_>) -> Value {
     }
 }
 
-/// What must not be overlooked: void judgements on metrics that decide.
+/// Void judgements on deciding metrics.
 fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     let remarks = remarks::remarks(workloads, false, &[]);
     remarks.into_iter().filter(|r| r.void).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
 /// The compact table of verdicts: arms by workloads, deciding metrics only.
-fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> crate::Result<Value> {
+fn matrix(page: &Page<'_>) -> crate::Result<Value> {
     let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
-        workloads.iter().filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?))).collect();
+        page.workloads.iter().filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?))).collect();
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
@@ -110,11 +97,11 @@ fn matrix(study: &Study, workloads: &[WorkloadView<'_>], arms: &[&str]) -> crate
         })
         .collect();
     let mut rows = Vec::new();
-    for (place, arm) in arms.iter().enumerate() {
+    for (place, arm) in page.arms.iter().enumerate() {
         let mut cells = Vec::new();
         for (_, metric) in &primary {
             let row = metric.rows.iter().find(|row| row.arm == *arm);
-            cells.push(row.map(|row| cell(study, metric, row)).transpose()?);
+            cells.push(row.map(|row| cell(page.study, metric, row)).transpose()?);
         }
         rows.push(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?), cells });
     }
@@ -146,23 +133,18 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         outliers => row.summary.map_or(0, |s| s.outliers),
         verdict => judgement.map(|j| verdict::word(j.verdict)).unwrap_or_default(),
         sign => judgement.map(|j| verdict::sign(j.verdict)).unwrap_or_default(),
-        older => judgement.map(three_sigma::claim).unwrap_or_default(),
+        three_sigma => judgement.map(three_sigma::claim).unwrap_or_default(),
         estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
         interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
         confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
         blocks => row.blocks(),
-        settle => judgement.filter(|_| metric.primary).and_then(view::settle).unwrap_or_default(),
+        more_blocks => judgement.filter(|_| metric.primary).and_then(view::more_blocks_clause).unwrap_or_default(),
     }
 }
 
 /// Everything about one workload.
-fn section(
-    study: &Study,
-    evidence: Option<&Evidence<'_>>,
-    workload: &WorkloadView<'_>,
-    arms: &[&str],
-    told: &[VoidGroup<'_>],
-) -> crate::Result<Value> {
+fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value> {
+    let (study, evidence) = (page.study, page.evidence.as_ref());
     let name = words::clean(workload.name);
     let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
     let trials: Vec<&Trial> =
@@ -176,22 +158,15 @@ fn section(
             context! { label => metric.label, unit, good => metric.good(), primary => metric.primary, rows }
         })
         .collect();
-    let legend = arms
-        .iter()
-        .enumerate()
+    let legend = (page.arms.iter().enumerate())
         .map(|(place, arm)| Ok(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?) }))
         .collect::<crate::Result<Vec<Value>>>()?;
-    let plots = deciding.map(|metric| plots(study, workload, metric, &trials, arms)).transpose()?;
+    let plots = deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
     let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
     let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, &name, metric, &sweep)).transpose()?;
-    let of_workload = std::slice::from_ref(workload);
-    let mut remarks = remarks::remarks(of_workload, false, told);
-    remarks.extend(cpu::remarks(evidence, of_workload, arms));
-    remarks.extend(remarks::dissent(of_workload));
-    let remarks: Vec<Value> = remarks
-        .into_iter()
-        .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void })
-        .collect();
+    let remarks = page.remarks(std::slice::from_ref(workload));
+    let remarks =
+        remarks.iter().map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
     Ok(context! {
         heading => words::name_of(workload.name).unwrap_or_else(|| "All rows of the table".into()),
         name,
@@ -203,8 +178,8 @@ fn section(
         sweep => swept,
         legend,
         metrics,
-        older => three_sigma::is_there(study),
-        remarks,
+        three_sigma => page.has_three_sigma,
+        remarks => remarks.collect::<Vec<_>>(),
         trials => trials.len(),
     })
 }
@@ -306,8 +281,8 @@ fn before_and_after(
                 interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
                 verdict => verdict::word(judgement.verdict), sign => verdict::sign(judgement.verdict),
                 blocks => judgement.blocks,
-                older => three_sigma::claim(judgement),
-                settle => view::settle(judgement).unwrap_or_default(),
+                three_sigma => three_sigma::claim(judgement),
+                more_blocks => view::more_blocks_clause(judgement).unwrap_or_default(),
             }
         })
         .collect();
@@ -387,7 +362,7 @@ mod tests {
     }
 
     fn page(lab: &Lab) -> String {
-        render(&lab.study, Some(&lab.evidence())).expect("the page is rendered")
+        render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the page is rendered")
     }
 
     #[test]
@@ -491,6 +466,6 @@ mod tests {
         lab.study.judgements.clear();
         lab.study.recommendation.workloads.clear();
         well_formed(&page(&lab));
-        well_formed(&render(&lab.study, None).expect("the page is rendered"));
+        well_formed(&render(&Page::of(&lab.study, None)).expect("the page is rendered"));
     }
 }

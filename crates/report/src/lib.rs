@@ -22,10 +22,12 @@ mod json;
 mod markdown;
 mod method;
 pub mod number;
+mod page;
 mod plot;
 mod remarks;
 pub mod search;
 mod sweep;
+mod table;
 mod tables;
 pub mod terminal;
 mod three_sigma;
@@ -36,30 +38,39 @@ mod words;
 
 use experiment::study::Study;
 
+use page::Page;
+
 pub use actuator::{ActuatorPath, Visit};
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use json::render as json;
+
+/// A file of a report. A new format is a file of this crate and a row of [`FORMATS`].
+struct Format {
+    name: &'static str,
+    /// Whether a report has it.
+    is_made: fn(&Page<'_>) -> bool,
+    render: fn(&Page<'_>) -> Result<String>,
+}
+
+const FORMATS: [Format; 6] = [
+    Format { name: "report.html", is_made: |_| true, render: html::render },
+    Format { name: "report.md", is_made: |_| true, render: markdown::render },
+    Format { name: "study.json", is_made: |_| true, render: |page| json::render(page.study) },
+    Format { name: "judgements.csv", is_made: |_| true, render: csv::judgements },
+    Format { name: "sweep.csv", is_made: |page| !page.study.responses.is_empty(), render: csv::sweep },
+    Format { name: "trials.csv", is_made: |page| page.evidence.is_some(), render: csv::trials },
+];
 
 /// Returns the name and the text of each file of a report: study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv
 /// and, where there is a record, trials.csv.
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
-pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<(&'static str, String)>> {
-    let mut files = vec![
-        ("report.html", html::render(study, evidence)?),
-        ("report.md", markdown::render(study, evidence)),
-        ("study.json", json::render(study)?),
-        ("judgements.csv", csv::judgements(study)?),
-    ];
-    if !study.responses.is_empty() {
-        files.push(("sweep.csv", csv::sweep(study)?));
-    }
-    if let Some(evidence) = evidence {
-        files.push(("trials.csv", csv::trials(evidence)?));
-    }
-    Ok(files)
+pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> Result<Vec<(&'static str, String)>> {
+    let page = Page::of(study, evidence);
+    let made = FORMATS.iter().filter(|format| (format.is_made)(&page));
+    made.map(|format| Ok((format.name, (format.render)(&page)?))).collect()
 }
 
 #[cfg(test)]

@@ -1,30 +1,33 @@
 //! report.md: the report as text that can be pasted into an issue.
 //!
-//! Same content as the web page, without its plots. Text of others is escaped: an arm's name must not become markup.
+//! Same content as the web page, without its plots. Text from outside is escaped: an arm's name must not become markup.
 
 use std::fmt::Write;
 
 use experiment::study::{Judgement, Study};
 
-use super::evidence::Evidence;
+use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::voids::VoidGroup;
-use super::{answer, cpu, method, number, remarks, tables, three_sigma, verdict, words};
+use super::{number, three_sigma, verdict, words};
 
 /// The whole report.
-pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
-    let workloads = view::workloads(study, evidence);
+pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
+    let study = page.study;
     let mut out = String::new();
-    line(&mut out, &format!("# {}\n", escaped(&view::title(study))));
-    line(&mut out, &format!("**{}**\n", escaped(&answer::headline(study, &workloads))));
-    for (workload, text) in answer::lines(study, &workloads) {
-        line(&mut out, &format!("- **{}**: {}", escaped(&workload), escaped(&text)));
+    line(&mut out, &format!("# {}\n", escaped(&page.title)));
+    line(&mut out, &format!("**{}**\n", escaped(&page.headline)));
+    for (workload, text) in &page.advice {
+        line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(text)));
     }
-    for workload in &workloads {
+    if let Some(next) = &page.next {
+        line(&mut out, &format!("\n{}", escaped(next)));
+    }
+    for workload in &page.workloads {
         section(&mut out, study, workload);
     }
-    for table in tables::tables(study, evidence) {
+    for table in &page.tables {
         line(&mut out, &format!("\n## {}\n", escaped(&table.title)));
         let head: Vec<String> = table.head.iter().map(|head| escaped(head)).collect();
         line(&mut out, &format!("| | {} |\n|---|{}", head.join(" | "), "--:|".repeat(head.len())));
@@ -33,33 +36,31 @@ pub(crate) fn render(study: &Study, evidence: Option<&Evidence<'_>>) -> String {
             line(&mut out, &format!("| {} | {} |", escaped(name), texts.join(" | ")));
         }
     }
-    let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
-    what_else(&mut out, study, evidence, &workloads, &loud);
-    if !loud.is_empty() {
+    warnings(&mut out, page);
+    if !page.voids.is_empty() {
         line(&mut out, "\n## Void trials\n");
-        void_trials(&mut out, &loud);
+        void_trials(&mut out, &page.voids);
     }
-    if !quiet.is_empty() {
-        let thin = remarks::thin_percentiles(&workloads);
-        let summary = thin.unwrap_or_else(|| "Some percentiles of some trials rest on too few requests".into());
+    if !page.thin.is_empty() {
+        let summary = page.thin_summary.as_deref().unwrap_or("Some percentiles of some trials have too few requests");
         line(&mut out, &format!("\n<details><summary>{summary}</summary>\n"));
-        void_trials(&mut out, &quiet);
+        void_trials(&mut out, &page.thin);
         line(&mut out, "\n</details>");
     }
-    all_metrics(&mut out, study, &workloads);
-    line(&mut out, "\n## How these verdicts were reached\n");
-    for sentence in method::method(study) {
+    all_metrics(&mut out, study, &page.workloads);
+    line(&mut out, "\n## Method\n");
+    for sentence in page.method {
         line(&mut out, sentence);
     }
-    line(&mut out, &format!("Here: {}.", method::rules(study)));
-    if three_sigma::is_there(study) {
+    line(&mut out, &format!("Here: {}.", page.rules));
+    if page.has_three_sigma {
         line(&mut out, &format!("\n{}", three_sigma::ERRORS));
     }
-    if let Some(cost) = evidence.and_then(|evidence| method::cost(evidence.trials)) {
-        line(&mut out, &cost);
+    if let Some(overhead) = &page.overhead {
+        line(&mut out, overhead);
     }
-    experiment_section(&mut out, study, evidence);
-    out
+    experiment_section(&mut out, page);
+    Ok(out)
 }
 
 fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
@@ -73,7 +74,7 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         if sweep.is_some_and(|sweep| sweep.complete) {
             continue;
         }
-        let (head, rule) = older_column(study);
+        let (head, rule) = three_sigma_column(study);
         line(out, &format!("| arm | median | change | interval | verdict |{head} blocks |"));
         line(out, &format!("|---|--:|--:|--:|---|{rule}--:|"));
         for row in &metric.rows {
@@ -97,16 +98,16 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
 }
 
 /// Head and rule of the column for the three-sigma rule's claims; nothing where there are none.
-fn older_column(study: &Study) -> (String, &'static str) {
+fn three_sigma_column(study: &Study) -> (String, &'static str) {
     if three_sigma::is_there(study) { (format!(" {} |", three_sigma::HEAD), "---|") } else { (String::new(), "") }
 }
 
 /// A row for each tunable and value, and a line for each tunable.
 fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
-    let (older, rule) = older_column(study);
+    let (claim, rule) = three_sigma_column(study);
     let head = format!(
-        "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict |{older} blocks |"
+        "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict |{claim} blocks |"
     );
     line(out, &head);
     line(out, &format!("|---|--:|--:|--:|--:|--:|--:|---|{rule}--:|"));
@@ -127,30 +128,21 @@ fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metr
     line(out, "");
 }
 
-/// `? **inconclusive**; about 23 more blocks would probably settle it`.
+/// `? **inconclusive**; about 23 more blocks would probably decide it`.
 fn verdict(judgement: &Judgement) -> String {
-    let settle = view::settle(judgement).map(|settle| format!("; {settle}")).unwrap_or_default();
-    format!("{} **{}**{settle}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict))
+    let more = view::more_blocks_clause(judgement).map(|more| format!("; {more}")).unwrap_or_default();
+    format!("{} **{}**{more}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict))
 }
 
-fn what_else(
-    out: &mut String,
-    study: &Study,
-    evidence: Option<&Evidence<'_>>,
-    workloads: &[WorkloadView<'_>],
-    told: &[VoidGroup<'_>],
-) {
+fn warnings(out: &mut String, page: &Page<'_>) {
     let mut found = Vec::new();
-    let mut remarks = remarks::remarks(workloads, false, told);
-    remarks.extend(cpu::remarks(evidence, workloads, &view::arms(study, evidence)));
-    remarks.extend(remarks::dissent(workloads));
-    for remark in remarks {
-        let loud = if remark.void { "**VOID** " } else { "" };
-        found.push(format!("- {loud}{}: {}", escaped(&remark.about), escaped(&remark.text)));
+    for remark in page.remarks(&page.workloads) {
+        let void = if remark.void { "**VOID** " } else { "" };
+        found.push(format!("- {void}{}: {}", escaped(&remark.about), escaped(&remark.text)));
     }
-    found.extend(study.cautions.iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
+    found.extend(page.cautions().iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
     if !found.is_empty() {
-        line(out, "\n## What else must be known\n");
+        line(out, "\n## Warnings\n");
         found.iter().for_each(|text| line(out, text));
     }
 }
@@ -170,7 +162,7 @@ fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) 
         let heading =
             words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n{heading}"));
-        let (head, rule) = older_column(study);
+        let (head, rule) = three_sigma_column(study);
         line(
             out,
             &format!("| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |{head}"),
@@ -203,14 +195,14 @@ fn metric_rows(out: &mut String, study: &Study, metric: &MetricView<'_>) {
     }
 }
 
-fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidence<'_>>) {
-    line(out, "\n## The experiment\n\n| | |\n|---|---|");
-    for (name, value) in view::facts(study, evidence) {
-        cells(out, &[name, &escaped(&value)]);
+fn experiment_section(out: &mut String, page: &Page<'_>) {
+    line(out, "\n## Experiment\n\n| | |\n|---|---|");
+    for (name, value) in &page.facts {
+        cells(out, &[name, &escaped(value)]);
     }
-    let Some(evidence) = evidence else { return };
+    let (Some(evidence), Some(command), Some(plan)) = (&page.evidence, page.command(), page.plan()) else { return };
     line(out, "\nTo repeat it:\n");
-    fenced(out, "sh", &words::clean(&evidence.header.command));
+    fenced(out, "sh", &command);
     line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
     for (section, facts) in &evidence.header.environment {
         for (name, value) in facts {
@@ -218,7 +210,7 @@ fn experiment_section(out: &mut String, study: &Study, evidence: Option<&Evidenc
         }
     }
     line(out, "\n</details>\n\n<details><summary>Plan</summary>\n");
-    fenced(out, "toml", super::html::plan_text(evidence).trim_end());
+    fenced(out, "toml", plan.trim_end());
     line(out, "\n</details>");
 }
 
@@ -237,7 +229,7 @@ fn fenced(out: &mut String, language: &str, text: &str) {
     line(out, &format!("{fence}{language}\n{text}\n{fence}"));
 }
 
-/// Text of others as plain text in Markdown, in a table cell too.
+/// Text from outside as plain text in Markdown, in a table cell too.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in words::clean(text).chars() {
@@ -265,13 +257,13 @@ mod tests {
     #[test]
     fn the_report_reads_well() {
         let lab = Lab::typical();
-        insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence())));
+        insta::assert_snapshot!(render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made"));
     }
 
     #[test]
     fn names_cannot_become_markup() {
         let lab = Lab::typical().renamed("bfq", "<img src=x>|`*@all");
-        let text = render(&lab.study, Some(&lab.evidence()));
+        let text = render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made");
         let outside_the_plan = text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
         assert!(!outside_the_plan.contains("<img"));
         assert!(outside_the_plan.contains("&lt;img src=x&gt;\\|\\`\\*@\u{200b}all"));
@@ -290,7 +282,7 @@ mod tests {
     #[test]
     fn every_verdict_is_there_and_a_missing_record_is_said() {
         let lab = Lab::typical();
-        let text = render(&lab.study, None);
+        let text = render(&Page::of(&lab.study, None)).expect("the report is made");
         for verdict in ["better", "worse", "equivalent", "inconclusive"] {
             assert!(text.contains(&format!("**{verdict}**")), "{verdict}");
         }

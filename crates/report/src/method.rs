@@ -1,15 +1,16 @@
-//! How the verdicts were reached, in words: what is said must be true of the method that was applied to this very evidence.
+//! How the verdicts were reached, in words that hold for the method that was applied to this evidence.
 //!
 //! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so the words follow the
 //! judgements, not only the criteria.
 
-use experiment::plan::Method;
+use experiment::plan::{ArenaKind, Method};
 use experiment::record::{OWN_CPU, Trial};
 use experiment::study::{Judgement, Study};
 
+use super::evidence::Evidence;
 use super::number;
 
-/// How a verdict is reached, in three sentences. Of data that somebody else measured nothing is claimed that cannot be known.
+/// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be checked.
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     let verdicts = match study.criteria.method {
         Method::ThreeSigma => {
@@ -23,7 +24,7 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     };
     if study.arena == "foreign" {
         return [
-            "Somebody else measured these values: whether the order was random, and whether every setting was in effect, \
+            "These values were measured elsewhere: whether the order was random, and whether every setting was in effect, \
              cannot be checked here.",
             "The effect is the ratio to the baseline, block by block where the table has blocks, with an interval; the margin \
              is a difference that is of no interest.",
@@ -32,7 +33,7 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     }
     [
         "Each block runs every arm once, in random order, and compares it with the baseline of the same block, so that \
-         whatever drifts hits all arms alike.",
+         drift affects all arms alike.",
         "The effect is the mean of these comparisons, with an interval; the margin below which a difference is of no interest \
          was fixed before the first trial.",
         verdicts,
@@ -50,11 +51,11 @@ pub(crate) fn rules(study: &Study) -> String {
     let unpaired = |judgement: &&Judgement| judgement.log_ratios.is_empty();
     let in_blocks = match study.criteria.method {
         Method::ThreeSigma => {
-            return "intervals are three standard deviations, the rule of older studies: they promise no error rate and know \
+            return "intervals are three standard deviations, the rule of older studies: they have no error rate and \
                     no margin"
                 .into();
         }
-        Method::Anytime => format!("intervals hold {together}, at whatever block one looks"),
+        Method::Anytime => format!("intervals hold {together}, whenever they are looked at"),
         Method::Fixed => format!("intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"),
     };
     let without = format!("intervals (Welch's) hold {together}, for a number of observations fixed beforehand");
@@ -65,17 +66,23 @@ pub(crate) fn rules(study: &Study) -> String {
     }
 }
 
-/// What schedlab itself cost while programs were measured, in one sentence; None where the work was schedlab's own.
-pub(crate) fn cost(trials: &[Trial]) -> Option<String> {
+/// The CPU time that schedlab itself used while programs were measured, in one sentence; `None` where the workload was schedlab's own.
+pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     let mut shares: Vec<f64> =
         trials.iter().filter_map(|trial| trial.observation.counters.get(OWN_CPU)).copied().collect();
     shares.sort_by(f64::total_cmp);
     let (median, most) = (*shares.get(shares.len() / 2)?, *shares.last()?);
     Some(format!(
-        "While programs were measured schedlab itself used {:.2} % of one processor (median; at most {:.2} %).",
+        "Overhead: schedlab itself used {:.2} % of one CPU while programs were measured (median; at most {:.2} %).",
         median * 100.0,
         most * 100.0
     ))
+}
+
+/// The kernel that was measured, where it is not this machine's own: in the kernel arena.
+pub(crate) fn kernel(study: &Study, evidence: &Evidence<'_>) -> Option<String> {
+    let facts = evidence.header.environment.get("kernel").filter(|_| study.arena == ArenaKind::Kernel.name())?;
+    Some(format!("Linux {} ({}).", facts.get("release")?, facts.get("build")?))
 }
 
 #[cfg(test)]
@@ -84,29 +91,33 @@ mod tests {
     use crate::fixture::Lab;
 
     #[test]
-    fn what_schedlab_cost_is_told_where_programs_were_measured() {
+    fn overhead_is_reported_where_programs_were_measured() {
         let lab = Lab::typical();
         let mut trials = lab.trials.clone();
-        assert_eq!(cost(&trials), None);
+        assert_eq!(overhead(&trials), None);
         for (trial, share) in trials.iter_mut().zip([0.004, 0.001, 0.002]) {
             trial.observation.counters.insert(OWN_CPU.to_owned(), share);
         }
-        assert!(cost(&trials).unwrap().contains("0.20 % of one processor (median; at most 0.40 %)"));
+        assert!(
+            overhead(&trials)
+                .unwrap()
+                .contains("0.20 % of one CPU while programs were measured (median; at most 0.40 %)")
+        );
     }
 
     #[test]
     fn what_is_said_of_the_intervals_is_what_was_done() {
         let mut study = Lab::typical().study;
-        assert!(rules(&study).contains("at whatever block one looks; margin ±1 %"));
+        assert!(rules(&study).contains("whenever they are looked at; margin ±1 %"));
         study.criteria.method = Method::Fixed;
         assert!(rules(&study).contains("Student's t") && rules(&study).contains("fixed beforehand"));
         study.criteria.method = Method::ThreeSigma;
         assert!(rules(&study).contains("no error rate") && method(&study)[2].contains("outside of its interval"));
         study.criteria.method = Method::Anytime;
         study.judgements[0].log_ratios.clear();
-        assert!(rules(&study).contains("where there are no blocks") && rules(&study).contains("whatever block"));
+        assert!(rules(&study).contains("where there are no blocks") && rules(&study).contains("whenever"));
         study.judgements.iter_mut().for_each(|judgement| judgement.log_ratios.clear());
-        assert!(rules(&study).starts_with("without blocks") && !rules(&study).contains("whatever block"));
+        assert!(rules(&study).starts_with("without blocks") && !rules(&study).contains("whenever"));
         study.judgements.iter_mut().for_each(|judgement| (judgement.low, judgement.high) = (None, None));
         assert!(rules(&study).starts_with("no interval"));
     }

@@ -1,8 +1,8 @@
-//! What else must be known, told once and as loudly as it matters.
+//! Warnings, deduplicated, most severe first.
 //!
-//! A reason that touches a metric which decides is told in full. A percentile that decides nothing and rests on too few requests
-//! is void too, but a short trial has a dozen of them: they are counted in one line, so that they do not hide what is serious.
-//! The same sentence about several arms or workloads is one remark.
+//! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and has too few requests is void
+//! too, but a short trial has a dozen of them: they are counted in one line, so that they do not hide what is serious. The same
+//! sentence about several arms or workloads is one remark.
 
 use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
@@ -17,16 +17,16 @@ use super::words::{self, listed};
 pub(crate) struct Remark {
     /// Arms, and workloads where there are several: `oltp, kyber and bfq`.
     pub(crate) about: String,
-    /// What must be known.
+    /// The remark.
     pub(crate) text: String,
     /// Whether it makes the judgement void.
     pub(crate) void: bool,
 }
 
-/// What must be known about the judgements on the metrics that decide, or on all; void ones first. What `told` already says
-/// about left-out trials is left to it.
-pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, told: &[VoidGroup<'_>]) -> Vec<Remark> {
-    merged(workloads, |workload| sentences(workload, all_metrics, told))
+/// The remarks on the judgements of the deciding metrics, or of all; void ones first. What the groups in `shown` already say about
+/// void trials is left out.
+pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, shown: &[VoidGroup<'_>]) -> Vec<Remark> {
+    merged(workloads, |workload| sentences(workload, all_metrics, shown))
 }
 
 /// Where the three-sigma rule and a verdict that decides disagree.
@@ -63,7 +63,7 @@ pub(crate) fn merged<'a>(
         }
     }
     merged.sort_by_key(|remark| !remark.void);
-    merged.into_iter().map(|remark| remark.told(workloads)).collect()
+    merged.into_iter().map(|remark| remark.remark(workloads)).collect()
 }
 
 /// Whether two sentences say the same, each perhaps with an example of its own, of which the first is shown: twenty arms that never
@@ -84,7 +84,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn told(self, all: &[WorkloadView<'_>]) -> Remark {
+    fn remark(self, all: &[WorkloadView<'_>]) -> Remark {
         let judged = |workload: &&str| {
             let of = all.iter().find(|view| view.name == *workload);
             let rows =
@@ -105,7 +105,7 @@ impl Found<'_> {
 fn sentences<'a>(
     workload: &WorkloadView<'a>,
     all_metrics: bool,
-    told: &[VoidGroup<'_>],
+    shown: &[VoidGroup<'_>],
 ) -> Vec<(&'a str, String, bool)> {
     let mut found = Vec::new();
     for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
@@ -113,7 +113,9 @@ fn sentences<'a>(
             let void = judgement.verdict == Verdict::Void;
             let repeated = |reason: &str| {
                 !void
-                    && told.iter().any(|group| group.workload == workload.name && reason.contains(group.reason.class()))
+                    && shown
+                        .iter()
+                        .any(|group| group.workload == workload.name && reason.contains(group.reason.class()))
             };
             if void && judgement.reasons.is_empty() {
                 found.push((judgement.arm.as_str(), "there is no valid evidence".to_string(), void));
@@ -127,8 +129,8 @@ fn sentences<'a>(
     found
 }
 
-/// What made trials void: first what concerns whole trials or a metric that decides, then what spoils only a percentile that
-/// decides nothing.
+/// Why trials are void: first what concerns whole trials or a deciding metric, then what concerns only a percentile that does not
+/// decide.
 pub(crate) fn voids<'a>(
     trials: &'a [Trial],
     workloads: &[WorkloadView<'_>],
@@ -140,8 +142,8 @@ pub(crate) fn voids<'a>(
     })
 }
 
-/// Whether a void judgement on a deciding metric already says why these trials are void.
-pub(crate) fn is_told_by_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
+/// Whether a void judgement on a deciding metric already gives the reason of these trials.
+pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
     let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
     let mut judgements = of_group
         .flat_map(|workload| workload.metrics.iter().filter(|metric| metric.primary))
@@ -152,7 +154,7 @@ pub(crate) fn is_told_by_a_judgement(group: &VoidGroup<'_>, workloads: &[Workloa
     })
 }
 
-/// The one line about percentiles that decide nothing and are void for want of requests.
+/// One line about the percentiles that do not decide and are void for too few requests.
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
     let few = VoidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
     let thin = |judgement: &Judgement| {
@@ -162,12 +164,8 @@ pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String>
         |metric: &&MetricView<'_>| !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin);
     match workloads.iter().flat_map(|workload| &workload.metrics).filter(is_thin).count() {
         0 => None,
-        1 => {
-            Some("1 percentile that decides nothing rests on too few requests and is void (longer --trial-time)".into())
-        }
-        n => Some(format!(
-            "{n} percentiles that decide nothing rest on too few requests and are void (longer --trial-time)"
-        )),
+        1 => Some("1 percentile that does not decide is void: too few requests (use a longer --trial-time)".into()),
+        n => Some(format!("{n} percentiles that do not decide are void: too few requests (use a longer --trial-time)")),
     }
 }
 
@@ -193,13 +191,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn percentiles_that_decide_nothing_are_counted_and_not_told() {
+    fn percentiles_that_do_not_decide_are_counted_in_one_line() {
         let lab = with_thin_percentiles();
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, quiet) = voids(&lab.trials, &views);
         assert_eq!((loud.len(), quiet.len()), (1, 8), "a setting that was changed; four arms, two percentiles");
         let said = thin_percentiles(&views).expect("two percentiles are void");
-        assert!(said.starts_with("2 percentiles that decide nothing"), "{said}");
+        assert!(said.starts_with("2 percentiles that do not decide"), "{said}");
         assert!(remarks(&views, false, &loud).iter().all(|remark| !remark.void));
         assert_eq!(remarks(&views, true, &loud).iter().filter(|remark| remark.void).count(), 2);
     }
@@ -216,7 +214,7 @@ pub(crate) mod tests {
         let remarks = remarks(&views, false, &loud);
         let first = remarks.first().expect("there is a remark");
         assert!(first.void && first.about == "oltp, every arm", "{first:?}");
-        assert!(loud.iter().any(|group| is_told_by_a_judgement(group, &views)));
+        assert!(loud.iter().any(|group| is_in_a_judgement(group, &views)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sweeps arranged for readers: a table before and after, and one line for each tunable.
+//! Sweeps: a table before and after, and one line for each tunable.
 //!
 //! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses and judgements. Where every arm is a
 //! point of the sweep, the table takes the place of the usual one, which would say the same once more.
@@ -16,7 +16,7 @@ use super::words;
 pub(crate) struct SweepRow<'a> {
     /// The tunable.
     pub(crate) tunable: String,
-    /// Its value at the baseline; `?` where nobody noted it.
+    /// Its value at the baseline; `?` where the record does not have it.
     pub(crate) default: String,
     /// The value tried.
     pub(crate) tried: String,
@@ -76,7 +76,7 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
 
 /// What a tunable does over its values, in one line.
 fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
-    let told = |arm: &str| {
+    let effect_of = |arm: &str| {
         let point = response.points.iter().find(|point| point.arm == arm);
         point.map_or_else(String::new, |point| {
             let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
@@ -84,14 +84,14 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         })
     };
     let all = response.points.len();
-    let (mut text, told_of) = match &response.effect {
-        Effect::Helps { arm } => (told(arm), Some(arm)),
-        Effect::Hurts { arm } => (format!("no value is better; {}", told(arm)), Some(arm)),
+    let (mut text, named) = match &response.effect {
+        Effect::Helps { arm } => (effect_of(arm), Some(arm)),
+        Effect::Hurts { arm } => (format!("no value is better; {}", effect_of(arm)), Some(arm)),
         Effect::Open { more_blocks: Some(more) } => {
-            let blocks = if *more == 1 { "block" } else { "blocks" };
-            (format!("not known yet: about {} more {blocks} would probably tell", number::count((*more).into())), None)
+            let blocks = words::counted((*more).into(), "more block");
+            (format!("inconclusive: about {blocks} would probably decide it"), None)
         }
-        Effect::Open { more_blocks: None } => ("not known yet".to_owned(), None),
+        Effect::Open { more_blocks: None } => ("inconclusive".to_owned(), None),
         Effect::Nothing => (nothing(study, response), None),
         Effect::Void => ("no valid evidence".to_owned(), None),
     };
@@ -99,13 +99,13 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         (Verdict::Better, "better too"),
         (Verdict::Worse, if matches!(response.effect, Effect::Hurts { .. }) { "worse too" } else { "worse" }),
         (Verdict::Equivalent, "equivalent"),
-        (Verdict::Inconclusive, "not known yet"),
+        (Verdict::Inconclusive, "inconclusive"),
         (Verdict::Void, "void"),
     ];
     for (verdict, word) in kinds {
-        let of = |point: &&Point| point.verdict == verdict && told_of != Some(&point.arm);
+        let of = |point: &&Point| point.verdict == verdict && named != Some(&point.arm);
         let values: Vec<String> = response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
-        // What is true of all of them is said already.
+        // What holds for all of them is in the line already.
         if !values.is_empty() && values.len() < all {
             text += &format!("; {word}: {}", values.join(", "));
         }
@@ -113,7 +113,7 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     text
 }
 
-/// That no value matters: only what was judged is spoken of.
+/// That no value matters; only judged values count.
 fn nothing(study: &Study, response: &Response) -> String {
     let equivalent = response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
     let within = match study.criteria.method {
@@ -121,10 +121,10 @@ fn nothing(study: &Study, response: &Response) -> String {
         Method::Anytime | Method::Fixed => format!(" within {}", number::percent(study.criteria.margin)),
     };
     match (equivalent, response.points.len()) {
-        (1, 1) => format!("makes no difference that matters (equivalent{within})"),
-        (2, 2) => format!("no value makes a difference that matters (both equivalent{within})"),
-        (n, all) if n == all => format!("no value makes a difference that matters (all {n} equivalent{within})"),
-        _ => format!("no difference that matters was found{}", within.replace(" within", ": equivalent within")),
+        (1, 1) => format!("makes no relevant difference (equivalent{within})"),
+        (2, 2) => format!("no value makes a relevant difference (both equivalent{within})"),
+        (n, all) if n == all => format!("no value makes a relevant difference (all {n} equivalent{within})"),
+        _ => format!("no relevant difference was found{}", within.replace(" within", ": equivalent within")),
     }
 }
 

@@ -1,41 +1,28 @@
-//! Tables beside the verdicts: what anticipation cost and brought, what the CPU scheduler did, and what somebody else published
-//! about the same.
+//! Tables beside the verdicts: the time spent on anticipation, the counters of the CPU scheduler, and published figures.
 //!
-//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure is printed
-//! beside the measured one, and the reader sees both.
+//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure stands beside the
+//! measured one.
 
 use experiment::plan::Published;
 use experiment::study::{Study, Summary};
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
+use super::table::Table;
 use super::{cpu, view, words};
-
-/// A small table: arms or figures down, columns of numbers across.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table {
-    /// What it shows.
-    pub(crate) title: String,
-    /// Heads of the columns after the first.
-    pub(crate) head: Vec<String>,
-    /// A name, and a text for each column.
-    pub(crate) rows: Vec<(String, Vec<String>)>,
-    /// Whether a terminal shows it only when everything is asked for.
-    pub(crate) detail: bool,
-}
 
 /// The metrics of the anticipation study, in the order of its table.
 const ANTICIPATION: [(&str, &str); 7] = [
     ("anticipations", "waits"),
     ("anticipation_successes", "successes"),
     ("anticipation_failures", "failures"),
-    ("success_wait_mean_ms", "ms a\nsuccess"),
-    ("failure_wait_total_ms", "ms all\nfailures"),
-    ("false_idle_ms", "ms failed\nper wait"),
-    ("deceptive_idle_ms", "ms idle,\nwork held"),
+    ("success_wait_mean_ms", "ms per\nsuccess"),
+    ("failure_wait_total_ms", "ms, all\nfailures"),
+    ("false_idle_ms", "ms false idle\nper wait"),
+    ("deceptive_idle_ms", "ms idle,\nrequests held"),
 ];
 
-/// Every table that this study has something for.
+/// Every table that this study has figures for.
 pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
     let workloads = view::workloads(study, evidence);
     let arms = view::arms(study, evidence);
@@ -52,7 +39,7 @@ fn summary<'a>(study: &'a Study, workload: &str, metric: &str, arm: &str) -> Opt
     study.summaries.iter().find(|s| s.workload == workload && s.metric == metric && s.arm == arm)
 }
 
-/// Means per trial of what idling on purpose cost and brought.
+/// Means per trial of the time idled on purpose and of its outcome.
 fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
     let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload).map(|j| j.metric.as_str());
     let waits = |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
@@ -73,7 +60,9 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
     });
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(Table {
-        title: format!("{place}what waiting for a process's next request cost and brought, means of a trial"),
+        title: format!(
+            "{place}anticipation: time spent waiting for a process's next request, and its outcome, means over trials"
+        ),
         rows: rows.collect(),
         head: columns.into_iter().map(|(_, head)| head).collect(),
         detail: false,
@@ -112,7 +101,7 @@ fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str])
         format!("measured\nto {baseline}"),
     ];
     Some(Table {
-        title: format!("{place}beside what was published ({})", words::clean(&source)),
+        title: format!("{place}compared with published figures ({})", words::clean(&source)),
         rows: rows.collect(),
         head: head.map(|text: String| words::clean_lines(&text)).to_vec(),
         detail: false,
@@ -136,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_waits_is_there_only_where_somebody_waited() {
+    fn a_table_of_waits_is_there_only_where_a_scheduler_waited() {
         assert_eq!(tables(&Lab::typical().study, None), []);
         let lab = with_anticipation();
         let found = tables(&lab.study, Some(&lab.evidence()));

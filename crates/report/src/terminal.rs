@@ -1,7 +1,7 @@
 //! The report in a terminal: the answer in the first lines, then the evidence for it.
 //!
-//! Written for somebody at three in the morning: what to do, one table per workload for the metric that decides, what is
-//! wrong with the evidence, what would settle the rest, where the files are. Everything else waits for `verbose`.
+//! In this order: what to do, one table per workload for the deciding metric, warnings, how many more blocks would decide the rest,
+//! where the files are. Everything else is printed only with `verbose`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -11,10 +11,11 @@ use experiment::study::{Judgement, Study, Verdict};
 
 use super::evidence::Evidence;
 use super::grid::{Entry, Grid, Style, plain, wrapped};
+use super::page::Page;
 use super::sweep::{self, SweepView};
-use super::tables::Table;
+use super::table::Table;
 use super::view::{self, MetricView, WorkloadView};
-use super::{answer, cpu, method, number, remarks, tables, three_sigma, verdict, voids, words};
+use super::{cpu, method, number, remarks, three_sigma, verdict, voids, words};
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -29,35 +30,38 @@ pub struct Options {
 
 /// The whole report; `files` are named at its end.
 pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
-    let workloads = view::workloads(study, evidence);
-    let mut page =
-        Page { text: String::new(), options, older: three_sigma::is_shown(study, evidence, options.verbose) };
-    page.answer(study, &workloads);
-    for workload in &workloads {
+    let page = Page::of(study, evidence);
+    let three_sigma = three_sigma::is_shown(study, evidence, options.verbose);
+    let mut printed = Printed { text: String::new(), options, three_sigma };
+    printed.answer(&page);
+    for workload in &page.workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
-            page.metric(study, workload, metric);
+            printed.metric(study, workload, metric);
         }
     }
-    page.beside(study, evidence);
-    page.what_else(study, evidence, &workloads);
-    page.foot(study, evidence, files);
-    page.text
+    printed.tables(&page.tables);
+    printed.warnings(&page);
+    printed.foot(&page, files);
+    printed.text
 }
 
-struct Page<'a> {
+/// A report as far as it is printed.
+struct Printed<'a> {
     text: String,
     options: &'a Options,
     /// Whether the three-sigma rule's claims stand beside the verdicts.
-    older: bool,
+    three_sigma: bool,
 }
 
-impl Page<'_> {
-    fn answer(&mut self, study: &Study, workloads: &[WorkloadView<'_>]) {
-        self.paragraph("", &answer::headline(study, workloads), Some("1"));
-        let lines = answer::lines(study, workloads);
-        let widest = lines.iter().map(|(name, _)| words::shortened(name, 20).chars().count()).max().unwrap_or(0);
-        for (name, text) in lines {
-            self.paragraph(&format!("  {:widest$}  ", words::shortened(&name, 20)), &text, None);
+impl Printed<'_> {
+    fn answer(&mut self, page: &Page<'_>) {
+        self.paragraph("", &page.headline, Some("1"));
+        let widest = page.advice.iter().map(|(name, _)| words::shortened(name, 20).chars().count()).max().unwrap_or(0);
+        for (name, text) in &page.advice {
+            self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 20)), text, None);
+        }
+        if let Some(next) = &page.next {
+            self.paragraph("", next, None);
         }
     }
 
@@ -72,15 +76,15 @@ impl Page<'_> {
         }
         if let Some(sweep) = &sweep {
             self.sweep_table(sweep, metric);
-            self.older_line(metric);
+            self.three_sigma_line(metric);
         }
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
-            self.paragraph("", "+ ~N: about so many more blocks would probably settle it", Some("2"));
+            self.paragraph("", "+ ~N: about N more blocks would probably decide it", Some("2"));
         }
         if let Some(sweep) = &sweep {
             self.text.push('\n');
-            self.paragraph("", "What each tunable does", Some("1"));
+            self.paragraph("", "Effect of each tunable", Some("1"));
             let widest = sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
             for (name, text) in &sweep.lines {
                 self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 24)), text, None);
@@ -104,9 +108,9 @@ impl Page<'_> {
         self.text.push('\n');
     }
 
-    /// What anticipation cost and brought, and what was published about the same.
-    fn beside(&mut self, study: &Study, evidence: Option<&Evidence<'_>>) {
-        for table in tables::tables(study, evidence).into_iter().filter(|table| self.options.verbose || !table.detail) {
+    /// The tables beside the verdicts.
+    fn tables(&mut self, tables: &[Table]) {
+        for table in tables.iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
             // Too wide for one table: the columns go on in another, under the same names.
@@ -114,10 +118,10 @@ impl Page<'_> {
             let mut first = 0;
             while first < table.head.len() {
                 let mut last = table.head.len();
-                let mut grid = columns(&table, first, last);
+                let mut grid = columns(table, first, last);
                 while !grid.fits(width) && last > first + 1 {
                     last -= 1;
-                    grid = columns(&table, first, last);
+                    grid = columns(table, first, last);
                 }
                 let text = grid.draw(width, self.options.colour);
                 self.text.push_str(&text);
@@ -132,7 +136,7 @@ impl Page<'_> {
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.older && grid.fits(width));
+        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.three_sigma && grid.fits(width));
         let has_room = beside.is_some();
         let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks, false));
         let fitting = beside.as_ref().or_else(|| grids.iter().find(|grid| grid.fits(width))).unwrap_or(&grids[2]);
@@ -140,13 +144,13 @@ impl Page<'_> {
         self.text.push_str(&table);
         self.text.push('\n');
         if !has_room {
-            self.older_line(metric);
+            self.three_sigma_line(metric);
         }
     }
 
     /// The three-sigma rule's claims in a line below a table.
-    fn older_line(&mut self, metric: &MetricView<'_>) {
-        if let Some(line) = three_sigma::line(metric).filter(|_| self.older) {
+    fn three_sigma_line(&mut self, metric: &MetricView<'_>) {
+        if let Some(line) = three_sigma::line(metric).filter(|_| self.three_sigma) {
             self.paragraph("", &line, None);
         }
     }
@@ -158,27 +162,24 @@ impl Page<'_> {
         grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[1]).draw(width, self.options.colour)
     }
 
-    /// What a reader must know before believing the table: loud where it touches what decides.
-    fn what_else(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>]) {
-        let (loud, quiet) = evidence.map(|evidence| remarks::voids(evidence.trials, workloads)).unwrap_or_default();
+    /// Warnings, most severe first.
+    fn warnings(&mut self, page: &Page<'_>) {
+        let verbose = self.options.verbose;
         let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
-        for remark in remarks::remarks(workloads, self.options.verbose, &loud) {
+        for remark in remarks::remarks(&page.workloads, verbose, &page.voids) {
             let text = format!("{}: {}", remark.about, remark.text);
             lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
         }
-        let arms = view::arms(study, evidence);
-        let mut notes = cpu::remarks(evidence, workloads, &arms);
-        notes.extend(remarks::dissent(workloads).into_iter().filter(|_| self.older));
+        let mut notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.arms);
+        notes.extend(remarks::dissent(&page.workloads).into_iter().filter(|_| self.three_sigma));
         lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
-        let shown = loud.iter().filter(|group| !remarks::is_told_by_a_judgement(group, workloads));
-        for group in shown.chain(quiet.iter().filter(|_| self.options.verbose)) {
+        let shown = page.voids.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
+        for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
             lines.push(("void  ", void_trials(group), Some("31")));
         }
-        for caution in &study.cautions {
-            lines.push(("caution  ", words::clean(caution), Some("33")));
-        }
-        if let Some(thin) = remarks::thin_percentiles(workloads).filter(|_| !self.options.verbose) {
-            lines.push(("", format!("{thin}: see --verbose"), Some("2")));
+        lines.extend(page.cautions().into_iter().map(|caution| ("caution  ", caution, Some("33"))));
+        if let Some(thin) = page.thin_summary.as_ref().filter(|_| !verbose) {
+            lines.push(("", format!("{thin}; --verbose lists them"), Some("2")));
         }
         if !lines.is_empty() {
             self.text.push('\n');
@@ -188,14 +189,13 @@ impl Page<'_> {
         }
     }
 
-    fn foot(&mut self, study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf]) {
+    fn foot(&mut self, page: &Page<'_>, files: &[PathBuf]) {
         self.text.push('\n');
-        if self.older {
+        if self.three_sigma {
             self.paragraph("", three_sigma::ERRORS, Some("2"));
         }
-        let rules = method::rules(study);
-        let mut rules = format!("{}{}.", rules[..1].to_uppercase(), &rules[1..]);
-        if let Some(evidence) = evidence {
+        let mut rules = format!("{}{}.", page.rules[..1].to_uppercase(), &page.rules[1..]);
+        if let Some(evidence) = &page.evidence {
             let _ = write!(rules, " {} trials", number::count(evidence.trials.len() as u64));
             match evidence.end {
                 Some(end) => {
@@ -203,14 +203,10 @@ impl Page<'_> {
                 }
                 None => rules.push_str("; the record was cut off."),
             }
-            let kernel = evidence.header.environment.get("kernel");
-            let release = kernel.filter(|_| study.arena == "kernel").and_then(|facts| facts.get("release"));
-            if let (Some(release), Some(build)) = (release, kernel.and_then(|facts| facts.get("build"))) {
-                let _ = write!(rules, " Linux {release} ({build}).");
-            }
-            if let Some(cost) = method::cost(evidence.trials) {
-                let _ = write!(rules, " {cost}");
-            }
+            rules.push_str(&method::kernel(page.study, evidence).map(|text| format!(" {text}")).unwrap_or_default());
+        }
+        if let Some(overhead) = &page.overhead {
+            let _ = write!(rules, " {overhead}");
         }
         self.paragraph("", &rules, Some("2"));
         for file in files {
@@ -245,11 +241,11 @@ fn columns(table: &Table, first: usize, last: usize) -> Grid {
     }
 }
 
-fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool) -> Grid {
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
-    if older {
+    if claims {
         head.push((three_sigma::HEAD.replace(' ', "\n"), false));
     }
     if blocks {
@@ -270,7 +266,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, older: bool)
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
-        if older {
+        if claims {
             cells.push((row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned(), plain));
         }
         if blocks {

@@ -1,6 +1,6 @@
-//! The three-sigma rule of older studies beside the verdicts: what it would have claimed of the same values, and how often it errs.
+//! The three-sigma rule of older studies beside the verdicts: its claim on the same values, and its error rate.
 //!
-//! Shown so that a reader who knows the rule sees where it agrees. Nothing follows from it: the advice is the verdicts'.
+//! It is shown so that a reader who knows the rule sees where it agrees. The advice follows from the verdicts alone.
 
 use experiment::study::{Judgement, OlderClaim, Study, Verdict};
 
@@ -11,19 +11,18 @@ use super::words;
 /// The column's head.
 pub(crate) const HEAD: &str = "three-sigma rule";
 
-/// What the rule is, and what its error is: docs/src/explanation/verdicts.md has the figures.
+/// The rule and its error rate; docs/src/explanation/verdicts.md has the figures.
 pub(crate) const ERRORS: &str = "The three-sigma rule (an arm differs when its mean lies outside the baseline's mean ± 3 standard \
-    deviations of single values) is there for comparison: of two identical arms it calls one different in 20 % of the cases with two \
-    values each, in 7 % with three and in 1 % with five, and most effects below three deviations it misses, however many values there \
-    are.";
+    deviations of single values) is shown for comparison: it calls two identical arms different in 20 % of cases with two values \
+    each, in 7 % with three and in 1 % with five, and it misses most effects below three deviations, however many values there are.";
 
 /// Whether the study has the rule's claims: it has none where the rule is the method itself.
 pub(crate) fn is_there(study: &Study) -> bool {
     study.judgements.iter().any(|judgement| judgement.three_sigma.is_some())
 }
 
-/// Whether a terminal shows them: of processors and of other people's tables always, since that is where the rule was used; of
-/// devices only when everything is asked for.
+/// Whether a terminal shows them: always for the CPU arena and for foreign tables, where the rule was used; for devices only when
+/// everything is requested.
 pub(crate) fn is_shown(study: &Study, evidence: Option<&Evidence<'_>>, verbose: bool) -> bool {
     let of_cpus = evidence.and_then(Evidence::of_cpus).is_some();
     is_there(study) && (verbose || of_cpus || study.arena == "foreign")
@@ -107,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn the_errors_that_are_told_are_those_that_the_rule_has() {
-        for (n, told) in [(2, "in 20 % of the cases with two"), (3, "in 7 % with three"), (5, "in 1 % with five")] {
+    fn the_error_rates_in_the_text_are_those_of_the_rule() {
+        for (n, told) in [(2, "in 20 % of cases with two"), (3, "in 7 % with three"), (5, "in 1 % with five")] {
             assert!(ERRORS.contains(told), "{told}");
             let percent: f64 = told.split(' ').nth(1).unwrap().parse().unwrap();
             assert!((false_alarms(n) * 100.0 - percent).abs() < 0.6, "{n}: {}", false_alarms(n));
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_shows_it_of_processors_and_tables_always_and_of_devices_on_demand() {
+    fn a_terminal_shows_it_for_cpus_and_tables_always_and_for_devices_on_demand() {
         let mut lab = Lab::typical();
         let shown = |lab: &Lab, verbose| is_shown(&lab.study, Some(&lab.evidence()), verbose);
         assert_eq!((shown(&lab, false), shown(&lab, true)), (false, true));

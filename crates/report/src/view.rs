@@ -8,7 +8,7 @@ use experiment::study::{Judgement, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::evidence::Evidence;
 use super::number::{self, Scale};
-use super::words::clean;
+use super::words::{clean, counted};
 
 /// One workload with its metrics, the deciding one first.
 pub(crate) struct WorkloadView<'a> {
@@ -84,7 +84,7 @@ impl MetricView<'_> {
         match self.direction {
             Direction::HigherIsBetter => "higher is better",
             Direction::LowerIsBetter => "lower is better",
-            Direction::Descriptive => "described, not judged",
+            Direction::Descriptive => "descriptive, not judged",
         }
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn label(name: &str) -> String {
     if metric::find(name).is_none() {
         return clean(name);
     }
-    let words = name.replace("cpu_us_per_io", "processor time per I/O");
+    let words = name.replace("cpu_us_per_io", "CPU time per I/O");
     let words = words.strip_suffix("_mb_per_s").map(|rest| format!("{rest}_throughput")).unwrap_or(words);
     let words = words.replace("throughput_throughput", "throughput").replace("p999", "p99.9").replace("iops", "IOPS");
     let words = ["_us", "_ms"].iter().find_map(|unit| words.strip_suffix(unit)).unwrap_or(&words);
@@ -174,29 +174,26 @@ pub(crate) fn label(name: &str) -> String {
         .replace('_', " ")
 }
 
-/// About how many more blocks would settle an inconclusive judgement.
+/// About how many more blocks would decide an inconclusive judgement.
 pub(crate) fn more_blocks(judgement: &Judgement) -> Option<u32> {
     judgement.more_blocks.filter(|_| judgement.verdict == Verdict::Inconclusive)
 }
 
 /// The same as a clause.
-pub(crate) fn settle(judgement: &Judgement) -> Option<String> {
-    more_blocks(judgement).map(|more| {
-        let blocks = if more == 1 { "block" } else { "blocks" };
-        format!("about {} more {blocks} would probably settle it", number::count(more.into()))
-    })
+pub(crate) fn more_blocks_clause(judgement: &Judgement) -> Option<String> {
+    more_blocks(judgement).map(|more| format!("about {} would probably decide it", counted(more.into(), "more block")))
 }
 
 /// The title of a report.
 pub(crate) fn title(study: &Study) -> String {
     let name = clean(&study.name);
-    if name.trim().is_empty() { "Which scheduler for this disk and this work?".into() } else { name }
+    if name.trim().is_empty() { "Which scheduler for this disk and this workload?".into() } else { name }
 }
 
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
 pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'static str, String)> {
     let Some(evidence) = evidence else {
-        return vec![("Arena", arena(study, "")), ("Record", "none: the study of a table".into())];
+        return vec![("Arena", arena(study, "")), ("Record", "none: this is the study of a table".into())];
     };
     let header = evidence.header;
     let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
@@ -207,7 +204,7 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
         trials += &format!(", {void} of them void");
     }
     if thin > 0 {
-        trials += &format!("; {thin} with too few requests for some percentile");
+        trials += &format!("; {thin} with too few requests for a percentile");
     }
     let last_ms = evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
     let ended = match evidence.end {
@@ -219,7 +216,7 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
                 clean(&end.reason.to_string())
             )
         }
-        None => format!("not ended: cut off after {}, can be resumed", number::span_ms(last_ms)),
+        None => format!("incomplete: cut off after {}; --resume continues it", number::span_ms(last_ms)),
     };
     vec![
         ("Device", clean(&header.plan.device)),
@@ -238,15 +235,15 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
 fn arena(study: &Study, device: &str) -> String {
     match study.arena.as_str() {
         "disk" if device.starts_with("loop:") => {
-            "disk: this machine's own kernel, and a loop device over a file: requests are scheduled again below".into()
+            "disk: this machine's own kernel, and a loop device over a file: requests are scheduled a second time below it".into()
         }
         "disk" => "disk: this machine's own kernel and a real device".into(),
         "cpu" => "cpu: this machine's own kernel and its CPUs".into(),
         "kernel" => "kernel: the schedulers of a real Linux, run as a process, and a modelled device, in virtual time; nothing was measured on a machine"
             .into(),
-        "sim" => "sim: the laboratory's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
+        "sim" => "sim: schedlab's own schedulers and a modelled device, in virtual time; nothing was measured on a machine"
             .into(),
-        "foreign" => "foreign: a table that somebody else measured".into(),
+        "foreign" => "foreign: a table that was measured elsewhere".into(),
         other => clean(other),
     }
 }
@@ -262,7 +259,7 @@ mod tests {
             ["throughput_mb_per_s", "read_mb_per_s", "iops", "read_latency_p99_us", "latency_p999_us"].map(label);
         assert_eq!(labels, ["throughput", "read throughput", "IOPS", "read latency p99", "latency p99.9"]);
         assert_eq!(label("read_latency_mean_us"), "mean read latency");
-        assert_eq!(label("cpu_us_per_io"), "processor time per I/O");
+        assert_eq!(label("cpu_us_per_io"), "CPU time per I/O");
         assert_eq!(label("their_own_ms"), "their_own_ms");
     }
 

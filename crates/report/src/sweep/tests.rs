@@ -6,6 +6,7 @@ use experiment::study::study;
 
 use super::*;
 use crate::fixture::Lab;
+use crate::page::Page;
 use crate::view;
 
 /// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does nothing, one that is not known.
@@ -83,14 +84,14 @@ fn each_tunable_is_told_in_one_line() {
     );
     assert!(of("writes_starved").starts_with("no value is better; writes_starved=0: -1"), "{}", of("writes_starved"));
     assert!(of("writes_starved").ends_with("; worse too: 32"));
-    assert_eq!(of("front_merges"), "makes no difference that matters (equivalent within 1 %)");
-    assert!(of("read_expire").starts_with("not known yet: about "), "{}", of("read_expire"));
+    assert_eq!(of("front_merges"), "makes no relevant difference (equivalent within 1 %)");
+    assert!(of("read_expire").starts_with("inconclusive: about "), "{}", of("read_expire"));
 }
 
 #[test]
 fn what_cannot_be_known_is_said_so() {
     let open = |response: &mut Response| response.effect = Effect::Open { more_blocks: None };
-    assert!(lines(open)[3].1.starts_with("not known yet"));
+    assert!(lines(open)[3].1.starts_with("inconclusive"));
     let void = |response: &mut Response| {
         response.effect = Effect::Void;
         response.points.iter_mut().for_each(|point| point.verdict = Verdict::Void);
@@ -102,7 +103,7 @@ fn what_cannot_be_known_is_said_so() {
         response.points[0].verdict = Verdict::Void;
     };
     let text = &lines(partly)[0].1;
-    assert_eq!(text, "no difference that matters was found: equivalent within 1 %; equivalent: 64, 256; void: 1");
+    assert_eq!(text, "no relevant difference was found: equivalent within 1 %; equivalent: 64, 256; void: 1");
 }
 
 #[test]
@@ -135,13 +136,13 @@ fn the_table_of_a_sweep_reads_well_in_a_terminal() {
 
 #[test]
 fn the_table_of_a_sweep_reads_well_in_markdown() {
-    let text = crate::markdown::render(&study(&swept(), None), None);
+    let text = crate::markdown::render(&Page::of(&study(&swept(), None), None)).expect("the report is made");
     insta::assert_snapshot!(text.split("<details>").next().expect("there is text before the details"));
 }
 
 #[test]
 fn the_table_of_a_sweep_is_csv() {
-    insta::assert_snapshot!(crate::csv::sweep(&study(&swept(), None)).expect("it is written"));
+    insta::assert_snapshot!(crate::csv::sweep(&Page::of(&study(&swept(), None), None)).expect("it is written"));
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
             arm.tunables.insert("<script>alert(1)</script>".into(), value);
         }
     }
-    let page = crate::html::render(&study(&record, None), None).expect("the page is made");
+    let page = crate::html::render(&Page::of(&study(&record, None), None)).expect("the page is made");
     assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }

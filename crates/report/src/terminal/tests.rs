@@ -39,10 +39,10 @@ fn verbose_shows_the_deviations_of_every_arm() {
 }
 
 #[test]
-fn percentiles_that_decide_nothing_are_one_line_unless_verbose() {
+fn percentiles_that_do_not_decide_are_one_line_unless_verbose() {
     let lab = remarks::tests::with_thin_percentiles();
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-    assert!(text.contains("2 percentiles that decide nothing rest on too few requests"), "{text}");
+    assert!(text.contains("2 percentiles that do not decide are void: too few requests"), "{text}");
     assert!(!text.contains("5 requests") && !text.contains("VOID"), "{text}");
     let text = render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose: true, ..PLAIN });
     assert!(text.contains("5 requests") && text.contains("VOID"), "{text}");
@@ -86,7 +86,7 @@ fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
 }
 
 /// An experiment on processors: two settings that are what they are, and one of which the older rule claims too much.
-fn on_processors() -> Lab {
+fn on_cpus() -> Lab {
     let counters = [
         ("none", "task_migrations", 4.0),
         ("none", "task_wait_ms", 120.0),
@@ -99,7 +99,7 @@ fn on_processors() -> Lab {
         ("bfq", "isolate_moved", 85.0),
         ("bfq", "isolate_unmovable", 3.0),
     ];
-    let mut lab = cpu::tests::on_processors(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
+    let mut lab = cpu::tests::on_cpus(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
     let oltp = lab.study.judgements.iter_mut().find(|j| j.primary && j.workload == "oltp" && j.arm == "nice=-20");
     oltp.expect("it is judged").three_sigma = Some(experiment::study::OlderClaim::Better);
     lab
@@ -107,13 +107,13 @@ fn on_processors() -> Lab {
 
 #[test]
 fn of_processors_the_older_rule_is_told_below_the_table_and_what_is_out_of_the_ordinary_in_words() {
-    let lab = on_processors();
+    let lab = on_cpus();
     insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &PLAIN));
 }
 
 #[test]
 fn where_there_is_room_the_older_rule_has_a_column_and_verbose_shows_what_the_scheduler_did() {
-    let mut lab = on_processors();
+    let mut lab = on_cpus();
     lab.study.judgements.retain(|j| j.primary && j.workload == "oltp");
     lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
     lab.header.plan.workloads.truncate(1);

@@ -25,7 +25,7 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
     for out in ["one", "two"] {
         let out = lab.path(out);
         let ran = lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
-        assert!(ran.stdout.contains("What each tunable does") && ran.stdout.contains("tunable"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("Effect of each tunable") && ran.stdout.contains("tunable"), "{}", ran.stdout);
         assert!(ran.stderr.is_empty(), "quiet is quiet: {}", ran.stderr);
     }
     for name in ["record.jsonl", "report.html", "report.md", "study.json", "sweep.csv", "plan.toml"] {

@@ -1,0 +1,101 @@
+//! A report, arranged once: everything that the renderers show, in the order in which a reader needs it.
+//!
+//! A renderer turns a `Page` into text and decides nothing: what is shown, and in which words, is the same in every format.
+
+use experiment::study::Study;
+
+use crate::evidence::Evidence;
+use crate::remarks::{self, Remark};
+use crate::table::Table;
+use crate::view::{self, WorkloadView};
+use crate::voids::VoidGroup;
+use crate::{answer, cpu, method, tables, three_sigma, words};
+
+/// What a report shows.
+pub(crate) struct Page<'a> {
+    /// Every estimate, interval and verdict.
+    pub(crate) study: &'a Study,
+    /// The record; `None` for foreign data.
+    pub(crate) evidence: Option<Evidence<'a>>,
+    /// The title.
+    pub(crate) title: String,
+    /// What to do, in one line.
+    pub(crate) headline: String,
+    /// How to decide what is inconclusive.
+    pub(crate) next: Option<String>,
+    /// Each workload, and what to do for it.
+    pub(crate) advice: Vec<(String, String)>,
+    /// The arms, the baseline first.
+    pub(crate) arms: Vec<&'a str>,
+    /// The workloads with their metrics.
+    pub(crate) workloads: Vec<WorkloadView<'a>>,
+    /// The tables that this study has figures for.
+    pub(crate) tables: Vec<Table>,
+    /// Void trials that concern a deciding metric.
+    pub(crate) voids: Vec<VoidGroup<'a>>,
+    /// Trials with too few requests for a percentile that does not decide.
+    pub(crate) thin: Vec<VoidGroup<'a>>,
+    /// These in one line.
+    pub(crate) thin_summary: Option<String>,
+    /// Whether the claims of the three-sigma rule are known.
+    pub(crate) has_three_sigma: bool,
+    /// How a verdict is reached.
+    pub(crate) method: [&'static str; 3],
+    /// How the intervals were made, without a full stop.
+    pub(crate) rules: String,
+    /// The CPU time that schedlab itself used.
+    pub(crate) overhead: Option<String>,
+    /// Device, time, trials, arena.
+    pub(crate) facts: Vec<(&'static str, String)>,
+}
+
+impl<'a> Page<'a> {
+    /// Arranges a study and its record.
+    pub(crate) fn of(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Page<'a> {
+        let workloads = view::workloads(study, evidence);
+        let (voids, thin) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
+        Page {
+            title: view::title(study),
+            headline: answer::headline(study, &workloads),
+            next: answer::next(study, evidence, &workloads),
+            advice: answer::lines(study, &workloads),
+            arms: view::arms(study, evidence),
+            tables: tables::tables(study, evidence),
+            thin_summary: remarks::thin_percentiles(&workloads),
+            has_three_sigma: three_sigma::is_there(study),
+            method: method::method(study),
+            rules: method::rules(study),
+            overhead: evidence.and_then(|evidence| method::overhead(evidence.trials)),
+            facts: view::facts(study, evidence),
+            study,
+            evidence: evidence.copied(),
+            workloads,
+            voids,
+            thin,
+        }
+    }
+
+    /// The remarks on the deciding metrics of these workloads, void evidence first.
+    pub(crate) fn remarks(&self, workloads: &[WorkloadView<'a>]) -> Vec<Remark> {
+        let mut found = remarks::remarks(workloads, false, &self.voids);
+        found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.arms));
+        found.extend(remarks::dissent(workloads));
+        found
+    }
+
+    /// The cautions of the study.
+    pub(crate) fn cautions(&self) -> Vec<String> {
+        self.study.cautions.iter().map(|caution| words::clean(caution)).collect()
+    }
+
+    /// The plan as it would be written in plan.toml.
+    pub(crate) fn plan(&self) -> Option<String> {
+        let plan = &self.evidence.as_ref()?.header.plan;
+        Some(toml::to_string_pretty(plan).unwrap_or_else(|error| format!("# plan: not writable as TOML ({error})")))
+    }
+
+    /// The command that repeats the experiment.
+    pub(crate) fn command(&self) -> Option<String> {
+        self.evidence.as_ref().map(|evidence| words::clean(&evidence.header.command))
+    }
+}
