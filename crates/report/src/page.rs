@@ -57,7 +57,7 @@ impl<'a> Page<'a> {
         Page {
             title: view::title(study),
             headline: answer::headline(study, &workloads),
-            next: answer::next(study, evidence, &workloads),
+            next: answer::next(evidence, &workloads),
             advice: answer::lines(study, &workloads),
             arms: view::arms(study, evidence),
             tables: tables::tables(study, evidence),
