@@ -173,7 +173,7 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value>
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
         found => deciding.map(found),
-        actuator => actuator(evidence, workload)?,
+        actuator => actuator(page, workload)?,
         plots,
         sweep => swept,
         legend,
@@ -185,10 +185,11 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value>
 }
 
 /// The actuator's path under each arm that was traced.
-fn actuator(evidence: Option<&Evidence<'_>>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
-    let Some(evidence) = evidence else { return Ok(Vec::new()) };
+fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
+    let Some(evidence) = &page.evidence else { return Ok(Vec::new()) };
     let warmup_ns = evidence.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000);
-    let excerpts = actuator::excerpts(evidence.actuator, workload.name, warmup_ns);
+    let mut excerpts = actuator::excerpts(evidence.actuator, workload.name, warmup_ns);
+    excerpts.sort_by_key(|excerpt| page.arms.iter().position(|arm| *arm == excerpt.arm));
     let span = plot::actuator::span(&excerpts);
     let mut found = Vec::new();
     for excerpt in &excerpts {

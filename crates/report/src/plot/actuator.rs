@@ -8,7 +8,7 @@ use super::axis::Axis;
 use super::canvas::{self, FINE, INK, colour, svg};
 use crate::actuator::{Excerpt, Visit};
 
-const SIZE: (i32, i32) = (490, 240);
+const SIZE: (i32, i32) = (490, 190);
 /// Requests closer to each other than this many shown pixels are drawn as one.
 const CLOSE: f64 = 0.75;
 
