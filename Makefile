@@ -1,9 +1,9 @@
 # `make demo` shows what schedlab is for, `make test` checks it. Both install what is missing (scripts/need).
 export DEVICE     ?= loop:512M
 export SCHEDULERS ?= none,mq-deadline,kyber,bfq
-export WORKLOAD   ?= mixed
+export WORKLOAD   ?= randread:clients=4:iodepth=64
 export BUDGET     ?= 60s
-export MARGIN     ?= 10%
+export MARGIN     ?= 5%
 export OUT        ?= out/demo
 PREFIX     ?= /usr/local
 DESTDIR    ?=
