@@ -52,8 +52,8 @@ fn option(arg: &Arg) -> [String; 3] {
 fn render(sheet: &mut Sheet, command: &Command, path: &str) {
     let visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     sheet.section(path);
-    let about = command.get_long_about().or(command.get_about());
-    sheet.text(&sentences(about));
+    let about = sentences(command.get_long_about().or(command.get_about()));
+    sheet.text(&format!("{}.", about.trim_end_matches('.')));
     let usage = command.clone().render_usage().to_string();
     sheet.block("text", usage.trim_start_matches("Usage: "));
     let shown = |arg: &&Arg| {
