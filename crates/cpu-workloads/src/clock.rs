@@ -3,10 +3,9 @@
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
-/// Between two looks at whether a work is to end: it ends within a tenth of a second of being told.
+/// Between two looks at `stop`: a workload ends within a tenth of a second.
 pub(crate) const SLICE_NS: u64 = 20_000_000;
 
-/// Now.
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -22,7 +22,7 @@ use crate::{Failure, Report};
 
 /// Who sleeps, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Spec {
     /// From 1. With 1 there is no other thread than the first, so that policies under which none can be made work too.
     pub threads: u32,
     /// Between two moments of a thread; at most a tenth of a second.
@@ -35,12 +35,12 @@ pub struct Order {
 ///
 /// # Errors
 /// [`Failure::Refused`] when no thread can be made.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let began = now_ns();
-    let end = began.saturating_add(order.duration_ns);
+    let end = began.saturating_add(spec.duration_ns);
     let seen = thread::scope(|scope| {
-        let one = |at: u32| one(order, began + order.interval_ns * u64::from(at) / u64::from(order.threads), end, stop);
-        let others: Vec<_> = (1..order.threads)
+        let one = |at: u32| one(spec, began + spec.interval_ns * u64::from(at) / u64::from(spec.threads), end, stop);
+        let others: Vec<_> = (1..spec.threads)
             .map(|at| thread::Builder::new().spawn_scoped(scope, move || one(at)).map_err(no_thread))
             .collect::<Result<_, _>>()
             .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
@@ -56,12 +56,12 @@ pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
 }
 
 /// One thread: its latencies, the kernel's figures, and the moments that it missed.
-fn one(order: &Order, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
+fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
     // Where the kernel has no slack to be set, it has none.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
-    let mut moments = Moments { next: first + order.interval_ns, interval: order.interval_ns, missed: 0 };
+    let mut moments = Moments { next: first + spec.interval_ns, interval: spec.interval_ns, missed: 0 };
     while moments.next < end && !stop.load(Ordering::Relaxed) {
         sleep_until(moments.next);
         latencies.record(moments.late(now_ns()));
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn every_moment_is_either_met_or_missed() {
-        let order = Order { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
-        let report = run(&order, &AtomicBool::new(false)).unwrap();
+        let spec = Spec { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
+        let report = run(&spec, &AtomicBool::new(false)).unwrap();
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
         // From the first to the one before the end, 49 of each thread; a late one may skip some beyond the end.
         assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_stop_ends_it() {
-        let order = Order { threads: 1, interval_ns: MS, duration_ns: u64::MAX };
-        let report = run(&order, &AtomicBool::new(true)).unwrap();
+        let spec = Spec { threads: 1, interval_ns: MS, duration_ns: u64::MAX };
+        let report = run(&spec, &AtomicBool::new(true)).unwrap();
         assert!(report.metrics.is_empty(), "{report:?}");
     }
 }

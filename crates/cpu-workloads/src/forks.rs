@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
-use crate::load::{beside, for_each_processor};
+use crate::load::{beside, for_each_cpu};
 use crate::shared::{fork, wait};
 use crate::{Failure, Report};
 
 /// How many processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// At the same time; 0 for one for each processor that is online.
+pub struct Spec {
+    /// At the same time; 0 for one for each CPU that is online.
     pub processes: u32,
     /// Begun in a second, all together; 0 for as many as can be.
     pub rate: u32,
@@ -28,12 +28,12 @@ pub struct Order {
 ///
 /// # Errors
 /// [`Failure::Refused`] when the kernel forks no more.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let (began, processes) = (now_ns(), for_each_processor(order.processes));
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let (began, processes) = (now_ns(), for_each_cpu(spec.processes));
     // Each thread has its part of the rate, and they begin one after the other.
-    let interval = u64::from(processes) * 1_000_000_000 / u64::from(order.rate.max(1));
+    let interval = u64::from(processes) * 1_000_000_000 / u64::from(spec.rate.max(1));
     let first = |at: u32| began + interval * u64::from(at) / u64::from(processes);
-    let one = |at: u32| storm(first(at), if order.rate == 0 { 0 } else { interval }, order.work_ns, stop);
+    let one = |at: u32| storm(first(at), if spec.rate == 0 { 0 } else { interval }, spec.work_ns, stop);
     beside(processes, stop, one, |forks, seconds| vec![("forks_per_s", forks.iter().sum::<u64>() as f64 / seconds)])
 }
 
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn it_forks_until_it_is_told_to_end_and_leaves_nobody() {
-        let report = stopped_after(60, |stop| run(&Order { processes: 3, rate: 0, work_ns: 50_000 }, stop));
+        let report = stopped_after(60, |stop| run(&Spec { processes: 3, rate: 0, work_ns: 50_000 }, stop));
         assert!(report.counters["forks_per_s"] > 20.0, "{report:?}");
         let left = std::thread::spawn(|| {
-            let report = stopped_after(20, |stop| run(&Order { processes: 1, rate: 0, work_ns: 0 }, stop));
+            let report = stopped_after(20, |stop| run(&Spec { processes: 1, rate: 0, work_ns: 0 }, stop));
             (report, children_of_this_thread())
         });
         assert_eq!(left.join().unwrap().1, "");
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_not_exceeded() {
-        let report = stopped_after(200, |stop| run(&Order { processes: 2, rate: 50, work_ns: 0 }, stop));
+        let report = stopped_after(200, |stop| run(&Spec { processes: 2, rate: 50, work_ns: 0 }, stop));
         let rate = report.counters["forks_per_s"];
         assert!(rate > 0.0 && rate <= 60.0, "{report:?}");
     }

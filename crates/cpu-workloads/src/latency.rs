@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::Report;
 use crate::counted::Counted;
 
-/// The longest that is told apart: a minute.
+/// The longest latency that is distinguished: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Latencies in nanoseconds, three digits kept.

@@ -1,8 +1,8 @@
-//! Work for processors: what CPU schedulers are compared by ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]), and what goes
+//! Work for CPUs: what CPU schedulers are compared by ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]), and what goes
 //! on beside it ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
 //! One file a work. Each runs in a process of its own, which is this program with a hidden subcommand: so nice level, policy and mask are
-//! given to it as to any other program, and it can be ended by a signal. What it has to do is an [`Order`], what came of it a [`Report`].
+//! given to it as to any other program, and it can be ended by a signal. What it has to do is an [`Spec`], what came of it a [`Report`].
 
 mod clock;
 mod counted;
@@ -14,11 +14,11 @@ pub mod linpack;
 mod load;
 pub mod memory;
 pub mod messaging;
-mod order;
 mod report;
 mod shared;
+mod spec;
 pub mod spin;
 pub mod wakeup;
 
-pub use order::{Order, run};
 pub use report::{Failure, Report};
+pub use spec::{Spec, run};

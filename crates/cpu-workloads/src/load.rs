@@ -1,4 +1,4 @@
-//! The threads of a load: begun together, told to end together.
+//! The threads of a load: begun together, ended together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,9 +7,9 @@ use std::time::Instant;
 use crate::report::no_thread;
 use crate::{Failure, Report};
 
-/// How many threads a load has: what was asked for, or one for each processor that is online. Not the processors that it may use: beside an emptied
-/// processor the competition is to be the same as without.
-pub(crate) fn for_each_processor(asked: u32) -> u32 {
+/// How many threads a load has: what was asked for, or one for each CPU that is online. Not the CPUs that it may use: beside an emptied
+/// CPU the competition is to be the same as without.
+pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 {
         return asked;
     }
@@ -19,7 +19,7 @@ pub(crate) fn for_each_processor(asked: u32) -> u32 {
 }
 
 /// Runs the threads of a load, each with its number; what they return and the seconds that it took make the counters. If one fails, all
-/// are told to end.
+/// have to end.
 pub(crate) fn beside<T: Send>(
     threads: u32,
     stop: &AtomicBool,

@@ -1,18 +1,18 @@
-//! Threads that stream through memory: competition for caches and for the way to memory, beside that for a processor.
+//! Threads that stream through memory: competition for caches and for the way to memory, beside that for a CPU.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::{beside, for_each_processor};
+use crate::load::{beside, for_each_cpu};
 use crate::report::no_memory;
 use crate::{Failure, Report};
 
 /// How many threads, and through how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// 0 for one for each processor that is online.
+pub struct Spec {
+    /// 0 for one for each CPU that is online.
     pub threads: u32,
     /// Bytes of each thread's memory: larger than the caches, or it streams through these.
     pub size: u64,
@@ -25,10 +25,10 @@ const ROUND: usize = 32_768;
 ///
 /// # Errors
 /// [`Failure::Refused`] when there is no memory or no thread to be had.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let len = usize::try_from(order.size / 8).unwrap_or(usize::MAX).max(1);
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let len = usize::try_from(spec.size / 8).unwrap_or(usize::MAX).max(1);
     beside(
-        for_each_processor(order.threads),
+        for_each_cpu(spec.threads),
         stop,
         |_| one(len, stop),
         |rounds, seconds| {
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn it_streams_until_it_is_told_to_end() {
-        let report = stopped_after(50, |stop| run(&Order { threads: 2, size: 1 << 20 }, stop));
+        let report = stopped_after(50, |stop| run(&Spec { threads: 2, size: 1 << 20 }, stop));
         assert!(report.counters["mb_per_s"] > 0.0, "{report:?}");
     }
 
     #[test]
     fn memory_that_there_is_not_is_refused() {
-        let refused = run(&Order { threads: 1, size: u64::MAX }, &AtomicBool::new(false));
+        let refused = run(&Spec { threads: 1, size: u64::MAX }, &AtomicBool::new(false));
         assert!(matches!(refused, Err(Failure::Refused { .. })), "{refused:?}");
     }
 }

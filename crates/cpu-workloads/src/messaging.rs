@@ -24,7 +24,7 @@ use crate::{Failure, Report};
 
 /// Who sends how much to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Spec {
     /// Groups that know nothing of each other, from 1.
     pub groups: u32,
     /// Senders of a group, and as many receivers, from 1.
@@ -75,12 +75,12 @@ enum Role<'a> {
 ///
 /// # Errors
 /// [`Failure::Refused`] when channels, threads or processes cannot be made, [`Failure::Wrong`] when a message was lost.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let tasks = 2 * order.groups as usize * order.fds as usize;
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let tasks = 2 * spec.groups as usize * spec.fds as usize;
     let shared = Shared::new(HEAD + SLOT * tasks).map_err(refused("share memory"))?;
     let numbers = shared.numbers();
-    let groups: Vec<Vec<Channel>> = (0..order.groups)
-        .map(|_| (0..order.fds).map(|_| channel(order.pipes)).collect::<Result<_, _>>())
+    let groups: Vec<Vec<Channel>> = (0..spec.groups)
+        .map(|_| (0..spec.fds).map(|_| channel(spec.pipes)).collect::<Result<_, _>>())
         .collect::<Result<_, _>>()
         .map_err(refused("make the channels of messages (ulimit -n is the limit of open files)"))?;
     let roles: Vec<Role<'_>> = groups
@@ -90,10 +90,10 @@ pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
             receivers.chain(group.iter().map(|_| Role::Send(group)))
         })
         .collect();
-    let began = if order.threads {
-        in_threads(order, &roles, numbers, stop)?
+    let began = if spec.threads {
+        in_threads(spec, &roles, numbers, stop)?
     } else {
-        in_processes(order, &roles, numbers, stop)?
+        in_processes(spec, &roles, numbers, stop)?
     };
     summed(&roles, numbers, began)
 }
@@ -112,39 +112,39 @@ fn channel(pipes: bool) -> rustix::io::Result<Channel> {
 }
 
 /// Returns when it began.
-fn in_threads(order: &Order, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
+fn in_threads(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
     thread::scope(|scope| {
         let made: Result<Vec<_>, Failure> = roles
             .iter()
             .zip(numbers[HEAD..].chunks(SLOT))
             .map(|(role, slot)| {
-                let work = move || task(*role, order.bytes as usize, numbers, slot);
+                let work = move || task(*role, spec.bytes as usize, numbers, slot);
                 thread::Builder::new().stack_size(1 << 16).spawn_scoped(scope, work).map_err(no_thread)
             })
             .collect();
         // Those that wait for the beginning end without one.
         let threads = made.inspect_err(|_| abandon(numbers))?;
-        let began = begin(order, roles.len(), numbers, || true)?;
+        let began = begin(spec, roles.len(), numbers, || true)?;
         lead(numbers, stop, || threads.iter().all(|thread| thread.is_finished()), || true)?;
         Ok(began)
     })
 }
 
 /// Returns when it began.
-fn in_processes(order: &Order, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
+fn in_processes(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
     let mut children = Children::default();
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {
-        let child = fork(|| u8::from(!task(*role, order.bytes as usize, numbers, slot)));
+        let child = fork(|| u8::from(!task(*role, spec.bytes as usize, numbers, slot)));
         children.0.push(child.map_err(refused("fork (a policy of deadline and a limit of processes forbid it)"))?);
     }
     let children = std::cell::RefCell::new(children);
-    let began = begin(order, roles.len(), numbers, || children.borrow_mut().reap())?;
+    let began = begin(spec, roles.len(), numbers, || children.borrow_mut().reap())?;
     lead(numbers, stop, || children.borrow().0.is_empty(), || children.borrow_mut().reap())?;
     Ok(began)
 }
 
 /// Waits until every task is ready, and lets them begin.
-fn begin(order: &Order, tasks: usize, numbers: &[AtomicU64], well: impl Fn() -> bool) -> Result<u64, Failure> {
+fn begin(spec: &Spec, tasks: usize, numbers: &[AtomicU64], well: impl Fn() -> bool) -> Result<u64, Failure> {
     while numbers[READY].load(Ordering::Acquire) < tasks as u64 {
         if !well() {
             return Err(lost());
@@ -152,7 +152,7 @@ fn begin(order: &Order, tasks: usize, numbers: &[AtomicU64], well: impl Fn() -> 
         sleep_until(now_ns() + 1_000_000);
     }
     let began = now_ns();
-    numbers[END].store(began.saturating_add(order.duration_ns).max(1), Ordering::Release);
+    numbers[END].store(began.saturating_add(spec.duration_ns).max(1), Ordering::Release);
     Ok(began)
 }
 
@@ -257,7 +257,7 @@ fn whole(mut rest: &[u8], write: impl Fn(&[u8]) -> rustix::io::Result<usize>) ->
     Ok(())
 }
 
-/// What all tasks have told.
+/// What all tasks have reported.
 fn summed(roles: &[Role<'_>], numbers: &[AtomicU64], began: u64) -> Result<Report, Failure> {
     let (mut sent, mut received, mut done, mut counted) = (0u64, 0u64, began, Vec::new());
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {
@@ -296,10 +296,10 @@ mod tests {
     #[test]
     fn every_message_that_was_sent_was_received_in_every_way() {
         for (threads, pipes, bytes) in [(true, true, 1), (true, false, 100), (false, true, 4096), (false, false, 100)] {
-            let order = Order { groups: 2, fds: 3, bytes, threads, pipes, duration_ns: 30 * MS };
-            let report = run(&order, &AtomicBool::new(false)).unwrap();
+            let spec = Spec { groups: 2, fds: 3, bytes, threads, pipes, duration_ns: 30 * MS };
+            let report = run(&spec, &AtomicBool::new(false)).unwrap();
             let messages = report.counters["messages"];
-            assert!(messages > 0.0 && messages % 3.0 == 0.0, "whole rounds of 3: {order:?} {report:?}");
+            assert!(messages > 0.0 && messages % 3.0 == 0.0, "whole rounds of 3: {spec:?} {report:?}");
             let rate = messages * 1e9 / report.window_ns as f64;
             assert!((report.metrics["messages_per_s"] / rate - 1.0).abs() < 1e-9, "{report:?}");
             assert!(report.window_ns >= 30 * MS, "{report:?}");
@@ -326,8 +326,8 @@ mod tests {
 
     #[test]
     fn a_stop_ends_it_and_still_nothing_is_lost() {
-        let order = Order { groups: 1, fds: 4, bytes: 100, threads: false, pipes: false, duration_ns: u64::MAX };
-        let report = run(&order, &AtomicBool::new(true)).unwrap();
+        let spec = Spec { groups: 1, fds: 4, bytes: 100, threads: false, pipes: false, duration_ns: u64::MAX };
+        let report = run(&spec, &AtomicBool::new(true)).unwrap();
         assert!(report.counters.contains_key("messages"), "{report:?}");
     }
 }

@@ -31,7 +31,7 @@ pub enum Failure {
         /// The kernel's answer.
         cause: std::io::Error,
     },
-    /// The result is wrong: the processor, the memory or the compiler is.
+    /// The result is wrong: the CPU, the memory or the compiler is.
     #[error("CPU workload: wrong result: {what}")]
     Wrong {
         /// By how much.

@@ -1,4 +1,4 @@
-//! Memory that forked processes share, and the processes themselves, which end with whoever made them.
+//! Memory that forked processes share, and the processes themselves, which end with the process that made them.
 
 use std::io;
 use std::ptr::NonNull;

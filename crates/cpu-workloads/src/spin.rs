@@ -1,17 +1,17 @@
-//! Threads that compute without end: competition for a processor and for nothing else.
+//! Threads that compute without end: competition for a CPU and for nothing else.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::{beside, for_each_processor};
+use crate::load::{beside, for_each_cpu};
 use crate::{Failure, Report};
 
 /// How many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// 0 for one for each processor that is online.
+pub struct Spec {
+    /// 0 for one for each CPU that is online.
     pub threads: u32,
 }
 
@@ -22,9 +22,9 @@ const ROUND: u64 = 20_000;
 ///
 /// # Errors
 /// [`Failure::Refused`] when no thread can be made.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
-        for_each_processor(order.threads),
+        for_each_cpu(spec.threads),
         stop,
         |_| Ok(one(stop)),
         |rounds, seconds| vec![("spins_per_s", rounds.iter().sum::<u64>() as f64 * ROUND as f64 / seconds)],
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn it_spins_until_it_is_told_to_end() {
-        let report = stopped_after(20, |stop| run(&Order { threads: 2 }, stop));
+        let report = stopped_after(20, |stop| run(&Spec { threads: 2 }, stop));
         assert!(report.counters["spins_per_s"] > 0.0 && report.metrics.is_empty(), "{report:?}");
     }
 }

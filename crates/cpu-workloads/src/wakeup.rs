@@ -2,7 +2,7 @@
 //!
 //! After the idea of schbench. Each messenger has workers of its own. A worker asks its messenger for work and sleeps; the messenger notes
 //! the time and wakes it; the worker's first step is to look at the clock: the difference is one latency. Then it computes for a while
-//! and asks again. With more workers than processors the latency is a wait in the run queue as much as the waking itself.
+//! and asks again. With more workers than CPUs the latency is a wait in the run queue as much as the waking itself.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::{Failure, Report};
 
 /// Who wakes whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Spec {
     /// Threads that wake others, from 1.
     pub messengers: u32,
     /// Threads that each of them wakes, from 1.
@@ -55,11 +55,11 @@ struct Team {
 ///
 /// # Errors
 /// [`Failure::Refused`] when no thread can be made.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let team = || Team { asked: AtomicU32::new(0), workers: (0..order.workers).map(|_| Worker::default()).collect() };
-    let teams: Vec<Team> = (0..order.messengers).map(|_| team()).collect();
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let team = || Team { asked: AtomicU32::new(0), workers: (0..spec.workers).map(|_| Worker::default()).collect() };
+    let teams: Vec<Team> = (0..spec.messengers).map(|_| team()).collect();
     let began = now_ns();
-    let end = began.saturating_add(order.duration_ns);
+    let end = began.saturating_add(spec.duration_ns);
     let seen = thread::scope(|scope| {
         let mut messengers = Vec::new();
         let mut workers = Vec::new();
@@ -67,12 +67,12 @@ pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
             let new = || thread::Builder::new();
             messengers.push(new().spawn_scoped(scope, move || messenger(team, end, stop)).map_err(no_thread)?);
             team.workers.iter().try_for_each(|own| {
-                let work = move || worker(team, own, order.work_ns);
+                let work = move || worker(team, own, spec.work_ns);
                 workers.push(new().spawn_scoped(scope, work).map_err(no_thread)?);
                 Ok(())
             })
         });
-        // Messengers end their workers when they are told to end.
+        // Messengers end their workers when they have to end.
         made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let counted: Vec<Counted> =
             messengers.into_iter().map(|thread| thread.join().expect("a messenger does not panic")).collect();
@@ -105,7 +105,7 @@ fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
     }
 }
 
-/// Asks for work, sleeps, looks at the clock, computes, until it is told that it is over.
+/// Asks for work, sleeps, looks at the clock, computes, until the run is over.
 fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
@@ -131,7 +131,7 @@ fn wake(word: &AtomicU32) {
     futex::wake(word, futex::Flags::PRIVATE, 1).expect("the word is there as long as the threads are");
 }
 
-/// Sleeps until it is woken, the word is another, or it is time to look around; whoever is woken looks at the word.
+/// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread looks at the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn every_wake_up_is_a_positive_latency_that_is_counted() {
-        let order = Order { messengers: 2, workers: 3, work_ns: 10_000, duration_ns: 60_000_000 };
-        let report = run(&order, &AtomicBool::new(false)).unwrap();
+        let spec = Spec { messengers: 2, workers: 3, work_ns: 10_000, duration_ns: 60_000_000 };
+        let report = run(&spec, &AtomicBool::new(false)).unwrap();
         assert!(report.counters["wakeups"] >= 6.0, "each worker is woken at least once: {report:?}");
         assert_eq!(report.counts["wakeup_p99_us"] as f64, report.counters["wakeups"]);
         assert!(report.metrics.len() == 3 && report.metrics.values().all(|us| *us > 0.0), "{report:?}");
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_stop_ends_every_thread() {
-        let order = Order { messengers: 1, workers: 4, work_ns: 0, duration_ns: u64::MAX };
-        let report = run(&order, &AtomicBool::new(true)).unwrap();
+        let spec = Spec { messengers: 1, workers: 4, work_ns: 0, duration_ns: u64::MAX };
+        let report = run(&spec, &AtomicBool::new(true)).unwrap();
         assert!(report.window_ns < 10_000_000_000, "{report:?}");
     }
 }

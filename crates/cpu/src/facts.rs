@@ -1,4 +1,4 @@
-//! What this machine's CPU scheduler is like, for the record and for whoever wants to set something.
+//! What this machine's CPU scheduler is like, for the record and for `schedlab list settings`.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use host::Root;
 /// The word for what the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Files of debugfs that are told. There are many more, one for each processor.
-const TOLD: [&str; 6] =
+/// Files of debugfs that the record has. There are many more, one for each CPU.
+const RECORDED: [&str; 6] =
     ["base_slice_ns", "migration_cost_ns", "nr_migrate", "tunable_scaling", "latency_ns", "min_granularity_ns"];
 
 /// The facts: each sysctl, and where they are exposed the features, the preemption model, slices, governors, boost and sched_ext.
@@ -27,7 +27,7 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     let debug = |file: &str| root.read_optional(debug_dir(root).ok()?.join(file));
     let preempt = debug("preempt").or_else(|| model(root));
     facts.insert("preempt".to_string(), or(preempt));
-    let slices = TOLD.iter().filter_map(|file| Some(((*file).to_string(), debug(file)?)));
+    let slices = RECORDED.iter().filter_map(|file| Some(((*file).to_string(), debug(file)?)));
     facts.extend(slices);
     let governor = |(name, dir): (String, std::path::PathBuf)| {
         format!("{name}: {}", or(root.read_optional(dir.join("scaling_governor"))))
@@ -74,7 +74,7 @@ impl Key {
         };
         match self.name {
             "affinity" | "isolate" => match root.read_optional(root.sys("devices/system/cpu/online")) {
-                Some(online) => yes(format!("processors {online}")),
+                Some(online) => yes(format!("CPUs {online}")),
                 None => yes("yes".to_string()),
             },
             "autogroup" => match root.read_optional(sysctl_path(root, "kernel.sched_autogroup_enabled")) {
@@ -123,11 +123,11 @@ pub fn sched_ext_here(root: &Root) -> Here {
 mod tests {
     use super::*;
     use crate::KEYS;
-    use crate::attributes::fake_machine::Processors;
+    use crate::attributes::fake_machine::FakeCpus;
 
     #[test]
     fn everything_that_is_there_is_told_and_what_is_missing_is_told_as_such() {
-        let machine = Processors::booted();
+        let machine = FakeCpus::booted();
         let facts = facts(&machine.root());
         for (name, text) in [
             ("kernel.sched_rr_timeslice_ms", "100"),
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn each_key_tells_whether_it_is_here_and_why_not() {
-        let machine = Processors::booted();
+        let machine = FakeCpus::booted();
         let dir = tempfile::tempdir().unwrap();
         let (full, bare) = (machine.root(), Root::at(dir.path()));
         for key in KEYS {

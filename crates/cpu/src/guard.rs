@@ -1,8 +1,8 @@
-//! The machine's processors in the hands of one experiment, with a way back.
+//! The machine's CPUs in the hands of one experiment, with a way back.
 //!
-//! An arm brings up to four things: values that are written to the machine, a scheduler that a program loads, processors that others leave,
+//! An arm brings up to four things: values that are written to the machine, a scheduler that a program loads, CPUs that others leave,
 //! and a placement, which is the program's own. [`Guard::apply`] first ends what the arm before had and this one has not, then writes, then
-//! loads, then empties, so that what is started in between leaves the emptied processors as well.
+//! loads, then empties, so that what is started in between leaves the emptied CPUs as well.
 
 use std::fmt;
 use std::fs::File;
@@ -21,9 +21,9 @@ use host::session::Session;
 use host::settings::Problem;
 
 /// What is locked, for the user.
-const WHAT: &str = "the setting of the machine's processors";
+const WHAT: &str = "the setting of the machine's CPUs";
 
-/// The machine's processors in the hands of one experiment; dropped, everything is put back.
+/// The machine's CPUs in the hands of one experiment; dropped, everything is put back.
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -41,7 +41,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes hold of the processors' settings, and puts back what a dead owner left; nothing else is changed yet.
+    /// Takes hold of the CPUs' settings, and puts back what a dead owner left; nothing else is changed yet.
     ///
     /// # Errors
     /// [`Error::Busy`] when another experiment has them; [`Error::Io`]; the errors of putting back.
@@ -68,8 +68,8 @@ impl Guard {
     /// Refuses a setting that can be known to be impossible here, or that could lock up the machine.
     ///
     /// # Errors
-    /// [`Error::Processors`] with what is missing or refused, and what to do; [`Error::Busy`] when another schedlab with another state
-    /// directory writes settings of the processors.
+    /// [`Error::Cpu`] with what is missing or refused, and what to do; [`Error::Busy`] when another schedlab with another state
+    /// directory writes settings of the CPUs.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
         setting.placement.admit(&self.root, setting.isolate.as_ref())?;
@@ -146,7 +146,7 @@ impl Guard {
         self.isolation.iter().flat_map(Isolation::counters).collect()
     }
 
-    /// Tasks that cannot be moved off isolated processors, each with the reason.
+    /// Tasks that cannot be moved off isolated CPUs, each with the reason.
     pub fn unmovable(&self) -> Vec<String> {
         self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
@@ -181,7 +181,7 @@ impl Guard {
         if setting.attributes.is_empty() && setting.sched_ext.is_none() {
             return Ok(());
         }
-        let mut machine = self.machine.lock().expect("nobody panics while locking the machine");
+        let mut machine = self.machine.lock().expect("no thread panics while it holds this");
         let dir = self.root.sys("devices/system/cpu");
         if machine.is_none()
             && let Ok(file) = File::open(&dir)

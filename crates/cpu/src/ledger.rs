@@ -24,7 +24,7 @@ pub(crate) struct Made {
     pub(crate) moved: Option<Moved>,
 }
 
-/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread that keeps processors empty.
+/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread that keeps CPUs empty.
 #[derive(Debug, Clone)]
 pub(super) struct Ledger {
     root: Root,

@@ -1,7 +1,7 @@
 //! Keeping a realtime program from taking the machine away from everybody else, the one who could stop it included.
 //!
 //! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of `kernel.sched_rt_period_us`), and from 6.12 on a server
-//! of the fair class does (`fair_server` in debugfs). With that switched off, a program that computes under fifo on every processor can be
+//! of the fair class does (`fair_server` in debugfs). With that switched off, a program that computes under fifo on every CPU can be
 //! stopped by nobody: not by the watchdog of an experiment either, where that is an ordinary process.
 
 use super::attributes::sysctl_path;
@@ -17,7 +17,7 @@ const PERIOD: &str = "kernel.sched_rt_period_us";
 /// Refuses a realtime policy where nothing is left to others.
 pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
     let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else { return Ok(()) };
-    let refused = |what: &str, why: String| Err(Error::Processors { what: what.to_string(), why });
+    let refused = |what: &str, why: String| Err(Error::Cpu { what: what.to_string(), why });
     if let Some(attribute) = setting.attributes.iter().find(|attribute| switches_off(root, attribute, setting)) {
         return refused(
             &attribute.key,
@@ -37,8 +37,8 @@ pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
         return refused(
             "policy",
             format!(
-                "{policy} could lock up the machine: {RUNTIME} is {} here, so that realtime programs may take all the time of a processor, \
-                 and the program may use every processor that is online; leave one to others with affinity=..., or set \
+                "{policy} could lock up the machine: {RUNTIME} is {} here, so that realtime programs may take all the time of a CPU, \
+                 and the program may use every CPU that is online; leave one to others with affinity=..., or set \
                  {RUNTIME} back to 950000",
                 machine(root, RUNTIME).unwrap_or(-1)
             ),
@@ -77,7 +77,7 @@ fn machine(root: &Root, name: &str) -> Option<i64> {
     root.read_optional(sysctl_path(root, name))?.parse().ok()
 }
 
-/// Whether some processor that is online is not the program's.
+/// Whether some CPU that is online is not the program's.
 fn leaves_one(root: &Root, placement: &Placement) -> bool {
     match (&placement.affinity, CpuList::online(root)) {
         (Some(own), Some(online)) => online.without(own).is_some(),

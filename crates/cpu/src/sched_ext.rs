@@ -56,7 +56,7 @@ pub(super) fn ops(root: &Root) -> Option<String> {
 }
 
 fn refused(binary: &Path, why: String) -> Error {
-    Error::Processors { what: format!("sched_ext:{}", binary.display()), why }
+    Error::Cpu { what: format!("sched_ext:{}", binary.display()), why }
 }
 
 /// Refuses what cannot work here; `ours` is what this experiment itself has loaded.
@@ -186,7 +186,7 @@ impl Loaded {
     /// Ends the program, and waits until the kernel's own scheduler is back.
     ///
     /// # Errors
-    /// [`Error::Processors`] when the kernel does not let go of it.
+    /// [`Error::Cpu`] when the kernel does not let go of it.
     pub(super) fn end(self) -> Result<(), Error> {
         end(&self.root, self.running.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -202,7 +202,7 @@ fn end(root: &Root, running: Running) -> Result<(), Error> {
                  take it out with SysRq-S",
                 PATIENCE.as_secs()
             );
-            return Err(Error::Processors { what: NAME.to_string(), why });
+            return Err(Error::Cpu { what: NAME.to_string(), why });
         }
         thread::sleep(LOOK);
     }

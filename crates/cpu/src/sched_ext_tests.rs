@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::sched_ext::{admit, load};
-use crate::fake_machine::Processors;
+use crate::fake_machine::FakeCpus;
 use crate::{Guard, Setting};
 use crashpoints::install_script;
 use host::Root;
@@ -20,7 +20,7 @@ echo enabled > state
 while :; do sleep 0.01; done
 "#;
 
-fn with(machine: &Processors, script: &str) -> PathBuf {
+fn with(machine: &FakeCpus, script: &str) -> PathBuf {
     let path = machine.path("scx");
     install_script(&path, script);
     path
@@ -30,13 +30,13 @@ fn arm(binary: &std::path::Path) -> Setting {
     Setting::read(&format!("sched_ext:{}", binary.display()), []).expect("a scheduler")
 }
 
-fn state(machine: &Processors) -> String {
+fn state(machine: &FakeCpus) -> String {
     machine.shows("sys/kernel/sched_ext/state").trim().to_string()
 }
 
 #[test]
 fn it_is_loaded_for_its_arm_and_the_kernels_own_is_back_for_the_next() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     let arm = arm(&with(&machine, LOADS));
     let session = Session::begin(&root).unwrap();
@@ -59,7 +59,7 @@ fn it_is_loaded_for_its_arm_and_the_kernels_own_is_back_for_the_next() {
 #[test]
 fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
     for (spoil, found) in [("echo disabled > state", "disabled"), ("kill -9 $(cat pid)", "has ended")] {
-        let machine = Processors::booted();
+        let machine = FakeCpus::booted();
         let root = machine.root();
         let arm = arm(&with(&machine, &LOADS.replace("trap", "echo $$ > pid\necho 'oops: a stall' >&2\ntrap")));
         let session = Session::begin(&root).unwrap();
@@ -89,7 +89,7 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
 
 #[test]
 fn a_program_that_loads_nothing_is_a_problem_with_its_last_words() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     let binary = with(&machine, "#!/bin/sh\necho 'Failed to load: no BTF' >&2\nexit 1\n");
     let session = Session::begin(&root).unwrap();
@@ -100,7 +100,7 @@ fn a_program_that_loads_nothing_is_a_problem_with_its_last_words() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_is_missing() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let binary = with(&machine, LOADS);
     let refused = |root: &Root, binary: &str| admit(root, binary.as_ref(), None).unwrap_err().to_string();
     let root = machine.root();

@@ -1,4 +1,4 @@
-//! What an arm of an experiment on processors asks for, read from text.
+//! What an arm of an experiment on CPUs asks for, read from text.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use host::placement::{CpuList, Placement};
 pub struct Setting {
     /// What the measured program gets.
     pub placement: Placement,
-    /// Processors that every other task leaves.
+    /// CPUs that every other task leaves.
     pub isolate: Option<CpuList>,
     /// What is written to the machine, in this order.
     pub attributes: Vec<Attribute>,
@@ -45,15 +45,15 @@ pub static KEYS: &[Key] = &[
         example: "fifo:50",
         help: "other, batch, idle, fifo:PRIORITY, rr:PRIORITY, deadline:RUNTIME/DEADLINE/PERIOD",
     },
-    Key { name: "affinity", example: "0", help: "processors that the measured program may use" },
+    Key { name: "affinity", example: "0", help: "CPUs that the measured program may use" },
     Key {
         name: "slice",
         example: "3ms",
         help: "how long the measured program may run before another's turn, 100us to 100ms (fair policies, Linux 6.12)",
     },
-    Key { name: "isolate", example: "0", help: "processors that every other task leaves, as far as it can be moved" },
+    Key { name: "isolate", example: "0", help: "CPUs that every other task leaves, as far as it can be moved" },
     Key { name: "autogroup", example: "off", help: "whether each session gets one share (on) or each task (off)" },
-    Key { name: "governor", example: "performance", help: "governor of every processor's frequency" },
+    Key { name: "governor", example: "performance", help: "governor of every CPU's frequency" },
     Key { name: "boost", example: "off", help: "frequencies above the nominal one: on or off" },
     Key {
         name: "sysctl:",
@@ -148,7 +148,7 @@ mod tests {
     fn settings_are_read_and_slips_are_named() {
         let setting = Setting::read("default", [("nice", "-20"), ("isolate", "0"), ("boost", "off")]).unwrap();
         assert_eq!(setting.placement.nice, Some(-20));
-        assert_eq!(setting.placement.affinity, setting.isolate, "it works where nobody else does");
+        assert_eq!(setting.placement.affinity, setting.isolate, "it runs where no other task does");
         assert_eq!(setting.attributes, [Attribute { key: "boost".to_string(), value: "off".to_string() }]);
         assert_eq!(Setting::read("sched_ext:/x", []).unwrap().sched_ext, Some("/x".into()));
         for (scheduler, pair, said) in [

@@ -18,7 +18,7 @@ const NOT_EXPOSED: &str = "not exposed";
 const TOOLS: [(&str, &str); 4] =
     [("fio", "--version"), ("blkid", "--version"), ("losetup", "--version"), ("psql", "--version")];
 
-/// Beginnings of kernel options that bear on I/O or on the processors.
+/// Beginnings of kernel options that bear on I/O or on the CPUs.
 const TELLING_OPTIONS: [&str; 26] = [
     "amd_pstate",
     "blk",
@@ -92,7 +92,7 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     ]))
 }
 
-/// The words of the kernel's command line that bear on I/O or on the processors. The others may hold addresses and keys.
+/// The words of the kernel's command line that bear on I/O or on the CPUs. The others may hold addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (told, kept): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
@@ -240,7 +240,7 @@ mod tests {
     use crate::device;
 
     #[test]
-    fn the_facts_of_this_machine_name_its_kernel_its_processor_and_the_device() {
+    fn the_facts_of_this_machine_name_its_kernel_its_cpu_and_the_device() {
         let root = Root::real();
         let Some(device) = device::list(&root).expect("/sys is there").into_iter().next() else {
             return eprintln!("SKIPPED: no block device here");

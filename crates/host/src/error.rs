@@ -19,277 +19,125 @@ use crate::names::{did_you_mean, list};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file operation failed.
-    #[error("{}: cannot {action} it: {cause}{}", path.display(), hint(cause))]
+    #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
-        /// The file or directory.
         path: PathBuf,
         /// The kernel's answer; part of the message, hence no `source`, which would print it twice.
         cause: io::Error,
     },
-    /// No such block device.
     #[error(
         "{word}: no such block device, expected one of {}{}{}",
         list(known),
         did_you_mean(word.trim_start_matches("/dev/"), known),
         if word == "cpu" { "; settings of the CPU scheduler are compared with `schedlab compare --arena cpu`" } else { "" }
     )]
-    UnknownDevice {
-        /// What the user wrote.
-        word: String,
-        /// Every disk there is.
-        known: Vec<String>,
-    },
-    /// A partition was named where a disk is needed: the scheduler belongs to the disk.
+    UnknownDevice { word: String, known: Vec<String> },
     #[error("{word}: it is a partition, and its scheduler is that of the whole disk; name {disk} instead")]
     Partition {
-        /// What the user wrote.
         word: String,
         /// The disk it is part of, e.g. `/dev/sda`.
         disk: String,
     },
-    /// The device has no I/O scheduler.
     #[error("{device}: no I/O scheduler: {why}")]
     NoScheduler {
-        /// The device.
         device: String,
         /// The reason, in words.
         why: String,
     },
-    /// Another schedlab is changing this device.
     #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
-        /// The device or temporary file.
         device: String,
         /// The other process, where it is known.
         pid_of_other: Option<u32>,
     },
-    /// Another schedlab has set this device for a while.
     #[error(
         "{device}: set by schedlab{} {lasting}; `schedlab set {device} --end` takes it back now",
         pid(pid_of_other)
     )]
     Held {
-        /// The device.
         device: String,
         /// The process that will put it back, where it is known.
         pid_of_other: Option<u32>,
-        /// Until when.
         lasting: Lasting,
     },
-    /// A scheduler that neither the device offers nor the kernel has as a module.
     #[error("{device}: no scheduler {word:?}, expected one of {}{}", list(known), did_you_mean(word, known))]
-    UnknownScheduler {
-        /// The device.
-        device: String,
-        /// What the user wrote.
-        word: String,
-        /// Every scheduler that the device can have.
-        known: Vec<String>,
-    },
-    /// A tunable of another scheduler than the one that is asked about.
+    UnknownScheduler { device: String, word: String, known: Vec<String> },
     #[error(
         "{device}: {name} is a tunable of {}, and the scheduler would be {scheduler}; say scheduler={} as well, or leave {name} out",
         others.join(" and "), others.first().map_or("", String::as_str)
     )]
-    TunableOfOther {
-        /// The device.
-        device: String,
-        /// The scheduler that the device would have.
-        scheduler: String,
-        /// What the user wrote.
-        name: String,
-        /// The schedulers that have it.
-        others: Vec<String>,
-    },
-    /// An attribute that Linux has, but not for this device or in this version.
+    TunableOfOther { device: String, scheduler: String, name: String, others: Vec<String> },
     #[error("{device}: no {name} ({help}): this kernel does not show it, or not for such a device")]
-    NotShown {
-        /// The device.
-        device: String,
-        /// The attribute.
-        name: String,
-        /// What it means.
-        help: String,
-    },
-    /// An attribute that can only be read.
+    NotShown { device: String, name: String, help: String },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
-    ReadOnlyAttribute {
-        /// The device.
-        device: String,
-        /// The attribute.
-        name: String,
-    },
-    /// A setting of processors that is impossible on this machine.
+    ReadOnlyAttribute { device: String, name: String },
     #[error("{what}: {why}")]
-    Processors {
+    Cpu {
         /// The setting by its key, e.g. `sysctl:kernel.sched_latency_ns`.
         what: String,
-        /// The reason and the next step.
         why: String,
     },
-    /// A value that the attribute does not take.
     #[error("{device}: {name} is out of range (found {value}, expected {range})")]
     OutOfRange {
-        /// The device.
         device: String,
-        /// The tunable or attribute.
         name: String,
-        /// What the user wrote.
         value: String,
         /// What is possible, with the unit.
         range: String,
     },
-    /// A value that could not be put back once it is changed.
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
-    NoWayBack {
-        /// The device.
-        device: String,
-        /// The attribute.
-        name: String,
-        /// Why not.
-        why: String,
-    },
-    /// A change that failed or had no effect, and was taken back.
+    NoWayBack { device: String, name: String, why: String },
     #[error("{device}: it was not set: {}; {}", problems(found), taken_back(left))]
-    NotSet {
-        /// The device.
-        device: String,
-        /// What failed.
-        found: Vec<Problem>,
-        /// What could not be taken back.
-        left: Option<Box<Error>>,
-    },
-    /// The device is no longer there.
+    NotSet { device: String, found: Vec<Problem>, left: Option<Box<Error>> },
     #[error("{device}: it is gone, and was there when the experiment began; check cables and `dmesg`")]
-    DeviceGone {
-        /// The device.
-        device: String,
-    },
-    /// A program that is needed is not installed.
+    DeviceGone { device: String },
     #[error("{tool}: not installed, and needed {purpose}; install the package {package}")]
     ToolMissing {
-        /// The program.
         tool: String,
-        /// The package that has it on Debian and Ubuntu.
         package: String,
         /// What for, beginning with `to`.
         purpose: String,
     },
-    /// A program that was called failed.
     #[error("{command}: it failed ({status}): {stderr}")]
-    ToolFailed {
-        /// The command line.
-        command: String,
-        /// How it ended.
-        status: String,
-        /// What it said.
-        stderr: String,
-    },
-    /// A scheduler's module could not be loaded.
+    ToolFailed { command: String, status: String, stderr: String },
     #[error("{scheduler}: the scheduler is not available: {why}")]
-    ModuleNotLoaded {
-        /// The scheduler.
-        scheduler: String,
-        /// The module, the reason and the next step.
-        why: String,
-    },
-    /// A name that is neither a tunable of the scheduler nor an attribute of the queue.
+    ModuleNotLoaded { scheduler: String, why: String },
     #[error(
         "{device}: no tunable {name:?} with the scheduler {scheduler}, expected one of {}{}",
         list(known),
         did_you_mean(name, known)
     )]
-    UnknownTunable {
-        /// The device.
-        device: String,
-        /// The scheduler in effect.
-        scheduler: String,
-        /// What the user wrote.
-        name: String,
-        /// Every name that can be set.
-        known: Vec<String>,
-    },
-    /// The device could not be put back as it was; the journal entry stays.
+    UnknownTunable { device: String, scheduler: String, name: String, known: Vec<String> },
     #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", problems(found), journal.display())]
-    NotRestored {
-        /// The device.
-        device: String,
-        /// What is not as it was.
-        found: Vec<Problem>,
-        /// The journal entry with the old values.
-        journal: PathBuf,
-    },
-    /// A journal entry cannot be understood; it is never deleted silently.
+    NotRestored { device: String, found: Vec<Problem>, journal: PathBuf },
     #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
-    Journal {
-        /// The entry.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Writing to the device would destroy or endanger something, and the user did not consent.
+    Journal { path: PathBuf, why: String },
     #[error(
         "{device}: refused for writing: {}; to destroy what is on it, say --destroy-data {device}",
         obstacles(found)
     )]
-    Refused {
-        /// The device.
-        device: String,
-        /// What stands in the way.
-        found: Vec<Obstacle>,
-    },
-    /// Somebody uses the device right now: consent does not help, since writing under a user corrupts what it holds.
+    Refused { device: String, found: Vec<Obstacle> },
     #[error("{device}: it is in use: {}", obstacles(found))]
-    InUse {
-        /// The device.
-        device: String,
-        /// Who uses it.
-        found: Vec<Obstacle>,
-    },
-    /// The kernel refuses writes to the device; consent does not help.
+    InUse { device: String, found: Vec<Obstacle> },
     #[error(
         "{device}: it is read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
     )]
-    ReadOnly {
-        /// The device.
-        device: String,
-    },
-    /// `--destroy-data` names another device than the one that would be written.
+    ReadOnly { device: String },
     #[error("--destroy-data: it names {named}, and the workload would write {device}; nothing was written")]
-    ConsentForOther {
-        /// What the consent names.
-        named: String,
-        /// The device of the experiment.
-        device: String,
-    },
-    /// Too little room for a temporary file.
+    ConsentForOther { named: String, device: String },
     #[error(
         "{}: too little room for the loop file (found {} free, expected {}); choose a smaller loop:SIZE or another --loop-dir",
         dir.display(), format_bytes(*free_bytes), format_bytes(*needed_bytes)
     )]
-    NoSpace {
-        /// The directory.
-        dir: PathBuf,
-        /// Bytes that the file needs.
-        needed_bytes: u64,
-        /// Bytes that are free.
-        free_bytes: u64,
-    },
-    /// A setting cannot be kept, or not be forgotten.
+    NoSpace { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
     #[error(transparent)]
     Persist(#[from] Refusal),
-    /// A program or a file system of an experiment.
     #[error(transparent)]
     Session(#[from] Fault),
-    /// The caller asked to stop.
     #[error("{doing}: interrupted")]
-    Interrupted {
-        /// What was going on.
-        doing: String,
-    },
+    Interrupted { doing: String },
 }
 
 impl Error {
@@ -355,9 +203,9 @@ mod tests {
     fn the_kernels_answer_is_printed_once() {
         let answer = || io::Error::from_raw_os_error(libc::ENOENT);
         let io = Error::io("find", "/nope")(answer());
-        assert_eq!(printed(&io), "/nope: cannot find it: No such file or directory (os error 2)");
+        assert_eq!(printed(&io), "/nope: cannot find: No such file or directory (os error 2)");
         let probe = ProbeError::Unreadable { path: "/nope".into(), cause: answer() };
-        assert_eq!(printed(&probe), "/nope: cannot read it: No such file or directory (os error 2)");
+        assert_eq!(printed(&probe), "/nope: cannot read: No such file or directory (os error 2)");
     }
 
     #[test]

@@ -84,8 +84,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in `dir`. `progress` hears how
-    /// many bytes are written so far and may break off.
+    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in `dir`. `progress` is called with
+    /// the bytes written so far and may break off.
     ///
     /// # Errors
     /// [`Error::NoSpace`], [`Error::ToolMissing`], [`Error::ToolFailed`] (no free loop device), [`Error::Interrupted`]; nothing is
@@ -333,7 +333,7 @@ fn unique_stem() -> String {
     format!("{KEYS}{}-{ns:x}", std::process::id())
 }
 
-/// Incompressible bytes at memory speed (xorshift64*): nobody's secret depends on them, only that no layer below can shrink them.
+/// Incompressible bytes at memory speed (xorshift64*): not for secrets; they only keep layers below from shrinking the data.
 struct Noise(u64);
 
 impl Noise {

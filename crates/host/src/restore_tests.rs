@@ -28,9 +28,8 @@ fn machine(journal: &str) -> (Machine, Root) {
     };
     put(root.proc("sys/kernel/random/boot_id"), BOOT);
     put(root.sys("block/loop0/dev"), "7:0");
-    for (name, text) in [("scheduler", "none [mq-deadline] kyber"), ("nr_requests", "64"), ("read_ahead_kb", "64")] {
-        put(root.sys("block/loop0/queue").join(name), text);
-    }
+    let queue = root.sys("block/loop0/queue");
+    put(queue.join("scheduler"), "none [mq-deadline] kyber");
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0").join(journal);
     for entry in fs::read_dir(from).expect("test data").flatten() {
         let text = fs::read_to_string(entry.path()).expect("test data");
@@ -38,10 +37,19 @@ fn machine(journal: &str) -> (Machine, Root) {
         let in_tree = |dir: &str| format!("\"{}/", root.path(dir).display());
         let text =
             ["/etc", "/var", "/run"].iter().fold(text, |text, dir| text.replace(&format!("\"{dir}/"), &in_tree(dir)));
+        // Everything on the device is another value than the one to be put back.
+        original(&text).iter().for_each(|(name, _)| put(queue.join(name), "7"));
         put(root.state("journal").join(entry.file_name()), &text);
     }
     fs::create_dir_all(&tools).expect("fake directory");
     (machine, root)
+}
+
+/// The queue's attributes in an entry of settings.
+fn original(text: &str) -> Vec<(String, String)> {
+    let entry: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let queue = entry["undo"]["original"]["queue"].as_object().cloned().unwrap_or_default();
+    queue.into_iter().map(|(name, value)| (name, value.as_str().expect("a text").to_string())).collect()
 }
 
 fn outcomes(root: &Root) -> Vec<Outcome> {
@@ -53,10 +61,12 @@ fn assert_restored(machine: &Machine, root: &Root, outcome: &Outcome) {
     let restored = matches!(outcome.undone(), Some(Restoration::Restored { device, .. }) if device == "loop0");
     assert!(restored, "{outcome}");
     let shows = |name: &str| fs::read_to_string(root.sys("block/loop0/queue").join(name)).expect("fake file");
-    assert_eq!(
-        [shows("scheduler"), shows("nr_requests"), shows("read_ahead_kb")],
-        ["[none] mq-deadline kyber", "128", "2560"]
-    );
+    assert_eq!(shows("scheduler"), "[none] mq-deadline kyber");
+    let written =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0/experiment/name%20loop0%20number%207%3A0.json");
+    let original = original(&fs::read_to_string(written).expect("test data"));
+    assert_eq!(original.len(), 16);
+    original.iter().for_each(|(name, value)| assert_eq!(shows(name), *value, "{name}"));
     assert_eq!(machine.journal(), [""; 0]);
 }
 

@@ -52,7 +52,7 @@ fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_after
     assert_eq!(fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(), "1");
     assert!(device.warnings().is_empty(), "{:?}", device.warnings());
     check_writable(&bench.root, &described, None).expect("noise is no signature: our own device needs no consent");
-    device.remove().expect("nobody uses it");
+    device.remove().expect("no process uses it");
     assert_no_trace(&bench, bench.dir.path());
 }
 
@@ -123,6 +123,6 @@ fn settings_of_our_own_loop_device_are_applied_and_taken_back_before_it_goes() {
     let other = if guard.original().scheduler.as_deref() == Some("none") { "mq-deadline" } else { "none" };
     assert_eq!(guard.apply(&Setting::of(other)).expect("offered"), []);
     guard.restore().expect("everything can be put back");
-    device.remove().expect("nobody uses it");
+    device.remove().expect("no process uses it");
     assert_no_trace(&bench, bench.dir.path());
 }

@@ -25,7 +25,7 @@ fn tuned(bench: &Bench) -> Option<BlankLoop> {
 }
 
 fn begin(bench: &Bench, blank: &BlankLoop) -> Guard {
-    Guard::begin(&bench.root, &bench.device(blank)).expect("nobody else has this loop device")
+    Guard::begin(&bench.root, &bench.device(blank)).expect("no other process has this loop device")
 }
 
 fn applied(guard: &mut Guard, setting: &Setting) {

@@ -51,7 +51,7 @@ fn the_rows_of_each_scheduler_are_its_tunables_with_the_kernels_defaults() {
     if !blank.offers(&["none", "mq-deadline", "kyber", "bfq"]) {
         return;
     }
-    let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("nobody else has it");
+    let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("no other process has it");
     with_each_scheduler(&blank, |row| {
         let window = blank.shows("nr_requests").parse().expect("a number");
         let knobs = row.tunables(&Build { nr_tags: window, ..Build::default() });
@@ -83,7 +83,7 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
     if !blank.offers(&["none", "mq-deadline", "kyber", "bfq"]) {
         return;
     }
-    let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("nobody else has it");
+    let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("no other process has it");
     // What a value reads when it has been written; what the kernel refuses reads as before.
     let reads = |path: &str, value: &str| {
         let _ = fs::write(blank.queue(path), value);

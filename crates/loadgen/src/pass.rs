@@ -1,6 +1,6 @@
 //! One pass: all clients from the starting gate to the end, and the sum of what they saw.
 //!
-//! The calling thread only waits. It wakes fifty times a second to hear the caller's stop flag, and it stops waiting when the
+//! The calling thread only waits. It wakes fifty times a second to read the caller's stop flag, and it stops waiting when the
 //! window has been closed for longer than the drive's patience: a thread that the kernel holds in an uninterruptible request
 //! cannot be ended by anybody, so it is left behind; it cleans up by itself if the device ever answers.
 
@@ -173,7 +173,7 @@ fn hung(clients: usize, target: &Target, patience: Duration) -> EngineError {
 impl Worker {
     fn run(self) {
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-            // Nobody may be listening any more; then nobody needs to know.
+            // The receiver may be gone; then no message is needed.
             let _ = self.report.send(Message::Broken(self.seat.index as usize));
         }
     }

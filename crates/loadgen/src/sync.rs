@@ -57,7 +57,7 @@ pub(super) fn run(client: &mut dyn Client, target: &Target, buffer: &mut Buffer,
     }
 }
 
-/// Sleeps until `wake` or the end of the window, in naps, so that a stop is heard; returns the time.
+/// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns the time.
 pub(super) fn sleep_until(wake: u64, close: u64, shared: &Shared) -> u64 {
     let until = wake.min(close);
     loop {

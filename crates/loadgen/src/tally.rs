@@ -31,7 +31,7 @@ pub(super) struct Tally {
     pub(super) ended_ns: u64,
     /// Whether the workload itself said End.
     pub(super) finished: bool,
-    /// Processor time when the window opened; None before.
+    /// CPU time when the window opened; None before.
     cpu_at_open: Option<Cpu>,
     /// Of the client's own thread, in the window.
     pub(super) cpu_ns: u64,
@@ -85,7 +85,6 @@ impl Tally {
         }
     }
 
-    /// A request completed.
     #[inline]
     pub(super) fn completed(&mut self, request: &Request, submitted: u64, completed: u64) {
         let bytes = u64::from(request.len);

@@ -2,11 +2,11 @@
 //!
 //! Registering spares the kernel looking up the file and pinning the pages for each request. One system call hands over all new
 //! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
-//! So that no wait lasts for ever, the ring holds one timeout of its own that comes back fifty times a second: a timeout with
+//! So that no wait is endless, the ring holds one timeout of its own that comes back fifty times a second: a timeout with
 //! each wait would arm a timer for each request.
 //!
 //! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only when no request uses them,
-//! so a request that outlives the mapping writes into pages that nobody else has. Nevertheless a ring that breaks with
+//! so a request that outlives the mapping writes into pages that no other process has. Nevertheless a ring that breaks with
 //! requests in flight is leaked together with its buffer; one whose device hangs is waited for by its own thread.
 
 use std::io;
@@ -50,7 +50,7 @@ struct InFlight {
 
 /// What a client is up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mood {
+enum RingState {
     Working,
     /// Starts nothing before this time.
     Thinking(u64),
@@ -94,22 +94,22 @@ impl Ring {
     pub(super) fn run(&mut self, client: &mut dyn Client, target: &Target, shared: &Shared, tally: &mut Tally) {
         let mut now = shared.now();
         let mut last = None;
-        let mut mood = Mood::Working;
+        let mut state = RingState::Working;
         tally.begin(now);
         loop {
             if now >= tally.close_ns || shared.stopped() {
-                mood = Mood::Closing;
+                state = RingState::Closing;
             }
-            if let Mood::Thinking(until) = mood
+            if let RingState::Thinking(until) = state
                 && now >= until
             {
-                mood = Mood::Working;
+                state = RingState::Working;
             }
-            if mood == Mood::Working {
-                mood = self.fill(client, target, now, &mut last, tally);
+            if state == RingState::Working {
+                state = self.fill(client, target, now, &mut last, tally);
             }
             if self.free.len() < self.slots.len() {
-                match self.wait(mood, now) {
+                match self.wait(state, now) {
                     Ok(()) => {}
                     Err(error) => {
                         tally.first_error.get_or_insert(format!("io_uring: {error}"));
@@ -119,19 +119,19 @@ impl Ring {
                 }
                 now = shared.now();
                 if !self.reap(target, now, &mut last, tally) {
-                    mood = Mood::Closing;
+                    state = RingState::Closing;
                 }
             } else {
-                match mood {
-                    Mood::Closing => return,
-                    Mood::Thinking(until) => now = sleep_until(until, tally.close_ns, shared),
-                    Mood::Syncing => {
+                match state {
+                    RingState::Closing => return,
+                    RingState::Thinking(until) => now = sleep_until(until, tally.close_ns, shared),
+                    RingState::Syncing => {
                         let result = target.file.sync_data();
                         now = shared.now();
                         tally.synced(result, &target.path, now);
-                        mood = Mood::Working;
+                        state = RingState::Working;
                     }
-                    Mood::Working => unreachable!("a client that works has something in flight"),
+                    RingState::Working => unreachable!("a client that works has something in flight"),
                 }
             }
             tally.look_at_window(now);
@@ -146,7 +146,7 @@ impl Ring {
         now: u64,
         last: &mut Option<Completion>,
         tally: &mut Tally,
-    ) -> Mood {
+    ) -> RingState {
         let mut queue = self.ring.submission();
         while let Some(&slot) = self.free.last() {
             match client.next(Time::from_ns(now), last.take().as_ref()) {
@@ -159,27 +159,27 @@ impl Ring {
                     // slot alone until its completion is taken.
                     unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot and one for the tick");
                 }
-                Step::Think(ns) => return Mood::Thinking(now + ns),
-                Step::Sync => return Mood::Syncing,
+                Step::Think(ns) => return RingState::Thinking(now + ns),
+                Step::Sync => return RingState::Syncing,
                 Step::End => {
                     tally.finished = true;
-                    return Mood::Closing;
+                    return RingState::Closing;
                 }
             }
         }
-        Mood::Working
+        RingState::Working
     }
 
     /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up to start the next request.
-    fn wait(&mut self, mood: Mood, now: u64) -> io::Result<()> {
+    fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
         if !self.ticking {
             let tick = opcode::Timeout::new(&TICK).build().user_data(TICK_ID);
             // SAFETY: the time that the entry points to is static.
             unsafe { self.ring.submission().push(&tick) }.expect("the ring has an entry for the tick");
             self.ticking = true;
         }
-        let waited = match mood {
-            Mood::Thinking(until) => {
+        let waited = match state {
+            RingState::Thinking(until) => {
                 let rest = Timespec::new().nsec((until - now).min(20_000_000) as u32);
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&rest))
             }
@@ -243,7 +243,7 @@ impl Drop for Ring {
 }
 
 /// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then cost no interrupts between
-/// processors. Otherwise a plain one.
+/// CPUs. Otherwise a plain one.
 fn build(depth: u32) -> io::Result<IoUring> {
     let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use host::placement::{Placement, TaskSeen};
+use host::placement::{Placement, TaskCounters};
 use host::session::{Ended, Launch, Running, Share};
 use host::{Device, Session};
 
@@ -112,7 +112,7 @@ pub struct ProcessStats {
     /// How long the program that ended last ran.
     pub wall: Cell<Duration>,
     /// What the kernel counted for it.
-    pub task: RefCell<TaskSeen>,
+    pub task: RefCell<TaskCounters>,
     /// Parts of the placement that it did not have at its end: name, requested, found.
     pub displaced: RefCell<Vec<(&'static str, String, String)>>,
 }

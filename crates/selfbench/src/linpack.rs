@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail, ensure};
-use cpu_workloads::linpack::{Order, Row, operations, residual_limit, rounds};
+use cpu_workloads::linpack::{Row, Spec, operations, residual_limit, rounds};
 use experiment::stats::describe;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
     let flag = stop.flag();
     let array = options.array;
     let mut table = Vec::new();
-    let order = Order { array, least_ns: (options.least_s * 1e9) as u64, reps: None };
+    let order = Spec { array, least_ns: (options.least_s * 1e9) as u64, reps: None };
     let last = rounds(&order, &flag, |row| table.push(*row))?;
     table.retain(|row| row.time_s >= SHOWN_S || row.reps == last.reps);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
                 bail!("interrupted by {signal}");
             }
             if side.is_multiple_of(2) {
-                ours.push(rounds(&Order { reps: Some(last.reps), ..order.clone() }, &flag, |_| {})?);
+                ours.push(rounds(&Spec { reps: Some(last.reps), ..order.clone() }, &flag, |_| {})?);
             } else {
                 theirs.push(one_of_c(&program, array, last.reps)?);
             }
@@ -219,7 +219,7 @@ mod tests {
         };
         for array in [10, 22, 200, 250] {
             let c = one_of_c(&program, array, 2).unwrap();
-            let order = Order { array, least_ns: 0, reps: Some(2) };
+            let order = Spec { array, least_ns: 0, reps: Some(2) };
             let ours = rounds(&order, &std::sync::atomic::AtomicBool::new(false), |_| {}).unwrap();
             // Ours is the larger of two: the plain system, which is C's to the last bit, and the transposed.
             assert!(

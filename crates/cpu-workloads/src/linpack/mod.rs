@@ -37,7 +37,7 @@ pub const ARRAYS: (u32, u32) = (10, 10_000);
 
 /// What is to be solved, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Spec {
     /// The leading dimension; systems have half as many unknowns. See [`check`].
     pub array: u32,
     /// Repetitions double until one round of them takes as long.
@@ -109,8 +109,8 @@ pub fn kflops(array: u32, reps: u64, solving_s: f64) -> f64 {
 ///
 /// # Errors
 /// [`Failure::Wrong`] when the residual is too large.
-pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
-    let last = rounds(order, stop, |_| {})?;
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let last = rounds(spec, stop, |_| {})?;
     let counters = [
         ("dgefa_percent", last.dgefa_percent),
         ("dgesl_percent", last.dgesl_percent),
@@ -130,21 +130,21 @@ pub fn run(order: &Order, stop: &AtomicBool) -> Result<Report, Failure> {
 ///
 /// # Errors
 /// [`Failure::Wrong`].
-pub fn rounds(order: &Order, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
-    check(order.array).map_err(|what| Failure::Wrong { what })?;
-    let mut system = System::new(order.array);
-    let mut reps = order.reps.unwrap_or(1).max(1);
+pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
+    check(spec.array).map_err(|what| Failure::Wrong { what })?;
+    let mut system = System::new(spec.array);
+    let mut reps = spec.reps.unwrap_or(1).max(1);
     let mut last = None;
     loop {
         // The first repetition is done whatever comes, so that there is a result.
         let never = AtomicBool::new(false);
-        let Some(row) = round(order.array, reps, &mut system, if last.is_none() { &never } else { stop })? else {
+        let Some(row) = round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })? else {
             break;
         };
         each(&row);
         last = Some(row);
-        let long_enough = row.time_s * 1e9 >= order.least_ns as f64;
-        if order.reps.is_some() || long_enough || stop.load(Ordering::Relaxed) {
+        let long_enough = row.time_s * 1e9 >= spec.least_ns as f64;
+        if spec.reps.is_some() || long_enough || stop.load(Ordering::Relaxed) {
             break;
         }
         reps *= 2;
@@ -215,14 +215,14 @@ fn judge(residual: f64, limit: f64) -> Result<f64, Failure> {
 mod tests {
     use super::*;
 
-    fn order(array: u32, least_ms: u64) -> Order {
-        Order { array, least_ns: least_ms * 1_000_000, reps: None }
+    fn order(array: u32, least_ms: u64) -> Spec {
+        Spec { array, least_ns: least_ms * 1_000_000, reps: None }
     }
 
     #[test]
     fn repetitions_double_until_a_round_is_long_enough() {
         let mut rows = Vec::new();
-        let last = rounds(&order(40, 20), &AtomicBool::new(false), |row| rows.push(*row)).unwrap();
+        let last = rounds(&spec(40, 20), &AtomicBool::new(false), |row| rows.push(*row)).unwrap();
         assert_eq!(rows.last(), Some(&last));
         assert!(last.time_s >= 0.02, "{last:?}");
         assert!(rows[..rows.len() - 1].iter().all(|row| row.time_s < 0.02), "{rows:?}");
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_report_holds_the_figures_of_the_last_round() {
-        let report = run(&order(200, 5), &AtomicBool::new(false)).unwrap();
+        let report = run(&spec(200, 5), &AtomicBool::new(false)).unwrap();
         let of = |name: &str| report.counters[name];
         let solving_s = report.window_ns as f64 / 1e9 * (of("dgefa_percent") + of("dgesl_percent")) / 100.0;
         let wanted = kflops(200, of("reps") as u64, solving_s);
@@ -272,20 +272,20 @@ mod tests {
     fn a_stop_drops_the_round_on_its_way_and_keeps_what_was_whole() {
         let stop = AtomicBool::new(false);
         let mut seen = 0;
-        let last = rounds(&order(40, u64::MAX / 2_000_000), &stop, |_| {
+        let last = rounds(&spec(40, u64::MAX / 2_000_000), &stop, |_| {
             seen += 1;
             stop.store(seen == 4, Ordering::Relaxed);
         });
         assert_eq!((seen, last.unwrap().reps), (4, 8));
-        let never_begun = rounds(&order(40, 1000), &AtomicBool::new(true), |_| {}).unwrap();
+        let never_begun = rounds(&spec(40, 1000), &AtomicBool::new(true), |_| {}).unwrap();
         assert_eq!(never_begun.reps, 1);
     }
 
     #[test]
     fn a_number_of_repetitions_is_done_exactly_once() {
         let mut rows = Vec::new();
-        let order = Order { reps: Some(3), ..order(40, 1000) };
-        rounds(&order, &AtomicBool::new(false), |row| rows.push(row.reps)).unwrap();
+        let spec = Spec { reps: Some(3), ..order(40, 1000) };
+        rounds(&spec, &AtomicBool::new(false), |row| rows.push(row.reps)).unwrap();
         assert_eq!(rows, [3]);
     }
 

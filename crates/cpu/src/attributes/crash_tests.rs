@@ -4,20 +4,20 @@ use crashpoints::{Case, Effects};
 use host::Error;
 use host::session::Session;
 
-use super::fake_machine::Processors;
+use super::fake_machine::FakeCpus;
 use super::tests::arm;
 use crate::{Guard, Setting};
 
-const EXPERIMENT: Case<Processors, Error> = Case {
+const EXPERIMENT: Case<FakeCpus, Error> = Case {
     name: "an experiment on CPUs",
     effects: Effects::Kernel,
-    machine: Processors::tuned,
+    machine: FakeCpus::tuned,
     command: experiment,
     least_steps: 50,
 };
 
 /// Several arms one after another, which touch every kind of value, those that bound and those that move others too.
-fn experiment(machine: &Processors) -> Result<(), Error> {
+fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let root = machine.root();
     let session = Session::begin(&root)?;
     let mut guard = Guard::begin(&root)?;
@@ -41,7 +41,7 @@ fn experiment(machine: &Processors) -> Result<(), Error> {
 
 #[test]
 fn killed_at_any_step_everything_is_as_before_after_recovery() {
-    assert_eq!(EXPERIMENT.whole().1, Processors::tuned().all(), "a whole experiment leaves the machine as it was");
+    assert_eq!(EXPERIMENT.whole().1, FakeCpus::tuned().all(), "a whole experiment leaves the machine as it was");
     let left = EXPERIMENT.killed_at_every_step();
     assert!(left >= 20, "only {left} crashes left something to put back");
 }
@@ -53,7 +53,7 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
 
 #[test]
 fn killed_at_any_step_the_next_experiment_restores_what_the_dead_one_found() {
-    let next = |machine: &Processors| experiment(machine).expect("the next start recovers by itself");
+    let next = |machine: &FakeCpus| experiment(machine).expect("the next start recovers by itself");
     EXPERIMENT.next_command_recovers(2, next, |now, before| now == before);
 }
 

@@ -1,4 +1,4 @@
-//! A machine for tests whose processors' settings answer writes as Linux does: values that bound or move each other, files that show more
+//! A machine for tests whose CPUs' settings answer writes as Linux does: values that bound or move each other, files that show more
 //! than they take. It dies and loses power at a chosen step (`settings/fake_kernel.rs` has those).
 //!
 //! From the kernel's sources as of 6.18: `sched_rt_runtime_us` above `sched_rt_period_us` is refused, either way round; 0 as
@@ -17,8 +17,8 @@ use host::{Outcome, Root, restore_all};
 
 use crate::UNDO;
 
-/// A fake machine with two processors, in a temporary tree.
-pub(crate) struct Processors {
+/// A fake machine with two CPUs, in a temporary tree.
+pub(crate) struct FakeCpus {
     dir: tempfile::TempDir,
     pub(crate) kernel: Arc<FakeKernel>,
 }
@@ -51,18 +51,18 @@ const FILES: [(&str, &str); 25] = [
     ("proc/self/status", "Name:\tx"),
 ];
 
-impl Processors {
+impl FakeCpus {
     /// A freshly booted machine.
-    pub(crate) fn booted() -> Processors {
+    pub(crate) fn booted() -> FakeCpus {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
-        let machine = Processors { dir, kernel: Arc::new(FakeKernel::new(write)) };
+        let machine = FakeCpus { dir, kernel: Arc::new(FakeKernel::new(write)) };
         machine.boot("boot-1");
         machine
     }
 
     /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to be restored.
-    pub(crate) fn tuned() -> Processors {
-        let machine = Processors::booted();
+    pub(crate) fn tuned() -> FakeCpus {
+        let machine = FakeCpus::booted();
         for (file, value) in [
             ("proc/sys/kernel/sched_rr_timeslice_ms", "30"),
             ("proc/sys/kernel/sched_rt_runtime_us", "900000"),
@@ -113,7 +113,7 @@ impl Processors {
     }
 }
 
-impl crashpoints::Machine for Processors {
+impl crashpoints::Machine for FakeCpus {
     type State = Vec<(&'static str, String)>;
 
     fn kernel(&self) -> &FakeKernel {
@@ -129,7 +129,7 @@ impl crashpoints::Machine for Processors {
     }
 
     fn boot(&self, boot_id: &str) {
-        Processors::boot(self, boot_id);
+        FakeCpus::boot(self, boot_id);
     }
 
     fn restore(&self) -> Result<bool, String> {

@@ -1,4 +1,4 @@
-//! The processors' frequencies: governors, and those above the nominal one.
+//! The CPUs' frequencies: governors, and those above the nominal one.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use host::names::{did_you_mean, list};
 const NO_DRIVER: &str = "there is no cpufreq driver here: in a virtual machine frequencies are the host's (set it there), and on a real \
                          one the driver may be off (BIOS, intel_pstate=disable) or not loaded";
 
-/// The directories with governors, with their names: one for each set of processors that change together.
+/// The directories with governors, with their names: one for each set of CPUs that change together.
 pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     let cpus = root.sys("devices/system/cpu");
     let numbered = |name: &String, begin: &str| name.strip_prefix(begin).is_some_and(|n| n.parse::<u32>().is_ok());
@@ -25,7 +25,7 @@ pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     if all.is_empty() { Err(NO_DRIVER.to_string()) } else { Ok(all) }
 }
 
-/// The governor of every processor.
+/// The governor of every CPU.
 pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     let mut writes = Vec::new();
     for (name, dir) in policies(root)? {

@@ -88,7 +88,7 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "kernel.sched_energy_aware",
-        what: "is there only where the kernel is built with CONFIG_ENERGY_MODEL, and sets something only where processors differ in \
+        what: "is there only where the kernel is built with CONFIG_ENERGY_MODEL, and sets something only where CPUs differ in \
                capacity, have no SMT, and run under the governor schedutil; a write elsewhere changes nothing",
         instead: NOTHING,
     },

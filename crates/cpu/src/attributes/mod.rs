@@ -2,7 +2,7 @@
 //!
 //! What an arm must not inherit from the arm before it is here the machine's: so each apply is towards a whole target, the originals of
 //! everything that was ever touched, with the values of this arm over them. What was found is in the journal before the first write, together
-//! with each value that is about to be written, so that whoever puts back after a crash can tell our values from another program's.
+//! with each value that is about to be written, so that recovery after a crash can distinguish our values from another program's.
 //!
 //! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some move others (`tunable_scaling` computes
 //! slices anew). No table of orders is needed for that: what does not hold is written again after the others, as long as that helps.

@@ -1,16 +1,16 @@
 //! What is refused before anything is measured: each message names the thing and the next step.
 
-use super::fake_machine::Processors;
+use super::fake_machine::FakeCpus;
 use super::tests::arm;
 use crate::{Guard, Setting};
 
-fn refusal(machine: &Processors, setting: &Setting) -> String {
+fn refusal(machine: &FakeCpus, setting: &Setting) -> String {
     let guard = Guard::begin(&machine.root()).unwrap();
     guard.admit(setting).expect_err("it is refused").to_string()
 }
 
 #[track_caller]
-fn says(machine: &Processors, pairs: &[(&str, &str)], words: &[&str]) {
+fn says(machine: &FakeCpus, pairs: &[(&str, &str)], words: &[&str]) {
     let error = refusal(machine, &arm(pairs));
     assert!(error.starts_with(pairs[pairs.len() - 1].0), "{error}");
     for word in words {
@@ -20,7 +20,7 @@ fn says(machine: &Processors, pairs: &[(&str, &str)], words: &[&str]) {
 
 #[test]
 fn a_name_that_is_gone_is_answered_with_its_successor() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     for (key, words) in [
         ("sysctl:kernel.sched_latency_ns", ["6.18.0-fake", "5.13", "6.6", "use debug:base_slice_ns"]),
         ("sysctl:kernel.sched_min_granularity_ns", ["5.13", "base_slice_ns", "6.6", "use debug:base_slice_ns"]),
@@ -47,7 +47,7 @@ fn a_name_that_is_gone_is_answered_with_its_successor() {
 
 #[test]
 fn a_write_that_was_published_as_a_result_without_being_one_is_refused() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let key = "sysctl:kernel.sched_energy_aware";
     says(&machine, &[(key, "0")], &["reads empty", "different capacity", "schedutil"]);
     std::fs::remove_file(machine.path("proc/sys/kernel/sched_energy_aware")).unwrap();
@@ -56,7 +56,7 @@ fn a_write_that_was_published_as_a_result_without_being_one_is_refused() {
 
 #[test]
 fn names_that_nobody_knows_are_answered_with_the_nearest_and_all_there_are() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     says(
         &machine,
         &[("sysctl:kernel.sched_rr_timeslice", "1")],
@@ -78,7 +78,7 @@ fn names_that_nobody_knows_are_answered_with_the_nearest_and_all_there_are() {
 
 #[test]
 fn only_the_schedulers_own_sysctls_are_written() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     for name in ["kernel.panic", "vm.swappiness", "kernel.sched_x/../../panic", "kernel/../vm/x", ""] {
         let key = format!("sysctl:{name}");
         if name.is_empty() {
@@ -94,7 +94,7 @@ fn only_the_schedulers_own_sysctls_are_written() {
 
 #[test]
 fn values_that_are_of_another_kind_are_refused() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     says(&machine, &[("sysctl:kernel.sched_rr_timeslice_ms", "50ms")], &["a whole number", "now 100"]);
     says(&machine, &[("debug:nr_migrate", "many")], &["a whole number"]);
     says(&machine, &[("debug:preempt", "fulll")], &["did you mean \"full\"", "none, voluntary, full, lazy"]);
@@ -110,7 +110,7 @@ fn values_that_are_of_another_kind_are_refused() {
 
 #[test]
 fn the_same_thing_by_two_names_is_refused() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let error = refusal(&machine, &arm(&[("autogroup", "on"), ("sysctl:kernel.sched_autogroup_enabled", "0")]));
     assert!(error.contains("the same thing as autogroup"), "{error}");
     let guard = Guard::begin(&machine.root()).unwrap();
@@ -119,7 +119,7 @@ fn the_same_thing_by_two_names_is_refused() {
 
 #[test]
 fn a_machine_that_does_not_have_the_place_says_what_is_missing() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     std::fs::remove_dir_all(machine.path("sys/devices/system/cpu/cpufreq")).unwrap();
     says(&machine, &[("governor", "performance")], &["no cpufreq driver", "virtual machine"]);
     says(&machine, &[("boost", "off")], &["no cpufreq driver"]);
@@ -138,7 +138,7 @@ fn a_machine_that_does_not_have_the_place_says_what_is_missing() {
 #[test]
 fn a_file_that_can_only_be_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let path = machine.path("sys/kernel/debug/sched/nr_migrate");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o444)).unwrap();
     says(&machine, &[("debug:nr_migrate", "1")], &["can only be read"]);
@@ -146,7 +146,7 @@ fn a_file_that_can_only_be_read_is_refused() {
 
 #[test]
 fn a_realtime_policy_that_would_leave_nothing_to_anybody_is_refused() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let runtime = "sysctl:kernel.sched_rt_runtime_us";
     for (value, policy) in [("-1", "fifo:50"), ("1000000", "rr:1"), ("-1", "deadline:1ms/10ms/10ms")] {
         let error = refusal(&machine, &arm(&[("policy", policy), (runtime, value)]));
@@ -163,14 +163,14 @@ fn a_realtime_policy_that_would_leave_nothing_to_anybody_is_refused() {
 }
 
 #[test]
-fn where_throttling_is_off_already_a_processor_has_to_be_left_to_others() {
-    let machine = Processors::booted();
+fn where_throttling_is_off_already_a_cpu_has_to_be_left_to_others() {
+    let machine = FakeCpus::booted();
     machine.put("proc/sys/kernel/sched_rt_runtime_us", "-1");
     let error = refusal(&machine, &arm(&[("policy", "fifo:50")]));
     assert!(error.contains("lock up") && error.contains("affinity=") && error.contains("is -1"), "{error}");
     assert!(refusal(&machine, &arm(&[("policy", "rr:50"), ("affinity", "0-1")])).contains("lock up"));
     let admitted = |pairs: &[(&str, &str)]| Guard::begin(&machine.root()).unwrap().admit(&arm(pairs));
-    admitted(&[("policy", "fifo:50"), ("affinity", "1")]).expect("processor 0 is left");
+    admitted(&[("policy", "fifo:50"), ("affinity", "1")]).expect("CPU 0 is left");
     admitted(&[("policy", "fifo:50"), ("sysctl:kernel.sched_rt_runtime_us", "900000")]).expect("the arm sets a bound");
     admitted(&[("policy", "batch")]).expect("no realtime policy");
 }
@@ -182,7 +182,7 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("SKIPPED: this test becomes nobody, and needs root for that");
     }
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     let resolve = |key: &str, value: &str| {
         let attribute = Attribute { key: key.to_string(), value: value.to_string() };

@@ -16,7 +16,7 @@ use host::Root;
 /// Finds where an attribute is on this machine, and whether it can be what it is to be.
 ///
 /// # Errors
-/// [`Error::Processors`] naming the attribute, the reason and the next step.
+/// [`Error::Cpu`] naming the attribute, the reason and the next step.
 pub(super) fn resolve(root: &Root, attribute: &Attribute) -> Result<Resolved, Error> {
     let (key, value) = (attribute.key.as_str(), attribute.value.trim());
     let found = match key.split_once(':') {
@@ -26,7 +26,7 @@ pub(super) fn resolve(root: &Root, attribute: &Attribute) -> Result<Resolved, Er
         _ if key == "autogroup" => sysctl::autogroup(root, value),
         _ if key == "governor" => frequency::governor(root, value),
         _ if key == "boost" => frequency::boost(root, value),
-        _ => Err("it is no setting of processors; see: schedlab list settings".to_string()),
+        _ => Err("it is no setting of CPUs; see: schedlab list settings".to_string()),
     };
     let resolved = found.map_err(|why| refused(key, why))?;
     for write in &resolved.writes {
@@ -36,7 +36,7 @@ pub(super) fn resolve(root: &Root, attribute: &Attribute) -> Result<Resolved, Er
 }
 
 pub(super) fn refused(what: &str, why: impl Into<String>) -> Error {
-    Error::Processors { what: what.to_string(), why: why.into() }
+    Error::Cpu { what: what.to_string(), why: why.into() }
 }
 
 /// Whether this process may write a file, as far as that shows without writing.

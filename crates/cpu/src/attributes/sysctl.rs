@@ -48,7 +48,7 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
 }
 
-/// Whether each session has one share of the processors.
+/// Whether each session has one share of the CPUs.
 pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     resolve(root, AUTOGROUP, if on { "1" } else { "0" })
@@ -73,7 +73,7 @@ fn empty(root: &Root, name: &str, item: &Item) -> String {
         return denied(&item.path, &error);
     }
     if name == "kernel.sched_energy_aware" {
-        return "it reads empty, which says that this machine cannot schedule by energy at present: that takes processors of \
+        return "it reads empty, which says that this machine cannot schedule by energy at present: that takes CPUs of \
                 different capacity, no SMT, an energy model, and the governor schedutil; a write would be refused or change nothing"
             .to_string();
     }

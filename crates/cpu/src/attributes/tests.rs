@@ -1,8 +1,8 @@
 //! Applying and taking back on the fake machine.
 
-use super::fake_machine::Processors;
+use super::fake_machine::FakeCpus;
 use super::*;
-use crate::ledger::Ledger;
+use crate::ledger::{KEY, KIND, Ledger};
 use crate::{Guard, Setting, UNDO};
 use host::restore_all;
 use host::session::Session;
@@ -31,14 +31,14 @@ const EVERYTHING: [(&str, &str, &str, &str); 9] = [
 #[test]
 fn each_kind_of_value_is_written_where_it_belongs_and_put_back() {
     for (key, value, file, text) in EVERYTHING {
-        let machine = Processors::booted();
+        let machine = FakeCpus::booted();
         let (root, before) = (machine.root(), machine.all());
         let ledger = Ledger::new(&root);
         let (targets, problems) = apply(&root, &attributes(&[(key, value)]), &ledger).unwrap();
         assert!(problems.is_empty(), "{key}: {problems:?}");
         assert_eq!(machine.shows(file), text, "{key}");
         let noted = ledger.made().attributes;
-        assert!(noted.iter().all(|original| original.written.len() == 1), "our own value can be told: {noted:?}");
+        assert!(noted.iter().all(|original| original.written.len() == 1), "our own value can be recognised: {noted:?}");
         assert!(check(&root, &targets).is_empty(), "{key}");
         let (done, problems) = put_back(&root, &ledger.made().attributes);
         assert!(problems.is_empty() && !done.is_empty(), "{key}: {problems:?}");
@@ -54,7 +54,7 @@ fn each_kind_of_value_is_written_where_it_belongs_and_put_back() {
 
 #[test]
 fn a_turbo_that_is_switched_by_its_opposite_is_switched_the_right_way() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     std::fs::remove_file(machine.path("sys/devices/system/cpu/cpufreq/boost")).unwrap();
     let no_turbo = "sys/devices/system/cpu/intel_pstate/no_turbo";
@@ -68,7 +68,7 @@ fn a_turbo_that_is_switched_by_its_opposite_is_switched_the_right_way() {
 
 #[test]
 fn an_arm_starts_from_what_was_found_whatever_the_arm_before_has_set() {
-    let machine = Processors::tuned();
+    let machine = FakeCpus::tuned();
     let (root, before) = (machine.root(), machine.all());
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
@@ -89,7 +89,7 @@ fn an_arm_starts_from_what_was_found_whatever_the_arm_before_has_set() {
 #[test]
 fn values_that_bound_each_other_are_set_and_put_back_whatever_their_order() {
     for (period, runtime) in [("500000", "400000"), ("2000000", "1500000")] {
-        let machine = Processors::tuned();
+        let machine = FakeCpus::tuned();
         let (root, before) = (machine.root(), machine.all());
         let ledger = Ledger::new(&root);
         let both = [("sysctl:kernel.sched_rt_period_us", period), ("sysctl:kernel.sched_rt_runtime_us", runtime)];
@@ -102,7 +102,7 @@ fn values_that_bound_each_other_are_set_and_put_back_whatever_their_order() {
 
 #[test]
 fn what_the_kernel_computes_anew_is_put_back_with_what_made_it() {
-    let machine = Processors::tuned();
+    let machine = FakeCpus::tuned();
     let (root, before) = (machine.root(), machine.all());
     let ledger = Ledger::new(&root);
     let (targets, problems) = apply(&root, &attributes(&[("debug:tunable_scaling", "0")]), &ledger).unwrap();
@@ -115,7 +115,7 @@ fn what_the_kernel_computes_anew_is_put_back_with_what_made_it() {
 
 #[test]
 fn what_is_refused_and_what_has_no_effect_are_told_apart() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let (root, before) = (machine.root(), machine.all());
     let ledger = Ledger::new(&root);
     let wanted = attributes(&[
@@ -134,7 +134,7 @@ fn what_is_refused_and_what_has_no_effect_are_told_apart() {
 
 #[test]
 fn what_cannot_be_found_any_more_is_a_problem_of_the_trial_and_ends_nothing() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     std::fs::remove_dir_all(machine.path("sys/kernel/debug")).unwrap();
     std::fs::create_dir(machine.path("sys/kernel/debug")).unwrap();
@@ -149,7 +149,7 @@ fn what_cannot_be_found_any_more_is_a_problem_of_the_trial_and_ends_nothing() {
 
 #[test]
 fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_with_a_word_about_it() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
@@ -172,8 +172,8 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     machine.put(slice, "70");
     std::mem::forget(guard);
     // The owner's lock is still held by this process: undone as recovery does it.
-    let entry = host::journal::read(&root, "processors").unwrap().unwrap();
-    let made: crate::ledger::Made = entry.payload("processors").expect("an entry of the CPUs");
+    let entry = host::journal::read(&root, KEY).unwrap().unwrap();
+    let made: crate::ledger::Made = entry.payload(KIND).expect("an entry of the CPUs");
     let (done, problems) = put_back(&root, &made.attributes);
     assert_eq!((machine.shows(slice).as_str(), problems), ("100", vec![]));
     assert!(done[0].contains("70 -> 100 (another program had set it to 70 meanwhile)"), "{done:?}");
@@ -181,7 +181,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
 
 #[test]
 fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_stay_in_the_journal() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let root = machine.root();
     let session = Session::begin(&root).unwrap();
     let mut guard = Guard::begin(&root).unwrap();
@@ -205,18 +205,18 @@ const BOOT_OF_0_1_0: &str = "64c7c6ae-e988-4eb6-8faf-1437935f4a0d";
 
 #[test]
 fn a_journal_of_0_1_0_says_the_same_and_is_undone() {
-    let machine = Processors::booted();
+    let machine = FakeCpus::booted();
     let slice = "proc/sys/kernel/sched_rr_timeslice_ms";
     machine.put("proc/sys/kernel/random/boot_id", BOOT_OF_0_1_0);
     machine.put(slice, "50");
     let text = include_str!("../../tests/data/0.1.0/processors.json");
     let text = text.replace("/proc/sys/", &format!("{}/", machine.path("proc/sys").display()));
     machine.put("var/lib/schedlab/journal/processors.json", &text);
-    let entry = host::journal::read(&machine.root(), "processors").unwrap().unwrap();
-    let made: crate::ledger::Made = entry.payload("processors").unwrap();
+    let entry = host::journal::read(&machine.root(), KEY).unwrap().unwrap();
+    let made: crate::ledger::Made = entry.payload(KIND).unwrap();
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut again = serde_json::to_value(made).unwrap();
-    again["what"] = "processors".into();
+    again["what"] = KIND.into();
     assert_eq!(again, written["undo"]);
     let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
     assert!(

@@ -12,7 +12,7 @@ use host::Root;
 use host::settings::Problem;
 
 /// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period that is far below a thousandth of one
-/// processor for the few files that an arm names.
+/// CPU for the few files that an arm names.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A thread that looks at what was written ten times a second.

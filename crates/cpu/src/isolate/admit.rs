@@ -1,4 +1,4 @@
-//! Whether processors are there to be used or emptied.
+//! Whether CPUs are there to be used or emptied.
 
 use host::placement::{CAP_SYS_NICE, CpuList, check_online, has_capability, online};
 use host::session::Fault;
@@ -11,7 +11,7 @@ pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let online = online(root)?;
     if online.without(cpus).is_none() {
         return refused(format!(
-            "no processor would be left for the other tasks: online {} {online}; leave at least one out",
+            "no CPU would be left for the other tasks: online {} {online}; leave at least one out",
             if online.count() == 1 { "is only" } else { "are only" }
         ));
     }
@@ -44,10 +44,10 @@ mod tests {
         for (online, capabilities, cpus, said) in [
             ("0-3", all, "0", None),
             ("0-3", all, "0-2", None),
-            ("0-3", all, "9", Some("no processor 9; it has 0-3")),
-            ("0-3", all, "1,9", Some("no processor 9; it has 0-3")),
+            ("0-3", all, "9", Some("no CPU 9; it has 0-3")),
+            ("0-3", all, "1,9", Some("no CPU 9; it has 0-3")),
             ("0,2-3", all, "1", Some("offline; online are 0,2-3")),
-            ("0-3", all, "0-3", Some("no processor would be left")),
+            ("0-3", all, "0-3", Some("no CPU would be left")),
             ("2", all, "2", Some("online is only 2")),
             ("0-3", none, "0", Some("CAP_SYS_NICE")),
             ("0-3", "0000000000800000", "0", None),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::moved::{Moved, NotedTask};
+use super::moved::{Moved, MovedTask};
 use super::tasks::{Task, Tasks};
 use host::Error;
 use host::placement::CpuList;
@@ -32,7 +32,7 @@ const GENERATIONS: u32 = 10_000;
 struct Done {
     back: BTreeSet<(u32, u64)>,
     heirs: BTreeSet<(u32, u64)>,
-    /// Tasks that somebody else has given other processors meanwhile.
+    /// Tasks that somebody else has given other CPUs meanwhile.
     left: BTreeSet<String>,
     failed: BTreeSet<String>,
 }
@@ -57,7 +57,7 @@ pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, 
         }
     }
     if !done.failed.is_empty() {
-        let what = format!("the way back to {}", moved.processors());
+        let what = format!("the way back to {}", moved.in_words());
         let names: Vec<String> = done.failed.into_iter().collect();
         let why = format!("{}; then `schedlab restore`", names.join(", "));
         return Err(Fault::Placement { what, why }.into());
@@ -89,7 +89,7 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
     (changed, vanished)
 }
 
-/// Puts a task back that lacks the processors, if it was moved or inherited that; whether it was.
+/// Puts a task back that lacks the CPUs, if it was moved or inherited that; whether it was.
 fn set_back(
     tasks: &dyn Tasks,
     moved: &Moved,
@@ -124,10 +124,10 @@ fn set_back(
     }
 }
 
-/// The noted task from which a task that was started later has its processors: the nearest of its own process and of its parents, or, where
+/// The noted task from which a task that was started later has its CPUs: the nearest of its own process and of its parents, or, where
 /// none fits, any: a parent may be gone.
-fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a NotedTask> {
-    let fitting: Vec<&NotedTask> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
+fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a MovedTask> {
+    let fitting: Vec<&MovedTask> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
     let (mut process, mut parent) = (process, task.parent);
     for _ in 0..GENERATIONS {
         if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {
@@ -148,7 +148,7 @@ fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask
 }
 
 impl Done {
-    /// A noted task that may use some of the processors, and others than before.
+    /// A noted task that may use some of the CPUs, and others than before.
     fn look_at_changed(&mut self, tasks: &dyn Tasks, moved: &Moved, id: u32) {
         if !moved.tasks.iter().any(|noted| noted.task == id) {
             return;
@@ -161,14 +161,14 @@ impl Done {
     }
 
     fn words(&self, moved: &Moved) -> Vec<String> {
-        let processors = moved.processors();
+        let cpus = moved.in_words();
         let tasks = |number: usize| if number == 1 { "1 task".to_string() } else { format!("{number} tasks") };
         let mut words = Vec::new();
         if !self.back.is_empty() {
-            words.push(format!("{} may use {processors} again", tasks(self.back.len())));
+            words.push(format!("{} may use {cpus} again", tasks(self.back.len())));
         }
         if !self.heirs.is_empty() {
-            words.push(format!("{} started meanwhile may use {processors}, too", tasks(self.heirs.len())));
+            words.push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
         }
         if !self.left.is_empty() {
             let names: Vec<&str> = self.left.iter().map(String::as_str).collect();

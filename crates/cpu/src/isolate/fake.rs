@@ -13,7 +13,7 @@ use host::Error;
 use host::placement::CpuList;
 use host::placement::{Mask, Touch};
 
-/// How many processors it has.
+/// How many CPUs it has.
 pub(super) const CPUS: u32 = 6;
 
 /// What happens on the machine by itself, to the task of this number among the living.
@@ -27,7 +27,7 @@ pub(super) enum Event {
     /// The forks under way are done.
     Appear,
     End(usize),
-    /// It binds itself to other processors.
+    /// It binds itself to other CPUs.
     Bind(usize, CpuList),
     Tick,
 }
@@ -38,7 +38,7 @@ pub(super) struct FakeTask {
     pub(super) parent: u32,
     pub(super) start: u64,
     pub(super) mask: CpuList,
-    /// What it would have if nobody had moved it.
+    /// What it would have if it had not been moved.
     pub(super) own: CpuList,
     /// It, or what it comes from, has bound itself to something.
     pub(super) is_self_made: bool,
@@ -52,7 +52,7 @@ pub(super) struct Machine {
     pub(super) events: VecDeque<Event>,
     ticks: u64,
     next: u32,
-    /// Tasks whose mask was read and that were not bound yet: between these two nobody can be kept from being overridden.
+    /// Tasks whose mask was read and that were not bound yet: a change by another program between these two is overridden.
     held: BTreeSet<u32>,
     /// At which call from now on schedlab is killed.
     pub(super) dies_in: Option<usize>,

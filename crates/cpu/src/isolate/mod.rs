@@ -1,25 +1,25 @@
-//! Emptying processors of every other task, and putting each task back.
+//! Emptying CPUs of every other task, and putting each task back.
 //!
-//! Every task of the machine that may use one of the processors loses them from its affinity mask; one that would have none left gets all
+//! Every task of the machine that may use one of the CPUs loses them from its affinity mask; one that would have none left gets all
 //! others. New tasks inherit the mask of the one that starts them, so they come without; those that come with (a task that binds itself
-//! anew) are found by a thread that looks every 100 ms. Tasks that the kernel binds, or lets nobody move, are counted with the reason. What
-//! is measured may use only the isolated processors, and so is left alone: a task that was not there at the beginning and may use nothing
+//! anew) are found by a thread that looks every 100 ms. Tasks that the kernel binds, or does not let user space move, are counted with the reason. What
+//! is measured may use only the isolated CPUs, and so is left alone: a task that was not there at the beginning and may use nothing
 //! else is not moved. A cpuset partition would need the measured program in a group of its own, and a kernel with the controller in the
-//! v2 hierarchy; what both leave on the processors (interrupts, bound kernel threads) is the same.
+//! v2 hierarchy; what both leave on the CPUs (interrupts, bound kernel threads) is the same.
 //!
 //! # The way back
 //! A task is noted in the journal, by id, start time and mask, before it is moved. On the way back
-//! - a noted task that lives gets its mask again, to the bit, offline processors included; if it has another mask than what it was left
+//! - a noted task that lives gets its mask again, to the bit, offline CPUs included; if it has another mask than what it was left
 //!   with, somebody else has set that meanwhile: it is left so, and told;
 //! - a task that was started later than the isolation, and has exactly what one of its line was left with, gets that one's mask. Its line
 //!   is the noted tasks of its own process, of its parent's, and so on; a parent that is gone breaks the line, and then it is any noted
 //!   task that was left with that; if its nearest older parent was not moved and has the same mask, it comes from that one and is left;
 //! - everything else is left alone. This is repeated until nothing changes any more.
 //!
-//! The doubt in this: a task that was started meanwhile and bound itself to exactly the processors that a moved one was left with is taken
+//! The doubt in this: a task that was started meanwhile and bound itself to exactly the CPUs that a moved one was left with is taken
 //! for an heir, since the kernel does not say who has set a mask. An orphan whose mask two lines were left with (on a machine of two
-//! processors that is every line) can get that of the other line, the wider one. And a moved task is from then on one whose mask was set by hand: if its
-//! cpuset is extended later, it does not follow. A task that could use only isolated processors gets all others that its cpuset has; those
+//! CPUs that is every line) can get that of the other line, the wider one. And a moved task is from then on one whose mask was set by hand: if its
+//! cpuset is extended later, it does not follow. A task that could use only isolated CPUs gets all others that its cpuset has; those
 //! that it starts meanwhile are found only where the cpuset has all of them.
 
 mod admit;
@@ -65,17 +65,17 @@ impl Notes for Ledger {
     }
 }
 
-/// What the thread that keeps the processors empty shares with its owner.
+/// What the thread that keeps the CPUs empty shares with its owner.
 #[derive(Debug)]
 struct State {
     sweep: Sweep<Ledger>,
     /// Why it has stopped.
     failed: Option<String>,
-    /// Processor time that it has used.
+    /// CPU time that it has used.
     cost: Duration,
 }
 
-/// Processors that are kept empty; dropped, nothing is put back (that is [`Isolation::end`]'s, or the journal's).
+/// CPUs that are kept empty; dropped, nothing is put back (that is [`Isolation::end`]'s, or the journal's).
 #[derive(Debug)]
 pub(super) struct Isolation {
     root: Root,
@@ -87,7 +87,7 @@ pub(super) struct Isolation {
 }
 
 impl Isolation {
-    /// Refuses what can be known to be impossible here: processors that are not there, all that there are, no permission.
+    /// Refuses what can be known to be impossible here: CPUs that are not there, all that there are, no permission.
     pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
         admit::admit(root, cpus)
     }
@@ -95,7 +95,7 @@ impl Isolation {
     /// Moves every other task, and goes on moving those that come.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the processors are not there.
+    /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the CPUs are not there.
     pub(super) fn begin(root: &Root, cpus: &CpuList, ledger: &Ledger) -> Result<Isolation, Error> {
         admit::admit(root, cpus)?;
         let others = host::placement::online(root)?.without(cpus).expect("it is admitted, so one is left");
@@ -120,11 +120,11 @@ impl Isolation {
             }
         };
         let keeper = thread::Builder::new().name("isolation".to_string()).spawn(keep);
-        let keeper = Some(keeper.map_err(Error::io("start", "a thread that keeps processors empty"))?);
+        let keeper = Some(keeper.map_err(Error::io("start", "a thread that keeps CPUs empty"))?);
         Ok(Isolation { root: root.clone(), ledger: ledger.clone(), state, stop: Some(stop), keeper })
     }
 
-    /// What is against its being in effect: others' tasks on the processors that could be moved and are not yet.
+    /// What is against its being in effect: others' tasks on the CPUs that could be moved and are not yet.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut state = lock(&self.state);
         let (attribute, wanted) = ("isolate".to_string(), state.sweep.moved.cpus.to_string());
@@ -144,7 +144,7 @@ impl Isolation {
     }
 
     /// Figures for the record, since the beginning: tasks moved at first, tasks that cannot be moved, times that one was moved later, and the
-    /// processor time that looking for those has cost.
+    /// CPU time that looking for those has cost.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
         let state = lock(&self.state);
         let figures = [
@@ -222,9 +222,9 @@ pub(super) fn put_back(root: &Root, moved: &Moved) -> Result<Vec<String>, Error>
     let here = namespace(root);
     if moved.namespace.is_some() && moved.namespace != here {
         if here.as_deref() == Some(INITIAL) && !lives(root, moved.namespace.as_deref()) {
-            return Ok(vec!["the PID namespace whose tasks had left processors is gone, and they with it".to_string()]);
+            return Ok(vec!["the PID namespace whose tasks had left CPUs is gone, and they with it".to_string()]);
         }
-        let what = format!("the way back to {}", moved.processors());
+        let what = format!("the way back to {}", moved.in_words());
         let why = "its tasks are those of another PID namespace, where their numbers mean others: call `schedlab restore` there".to_string();
         return Err(Fault::Placement { what, why }.into());
     }

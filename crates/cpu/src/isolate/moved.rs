@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What was moved, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Moved {
-    /// The processors that are kept empty.
+    /// The CPUs that are kept empty.
     pub(crate) cpus: CpuList,
     /// What a task gets that could use no others.
     pub(super) others: CpuList,
@@ -16,12 +16,12 @@ pub(crate) struct Moved {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) namespace: Option<String>,
     /// Every task that was to be moved, once for each mask that it had; the last one is what it gets back.
-    pub(super) tasks: Vec<NotedTask>,
+    pub(super) tasks: Vec<MovedTask>,
 }
 
 /// A task as it was before it was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct NotedTask {
+pub(super) struct MovedTask {
     pub(super) task: u32,
     pub(super) process: u32,
     pub(super) start: u64,
@@ -29,7 +29,7 @@ pub(super) struct NotedTask {
     pub(super) mask: CpuList,
 }
 
-impl NotedTask {
+impl MovedTask {
     pub(super) fn key(&self) -> (u32, u64) {
         (self.task, self.start)
     }
@@ -42,11 +42,11 @@ impl Moved {
     }
 
     /// Whether a mask is what a noted task was left with. One that could use no others may have got fewer than all others: its cpuset's.
-    pub(super) fn is_left_of(&self, noted: &NotedTask, mask: &CpuList) -> bool {
+    pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
         *mask == self.left_to(&noted.mask) || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))
     }
 
-    pub(super) fn last_of(&self, task: u32, start: u64) -> Option<&NotedTask> {
+    pub(super) fn last_of(&self, task: u32, start: u64) -> Option<&MovedTask> {
         self.tasks.iter().rfind(|noted| noted.key() == (task, start))
     }
 
@@ -54,7 +54,7 @@ impl Moved {
         self.last_of(task, start).is_some()
     }
 
-    pub(super) fn processors(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         self.cpus.in_words()
     }
 }

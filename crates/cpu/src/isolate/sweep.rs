@@ -1,14 +1,14 @@
-//! Moving every other task away, and whoever comes later.
+//! Moving every other task away, and those that come later.
 //!
 //! A pass looks at every task, notes those that are to be moved in one write of the journal, and moves them then. A task that forks between
-//! the look and the move leaves a child with all its processors, which the next pass finds: so passes are repeated until one finds nothing.
+//! the look and the move leaves a child with all its CPUs, which the next pass finds: so passes are repeated until one finds nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::moved::{Moved, NotedTask};
+use super::moved::{Moved, MovedTask};
 use super::tasks::{Task, Tasks};
 use host::Error;
 use host::placement::CpuList;
@@ -47,7 +47,7 @@ pub(super) struct Sweep<N> {
 }
 
 impl<N: Notes> Sweep<N> {
-    /// Nothing is moved yet. `others` are the processors for tasks that would have none left.
+    /// Nothing is moved yet. `others` are the CPUs for tasks that would have none left.
     pub(super) fn new(tasks: Arc<dyn Tasks>, notes: N, cpus: &CpuList, others: &CpuList) -> Sweep<N> {
         let (cpus, others) = (cpus.clone(), others.clone());
         let set = Mask::of(&cpus);
@@ -56,7 +56,7 @@ impl<N: Notes> Sweep<N> {
         Sweep { tasks, notes, set, moved, has_begun: false, unmovable, seen, nr_moved: 0, nr_late: 0 }
     }
 
-    /// Empties the processors. The first task is moved in a later tick than the isolation's beginning, so that a task with a later start
+    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so that a task with a later start
     /// than that is one that may have inherited what a moved one was left with, and an older one cannot.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         while self.tasks.ticks() <= self.moved.since {
@@ -74,8 +74,8 @@ impl<N: Notes> Sweep<N> {
     /// One look at every task, or at every process and the tasks of those not seen before; gives how many were moved.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
-        let is_new = |found: &&NotedTask| self.moved.last_of(found.task, found.start) != Some(*found);
-        let new: Vec<NotedTask> = found.iter().filter(is_new).cloned().collect();
+        let is_new = |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
+        let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             // What it had before is still what those have inherited that it has started until now.
             self.moved.tasks.retain(|old| !new.contains(old));
@@ -101,7 +101,7 @@ impl<N: Notes> Sweep<N> {
     }
 
     /// The tasks that are to be moved, each as it is now.
-    pub(super) fn find(&mut self, is_thorough: bool) -> Vec<NotedTask> {
+    pub(super) fn find(&mut self, is_thorough: bool) -> Vec<MovedTask> {
         let mut found = Vec::new();
         let processes = self.tasks.processes();
         for &process in &processes {
@@ -113,7 +113,7 @@ impl<N: Notes> Sweep<N> {
         found
     }
 
-    fn examine(&mut self, process: u32, id: u32) -> Option<NotedTask> {
+    fn examine(&mut self, process: u32, id: u32) -> Option<MovedTask> {
         let touch = self.tasks.touch(id, &self.set)?;
         if touch == Touch::Apart {
             return None;
@@ -124,11 +124,11 @@ impl<N: Notes> Sweep<N> {
             return None;
         }
         if is_bound {
-            self.unmovable.insert((id, start), (name, "the kernel binds it to its processors".to_string()));
+            self.unmovable.insert((id, start), (name, "the kernel binds it to its CPUs".to_string()));
             return None;
         }
         let mask = self.tasks.mask(id).filter(|mask| mask.touches(&self.moved.cpus))?;
-        Some(NotedTask { task: id, process, start, name, mask })
+        Some(MovedTask { task: id, process, start, name, mask })
     }
 
     /// Keeps the number of notes within bounds when many short-lived tasks had to be noted.
@@ -136,24 +136,24 @@ impl<N: Notes> Sweep<N> {
         if self.moved.tasks.len() <= MANY {
             return;
         }
-        let is_alive = |noted: &NotedTask| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
-        let (alive, dead): (Vec<NotedTask>, Vec<NotedTask>) = self.moved.tasks.drain(..).partition(is_alive);
-        let mut kept = alive;
+        let is_alive = |noted: &MovedTask| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
+        let (alive, dead): (Vec<MovedTask>, Vec<MovedTask>) = self.moved.tasks.drain(..).partition(is_alive);
+        let mut remaining = alive;
         for noted in dead {
-            if !kept.iter().any(|other| other.mask == noted.mask) {
-                kept.push(noted);
+            if !remaining.iter().any(|other| other.mask == noted.mask) {
+                remaining.push(noted);
             }
         }
-        self.moved.tasks = kept;
+        self.moved.tasks = remaining;
     }
 }
 
 /// Why a task could not be moved, in words.
 fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::INVAL) => "the kernel or its cpuset leaves it no other processor (EINVAL)".to_string(),
+        Some(Errno::INVAL) => "the kernel or its cpuset leaves it no other CPU (EINVAL)".to_string(),
         Some(Errno::PERM) => "it is not permitted (EPERM)".to_string(),
-        Some(Errno::BUSY) => "it is a deadline task, which keeps all processors (EBUSY)".to_string(),
+        Some(Errno::BUSY) => "it is a deadline task, which keeps all CPUs (EBUSY)".to_string(),
         _ => error.to_string(),
     }
 }

@@ -14,7 +14,7 @@ use host::Root;
 use host::placement::CpuList;
 use host::placement::{Mask, Touch};
 
-/// The kernel's flag for tasks whose processors nobody else may set.
+/// The kernel's flag for tasks whose CPUs no other task may set.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// What the kernel says of a task.
@@ -24,9 +24,8 @@ pub(super) struct Task {
     pub(super) start: u64,
     /// The process that is its parent.
     pub(super) parent: u32,
-    /// Its name.
     pub(super) name: String,
-    /// The kernel lets nobody else set its processors.
+    /// The kernel lets no other task set its CPUs.
     pub(super) is_bound: bool,
     /// It has ended, and was not reaped.
     pub(super) is_over: bool,
@@ -38,13 +37,12 @@ pub(super) trait Tasks: Debug + Send + Sync {
     fn processes(&self) -> Vec<u32>;
     /// The ids of a process's tasks, its first one included.
     fn threads(&self, process: u32) -> Vec<u32>;
-    /// What a task is.
     fn look(&self, task: u32) -> Option<Task>;
-    /// The processors that it may use, those among them that are offline included.
+    /// The CPUs that it may use, those among them that are offline included.
     fn mask(&self, task: u32) -> Option<CpuList>;
     /// How those lie to a set; much cheaper.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;
-    /// Gives it its processors.
+    /// Gives it its CPUs.
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
     /// The time, in clock ticks since the machine's start.
     fn ticks(&self) -> u64;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::back::put_back;
 use super::fake::{CPUS, Event, Fake, Killed};
-use super::moved::NotedTask;
+use super::moved::MovedTask;
 use super::sweep::Sweep;
 use super::*;
 
@@ -45,7 +45,7 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
         ["1-5", "1-5", "1-5", "1-2", "3"]
     );
     assert_eq!((sweep.nr_moved, sweep.nr_late), (4, 0));
-    // A child of a task that was bound to the isolated processor, and an orphan of one that is gone.
+    // A child of a task that was bound to the isolated CPU, and an orphan of one that is gone.
     fake.state().happen(Event::Fork(2));
     fake.state().happen(Event::Fork(4));
     fake.state().happen(Event::Appear);
@@ -54,7 +54,7 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
     let words = undo(&fake).unwrap();
     assert_eq!(masks(&fake)[..4], before[..4]);
     assert_eq!([mask_of(&fake, 6), mask_of(&fake, 7)], ["0", "0,3"], "each has what its line had");
-    assert_eq!(words, ["3 tasks may use processor 0 again", "2 tasks started meanwhile may use processor 0, too"]);
+    assert_eq!(words, ["3 tasks may use CPU 0 again", "2 tasks started meanwhile may use CPU 0, too"]);
     assert!(undo(&fake).unwrap().is_empty(), "a second time does nothing");
 }
 
@@ -66,7 +66,7 @@ fn a_task_that_cannot_be_moved_is_listed_with_the_reason_and_asked_once() {
     sweep.begin().unwrap();
     assert_eq!(
         sweep.unmovable.values().collect::<Vec<_>>(),
-        [&("t3".into(), "the kernel binds it to its processors".into())]
+        [&("t3".into(), "the kernel binds it to its CPUs".into())]
     );
     assert_eq!((sweep.nr_moved, mask_of(&fake, 3).as_str()), (2, "0"));
     assert!(!sweep.moved.tasks.iter().any(|noted| noted.task == 3), "nothing is noted that is not to be moved");
@@ -90,7 +90,7 @@ fn a_task_of_the_same_id_that_is_another_one_is_not_touched() {
     let mut sweep = sweep_of(&fake, &list("0"));
     sweep.begin().unwrap();
     let start = sweep.moved.since;
-    // The id is used again by a task of before the isolation's end that never had processor 0.
+    // The id is used again by a task of before the isolation's end that never had CPU 0.
     fake.state().tasks.remove(&3);
     fake.state().add(3, 1, list("2"), start);
     undo(&fake).unwrap();
@@ -191,7 +191,7 @@ fn is_killed(run: impl FnOnce()) -> bool {
 /// What every task has to have in the end, where the kernel leaves no doubt about it.
 fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     for (id, task) in &fake.state().tasks {
-        let lines: Vec<&NotedTask> =
+        let lines: Vec<&MovedTask> =
             moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own)).collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
         // Two of a line that were left with the same, or one that has bound itself to what others were left with.

@@ -26,7 +26,6 @@ pub struct Question<'a> {
 pub struct Conflict {
     /// What it belongs to: `udev`, `tuned`, `TLP` …
     pub program: &'static str,
-    /// The file.
     pub file: PathBuf,
     /// The line, from 1; none for what has no lines.
     pub line: Option<usize>,

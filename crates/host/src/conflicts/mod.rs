@@ -6,7 +6,7 @@
 //!
 //! Pure detection: nothing is run and nothing is changed. What is read is configuration, so a conflict that is configured and not
 //! started is named too. A rule of udev is left out only where one of its own conditions certainly does not hold for the device.
-//! power-profiles-daemon is not looked for: it sets processors and platforms, no queue.
+//! power-profiles-daemon is not looked for: it sets CPUs and platforms, no queue.
 
 mod configured;
 mod conflict;

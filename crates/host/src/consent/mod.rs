@@ -3,7 +3,7 @@
 //! Two different dangers, two different answers. What a device *holds* (a signature, partitions) is the user's to give away: naming
 //! exactly this device in `--destroy-data` is enough. Who *uses* it right now (mounts, swap, device-mapper, a database with the
 //! device open) is not: writing under a mounted file system corrupts what it writes next, so consent does not help, and the user
-//! is told what to stop first. The judge of "in use" is the kernel: the device is opened exclusively (`O_EXCL`), which fails while anything
+//! is given what to stop first. The judge of "in use" is the kernel: the device is opened exclusively (`O_EXCL`), which fails while anything
 //! holds it, even in another container, and keeps everything else from claiming it as long as the [`Claim`] lives. Tables of
 //! mounts and holders only say who it is.
 
@@ -19,7 +19,7 @@ use crate::device::{self, Device, Signature};
 use crate::error::Error;
 use crate::root::Root;
 
-/// The right to write to a device: while it lives, nobody can mount it, swap on it, stack on it or claim it.
+/// The right to write to a device: while it lives, no process can mount it, swap on it, stack on it or claim it.
 #[derive(Debug)]
 pub struct Claim {
     file: File,

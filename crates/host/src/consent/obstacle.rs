@@ -10,14 +10,11 @@ use serde::Serialize;
 pub enum Obstacle {
     /// The disk or a partition is mounted.
     Mounted {
-        /// The disk or partition.
         device: String,
-        /// Where.
         at: String,
     },
     /// The disk or a partition is in use as swap.
     Swap {
-        /// The disk or partition.
         device: String,
     },
     /// A device is stacked on it.
@@ -27,26 +24,21 @@ pub enum Obstacle {
     },
     /// It is the backing store of a loop device.
     BacksLoop {
-        /// The loop device.
         device: String,
     },
     /// Someone has it open exclusively, perhaps in another container.
     OpenedExclusively,
     /// The kernel refuses writes.
     ReadOnly,
-    /// It has partitions.
     Partitions {
-        /// Their names.
         names: Vec<String>,
     },
     /// It holds a file system, swap, RAID, LVM or LUKS header, or a partition table.
     Holds {
-        /// What blkid calls them.
         formats: Vec<String>,
     },
     /// It could not be found out what it holds.
     ContentUnknown {
-        /// Why.
         why: String,
     },
 }

@@ -41,7 +41,6 @@ pub struct Device {
     pub number: String,
     /// Capacity in bytes; 0 when there is no medium.
     pub size_bytes: u64,
-    /// What it is.
     pub kind: Kind,
     /// The maker's model name.
     pub model: Option<String>,
@@ -72,7 +71,6 @@ pub struct Device {
     pub no_scheduler: Option<NoScheduler>,
     /// Tunables of the scheduler in effect.
     pub tunables: BTreeMap<String, Attribute>,
-    /// Attributes of the queue.
     pub queue: BTreeMap<String, Attribute>,
     /// How many requests the scheduler may hold.
     pub nr_requests: Option<u64>,
@@ -86,7 +84,6 @@ pub struct Device {
     pub holders: Vec<String>,
     /// Devices that this one is stacked on.
     pub slaves: Vec<String>,
-    /// Its partitions.
     pub partitions: Vec<String>,
     /// The file behind a loop device.
     pub backing_file: Option<PathBuf>,

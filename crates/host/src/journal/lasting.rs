@@ -36,7 +36,7 @@ impl Lasting {
         SystemTime::now() - Duration::from_millis(now_ms().saturating_sub(self.begun_ms))
     }
 
-    /// The time of day at which it ends, if nobody sets the clock and the machine does not sleep.
+    /// The time of day at which it ends, if the clock is not set and the machine does not sleep.
     pub fn until(&self) -> SystemTime {
         SystemTime::now() + self.left()
     }

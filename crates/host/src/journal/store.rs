@@ -20,7 +20,6 @@ const SCHEMA: u32 = 1;
 /// The extension of an entry that is being written.
 pub(super) const UNFINISHED: &str = "json.new";
 
-/// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     schema: u32,

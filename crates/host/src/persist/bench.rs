@@ -1,4 +1,4 @@
-//! What the tests of this module share: the fake machine with a udev that says what it is told to.
+//! What the tests of this module share: the fake machine with a udev whose answers the test sets.
 
 use std::collections::BTreeMap;
 use std::fs;

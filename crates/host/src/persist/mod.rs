@@ -61,9 +61,7 @@ pub enum Form {
 /// What is to be kept.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The device.
     pub device: &'a Device,
-    /// The setting.
     pub setting: &'a Setting,
     /// How the device is found after a restart; see [`address`].
     pub address: Address,
@@ -76,7 +74,7 @@ pub struct Request<'a> {
 pub struct Proposal {
     /// The files in full, with the manifest's facts.
     pub kept: Persisted,
-    /// What the user must be told.
+    /// Warnings for the user.
     pub cautions: Vec<String>,
 }
 
@@ -85,7 +83,7 @@ pub struct Proposal {
 pub struct Done {
     /// What is kept, or was.
     pub kept: Persisted,
-    /// What the user must be told, e.g. that udevd does not run here.
+    /// Warnings for the user, e.g. that udevd does not run here.
     pub cautions: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! A setting, checked against the device and put into the order in which it must be written.
 //!
-//! A rule that asks for nonsense fails at the next restart, where nobody looks: it is checked before anything is written, as if it were to
+//! A rule that asks for nonsense fails at the next restart, unseen: it is checked before anything is written, as if it were to
 //! be set now ([`Change::plan`]), and each value for characters that would not stand for themselves in a rule.
 
 use elevator::Build;
@@ -71,7 +71,7 @@ pub(super) fn place(root: &Root, device: &Device, setting: &Setting) -> Result<P
 }
 
 /// The setting that a device has now, as far as it is not what the kernel would choose anyway: the scheduler, and those of its tunables
-/// that differ from the defaults. The second list names what was left out because nobody knows its default.
+/// that differ from the defaults. The second list names what was left out because its default is unknown.
 pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     let now = Snapshot::take(root, &device.name);
     let Some(scheduler) = now.scheduler.clone() else { return (Setting::default(), Vec::new()) };

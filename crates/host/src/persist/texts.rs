@@ -93,7 +93,6 @@ pub(super) fn assignments(placed: &Placed) -> String {
     all.join(" ")
 }
 
-/// The rule.
 pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
     let mut text = subject.comment(placed);
     let mut line = |words: String| {

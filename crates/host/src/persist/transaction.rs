@@ -2,7 +2,7 @@
 //!
 //! Before the first byte is written, a journal entry is durable that holds every file as it was and as it is to become. Each file is
 //! written beside its place, flushed, renamed over it, and its directory flushed. The entry is removed last, and durably: files outlive a
-//! restart, so an entry that a loss of power brought back would undo what the user was told is kept. For the same reason an entry of
+//! restart, so an entry that a loss of power brought back would undo what was reported as kept. For the same reason an entry of
 //! another boot is undone like any other.
 //!
 //! Undoing looks before it writes: a file that is neither as it was nor as it was to become has been edited by somebody since, and is
@@ -29,7 +29,6 @@ const UNFINISHED: &str = ".schedlab-new";
 pub struct Content {
     /// Who may read and write it: the low twelve bits of the mode.
     pub mode: u32,
-    /// What is in it.
     pub bytes: Bytes,
 }
 
@@ -49,7 +48,6 @@ impl Content {
         Content { mode: 0o644, bytes: Bytes::Text(text.into()) }
     }
 
-    /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Text(text) => text.as_bytes(),

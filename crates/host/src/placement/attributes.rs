@@ -65,7 +65,7 @@ impl Attributes {
         if done != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Whether both have the same policy, with what belongs to it. The kernel tells a slice of fair tasks that nobody has set.
+    /// Whether both have the same policy, with what belongs to it. The kernel reports a slice for fair tasks whose slice was never set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
         // Of a deadline task that has ended and was not reaped the kernel tells no times any more.
         let has_times = |of: &Attributes| of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0;

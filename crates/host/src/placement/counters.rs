@@ -5,22 +5,22 @@ use crate::root::Root;
 /// What a task has had from the scheduler since it began. Of a program that has ended and was not reaped it can still be read, of its
 /// first thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TaskSeen {
-    /// Time on a processor, in nanoseconds.
+pub struct TaskCounters {
+    /// Time on a CPU, in nanoseconds.
     pub run_ns: Option<u64>,
-    /// Time in which it could run and had to wait for a processor, in nanoseconds.
+    /// Time in which it could run and had to wait for a CPU, in nanoseconds.
     pub wait_ns: Option<u64>,
-    /// Moves from one processor to another.
+    /// Moves from one CPU to another.
     pub migrations: Option<u64>,
     /// Times that it went to sleep by itself.
     pub voluntary: Option<u64>,
-    /// Times that it was made to leave the processor.
+    /// Times that it was made to leave the CPU.
     pub involuntary: Option<u64>,
 }
 
-impl TaskSeen {
+impl TaskCounters {
     /// Reads what there is of a task; what the kernel was built without is none.
-    pub fn read(root: &Root, pid: u32) -> TaskSeen {
+    pub fn read(root: &Root, pid: u32) -> TaskCounters {
         let text = |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
         let (schedstat, sched, status) = (text("schedstat"), text("sched"), text("status"));
         let stat: Vec<u64> = schedstat.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -28,7 +28,7 @@ impl TaskSeen {
             let value = text.lines().find_map(|line| line.strip_prefix(name))?;
             value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()
         };
-        TaskSeen {
+        TaskCounters {
             run_ns: stat.first().copied(),
             wait_ns: stat.get(1).copied(),
             migrations: line(&sched, "se.nr_migrations"),

@@ -1,4 +1,4 @@
-//! Sets of processors, as the kernel writes them: `0`, `0-3`, `0,2-3`.
+//! Sets of CPUs, as the kernel writes them: `0`, `0-3`, `0,2-3`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
 
-/// The largest number of a processor that is taken: Linux's own bound is 8192 processors.
+/// The largest number of a CPU that is taken: Linux's own bound is 8192 CPUs.
 const MOST: u32 = 8191;
 
-/// A set of processors, not empty.
+/// A set of CPUs, not empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(BTreeSet<u32>);
 
 impl CpuList {
-    /// The processors that are online; none where the kernel does not tell.
+    /// The CPUs that are online; none where the kernel does not tell.
     pub fn online(root: &Root) -> Option<CpuList> {
         root.read_optional(root.sys("devices/system/cpu/online"))?.parse().ok()
     }
 
-    /// The processors, ascending.
+    /// The CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
 
-    /// Whether this processor is in it.
+    /// Whether this CPU is in it.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
@@ -37,7 +37,7 @@ impl CpuList {
         self.0.len()
     }
 
-    /// Those of these processors that are not in `other`; none if all are.
+    /// Those of these CPUs that are not in `other`; none if all are.
     pub fn without(&self, other: &CpuList) -> Option<CpuList> {
         CpuList::of(self.0.difference(&other.0).copied())
     }
@@ -57,9 +57,9 @@ impl CpuList {
         !self.0.is_disjoint(&other.0)
     }
 
-    /// For messages: `processor 0`, `processors 0-1`.
+    /// For messages: `CPU 0`, `CPUs 0-1`.
     pub fn in_words(&self) -> String {
-        format!("processor{} {self}", if self.count() == 1 { "" } else { "s" })
+        format!("CPU{} {self}", if self.count() == 1 { "" } else { "s" })
     }
 
     /// A set of these; none if there are none.
@@ -73,7 +73,7 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CpuList, String> {
-        let wrong = || format!("{text:?} is no list of processors; write e.g. 0 or 0-3 or 0,2-3");
+        let wrong = || format!("{text:?} is no list of CPUs; write e.g. 0 or 0-3 or 0,2-3");
         let mut cpus = BTreeSet::new();
         for part in text.trim().split([',', '+']) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -142,6 +142,6 @@ mod tests {
         assert!(list("1").is_within(&list("0-3")) && !list("0-3").is_within(&list("1")));
         assert_eq!(list("0").with(&list("2")).count(), 2);
         assert!(list("0-1").touches(&list("1-2")) && !list("0").touches(&list("1")));
-        assert_eq!([list("0").in_words(), list("0-1").in_words()], ["processor 0", "processors 0-1"]);
+        assert_eq!([list("0").in_words(), list("0-1").in_words()], ["CPU 0", "CPUs 0-1"]);
     }
 }

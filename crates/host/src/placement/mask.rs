@@ -1,5 +1,5 @@
-//! A set of processors as the system calls take it: bits in a place of fixed size, so that it can be handed over between fork and exec,
-//! where nothing may be allocated. The C library's own set ends at 1024 processors, the kernel's at 8192.
+//! A set of CPUs as the system calls take it: bits in a place of fixed size, so that it can be handed over between fork and exec,
+//! where nothing may be allocated. The C library's own set ends at 1024 CPUs, the kernel's at 8192.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::CpuList;
 
 const WORDS: usize = 128;
 
-/// How the processors of a task lie to a set of processors.
+/// How the CPUs of a task lie to a set of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
     /// It may use none of the set.
@@ -23,7 +23,6 @@ pub enum Touch {
 pub struct Mask(Box<[u64; WORDS]>);
 
 impl Mask {
-    /// Of a list.
     pub fn of(cpus: &CpuList) -> Mask {
         let mut words = Box::new([0; WORDS]);
         for cpu in cpus.iter().map(|cpu| cpu as usize).filter(|cpu| *cpu < 64 * WORDS) {
@@ -32,7 +31,7 @@ impl Mask {
         Mask(words)
     }
 
-    /// Of a task, 0 for the calling one: those of its processors that are online.
+    /// Of a task, 0 for the calling one: those of its CPUs that are online.
     pub fn of_task(task: u32) -> io::Result<Mask> {
         let mut words = Box::new([0u64; WORDS]);
         // SAFETY: the words live as long as the call, which writes at most as many bytes as it is told.
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_holds_every_processor_that_a_list_can_name() {
+    fn a_mask_holds_every_cpu_that_a_list_can_name() {
         for text in ["0", "63-64", "0,1023-1024,8191"] {
             assert_eq!(mask(text).list().unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! How a process is placed among others on the processors: nice level, policy, and which processors it may use.
+//! How a process is placed among others on the CPUs: nice level, policy, and which CPUs it may use.
 //!
 //! Given to a process between fork and exec, so that no child of it can escape, and read back from the kernel.
 
@@ -20,7 +20,7 @@ mod refused;
 #[cfg(test)]
 mod tests;
 
-pub use counters::TaskSeen;
+pub use counters::TaskCounters;
 pub use list::CpuList;
 pub use mask::{Mask, Touch};
 pub use online::{CAP_SYS_NICE, check_online, has_capability, online};
@@ -34,7 +34,7 @@ pub struct Placement {
     pub nice: Option<i32>,
     /// Its policy.
     pub policy: Option<Policy>,
-    /// The processors that it may use.
+    /// The CPUs that it may use.
     pub affinity: Option<CpuList>,
     /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
     pub slice: Option<u64>,
@@ -67,7 +67,7 @@ impl Placement {
         Attributes::of(self.policy.unwrap_or(Policy::Other), self.nice.unwrap_or(0), self.slice.unwrap_or(0))
     }
 
-    /// Its processors as the kernel takes them; all, where none are named.
+    /// Its CPUs as the kernel takes them; all, where none are named.
     pub(crate) fn mask(&self) -> Mask {
         let every = || CpuList::of(0..=8191).expect("there are some");
         Mask::of(&self.affinity.clone().unwrap_or_else(every))
@@ -113,12 +113,12 @@ pub fn read_slice(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-const AFFINITY: &str = "it cannot be bound to its processors (affinity)";
+const AFFINITY: &str = "it cannot be bound to its CPUs (affinity)";
 const POLICY: &str = "its policy is refused";
 const SLICE: &str = "its slice is refused";
 const NICE: &str = "its nice level is refused";
 
-/// The processors that a task may use; none if it is gone.
+/// The CPUs that a task may use; none if it is gone.
 pub fn affinity_of(pid: Pid) -> Option<CpuList> {
     Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
 }

@@ -5,17 +5,17 @@ use crate::error::Error;
 use crate::root::Root;
 use crate::session::Fault;
 
-/// The capability to set other tasks' processors and priorities.
+/// The capability to set other tasks' CPUs and priorities.
 pub const CAP_SYS_NICE: u32 = 23;
 
-/// The processors that can be used now. A kernel that does not say has all that this process may use.
+/// The CPUs that can be used now. A kernel that does not say has all that this process may use.
 pub fn online(root: &Root) -> Result<CpuList, Error> {
     let path = root.sys("devices/system/cpu/online");
     let text = root.read(&path)?;
     text.parse().map_err(|why| Fault::Placement { what: path.display().to_string(), why }.into())
 }
 
-/// Refuses processors that do not exist or are offline.
+/// Refuses CPUs that do not exist or are offline.
 ///
 /// # Errors
 /// [`Error::Session`] naming them and those that there are; [`Error::Io`].

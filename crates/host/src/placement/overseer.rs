@@ -1,8 +1,8 @@
 //! Realtime programs cannot lock up the machine.
 //!
-//! A realtime task that never sleeps keeps everything of fair shares off its processor, the one that should end it included. Three things
+//! A realtime task that never sleeps keeps everything of fair shares off its CPU, the one that should end it included. Three things
 //! hold against that, each by itself: the waiting thread goes before every program that is started ([`Overseer`]), so that the deadline of
-//! a trial is kept even when every processor is taken; the kernel ends a program of fifo or rr that does not sleep for longer than its
+//! a trial is kept even when every CPU is taken; the kernel ends a program of fifo or rr that does not sleep for longer than its
 //! deadline (RLIMIT_RTTIME); and a program dies with the thread that has started it (PR_SET_PDEATHSIG). Deadline tasks need less: the kernel
 //! admits no more of them than leave time for others.
 
@@ -79,7 +79,7 @@ impl Drop for Overseer {
 mod tests {
     use super::*;
 
-    /// In a thread of its own, whose policy nobody else has.
+    /// In a thread of its own, whose policy no other process has.
     #[test]
     fn the_waiting_thread_is_as_it_was_before_when_nothing_is_waited_for_any_more() {
         let seen = std::thread::spawn(|| {

@@ -20,11 +20,10 @@ pub enum Policy {
     /// kernel refuses to start further ones with the same, so those that it starts, threads and processes, get fair shares
     /// (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
-        /// Processor time in each period.
+        /// CPU time in each period.
         runtime: u64,
         /// Until when after the beginning of a period it is to have it.
         deadline: u64,
-        /// The period.
         period: u64,
     },
 }

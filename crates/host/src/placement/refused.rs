@@ -13,11 +13,11 @@ use crate::root::Root;
 use crate::session::Fault;
 
 impl Placement {
-    /// Refuses what can be known to be impossible here, together with the processors that others leave.
+    /// Refuses what can be known to be impossible here, together with the CPUs that others leave.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the setting and what would do: processors that are not there, a program that would be moved off its own
-    /// processors, a deadline on some of the processors only.
+    /// [`Error::Session`] naming the setting and what would do: CPUs that are not there, a program that would be moved off its own
+    /// CPUs, a deadline on some of the CPUs only.
     pub fn admit(&self, root: &Root, isolate: Option<&CpuList>) -> Result<(), Error> {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
@@ -38,7 +38,7 @@ impl Placement {
             return refused(
                 format!("policy={policy}"),
                 format!(
-                    "the kernel gives deadlines only to tasks that may use all processors ({online}), unless an exclusive cpuset is made for \
+                    "the kernel gives deadlines only to tasks that may use all CPUs ({online}), unless an exclusive cpuset is made for \
                      them: leave {with} out, or take fifo:50"
                 ),
             );
@@ -60,7 +60,7 @@ impl Placement {
             }
             (POLICY, Some(Policy::Deadline { .. }), Some(Errno::INVAL)) => Some(periods(root)),
             (POLICY, Some(Policy::Deadline { .. }), Some(Errno::PERM)) => Some(
-                "a deadline needs CAP_SYS_NICE (run as root), and all processors of the machine: neither affinity nor a cpuset may take some away"
+                "a deadline needs CAP_SYS_NICE (run as root), and all CPUs of the machine: neither affinity nor a cpuset may take some away"
                     .to_string(),
             ),
             (POLICY, Some(Policy::Fifo(priority) | Policy::Rr(priority)), Some(Errno::PERM)) => {
@@ -136,7 +136,7 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
     let allowed = allowed
         .map_or(String::new(), |(runtime, period)| format!(", and {:.0} % can be given", runtime * 100.0 / period));
     format!(
-        "all deadline tasks together ask for too much: this one for {share:.0} % of a processor{allowed} of each \
+        "all deadline tasks together ask for too much: this one for {share:.0} % of a CPU{allowed} of each \
          (kernel.sched_rt_runtime_us); take a smaller runtime or a longer period, or end other deadline tasks"
     )
 }

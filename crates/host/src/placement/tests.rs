@@ -1,4 +1,4 @@
-//! Reading policies, and what is told when a placement is refused.
+//! Reading policies, and the messages when a placement is refused.
 
 use std::fs;
 
@@ -55,8 +55,8 @@ fn what_cannot_be_had_is_refused_before_it_is_tried() {
     let list = |text: &str| text.parse::<CpuList>().unwrap();
     let deadline: Option<Policy> = Some("deadline:1ms/10ms/10ms".parse().unwrap());
     for (policy, affinity, isolate, said) in [
-        (None, "7", None, Some("processor 7: this machine has no processor 7; it has 0-3")),
-        (None, "0-1", Some("0"), Some("processor 1 is not isolated")),
+        (None, "7", None, Some("CPU 7: this machine has no CPU 7; it has 0-3")),
+        (None, "0-1", Some("0"), Some("CPU 1 is not isolated")),
         (None, "0", Some("0-1"), None),
         (deadline, "0", None, Some("leave affinity out")),
         (deadline, "0", Some("0"), Some("leave isolate out")),
@@ -94,7 +94,7 @@ fn the_kernels_refusal_is_told_with_the_next_step() {
     let deadline = "deadline:99ms/100ms/100ms";
     for (policy, what, errno, said) in [
         ("fifo:50", POLICY, libc::EPERM, "cpu/service/cpu.rt_runtime_us`, or start schedlab outside"),
-        (deadline, POLICY, libc::EBUSY, "for 99 % of a processor, and 95 % can be given"),
+        (deadline, POLICY, libc::EBUSY, "for 99 % of a CPU, and 95 % can be given"),
         (deadline, POLICY, libc::EINVAL, "between 100 and 4194304 microseconds"),
         (deadline, POLICY, libc::EPERM, "neither affinity nor a cpuset"),
         ("", AFFINITY, libc::EINVAL, "online (0-1) and in schedlab's cpuset (/jail)"),

@@ -21,16 +21,16 @@ pub struct Allowance {
 /// When a device that was open for writing is closed, udev looks for signatures on it.
 const SIGNATURE_PROBE: u64 = 1 << 20;
 
-/// What the page cache holds and fetches at once, in bytes; larger where the processor's pages are, which only allows more.
+/// What the page cache holds and fetches at once, in bytes; larger where the CPU's pages are, which only allows more.
 const PAGE: u64 = 4096;
 
 impl Allowance {
     /// What clients on the device with this directory (e.g. `/sys/block/loop0`) may have caused beyond what it asked for.
     ///
     /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may fetch a whole window for each
-    /// request, and at the end of each pass leaves up to two windows a client that nobody asked for; but within a pass, which begins with
+    /// request, and at the end of each pass leaves up to two windows a client beyond what was asked for; but within a pass, which begins with
     /// a cold cache, nothing more than the whole device. Writing parts of pages through the cache: whole pages,
-    /// read and written. What others move meanwhile within these bounds cannot be told from that, and goes unseen: writes of whole
+    /// read and written. What others move meanwhile within these bounds cannot be distinguished from that, and goes unseen: writes of whole
     /// pages and everything direct have no bounds to hide in.
     pub fn of(params: &Params, nr_clients: u64, measured: &Measured, device: &Path) -> Allowance {
         if params.direct {

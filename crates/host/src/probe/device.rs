@@ -15,7 +15,6 @@ pub struct DeviceCounters {
     pub reads: u64,
     /// Reads that were merged into others before they were issued.
     pub read_merges: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Sum of the times that reads took, in milliseconds.
     pub read_ms: u64,
@@ -23,7 +22,6 @@ pub struct DeviceCounters {
     pub writes: u64,
     /// Writes that were merged into others before they were issued.
     pub write_merges: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Sum of the times that writes took, in milliseconds.
     pub write_ms: u64,
@@ -90,11 +88,9 @@ impl DeviceCounters {
 pub struct DeviceDelta {
     /// Reads completed.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Requests merged into others.
     pub merges: u64,

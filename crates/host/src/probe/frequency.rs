@@ -1,8 +1,8 @@
-//! The processors' frequency: mean over all of them, at one moment.
+//! The CPUs' frequency: mean over all of them, at one moment.
 
 use std::path::Path;
 
-/// The mean current frequency of the processors in MHz, from `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys),
+/// The mean current frequency of the CPUs in MHz, from `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys),
 /// else from the lines `cpu MHz` of `cpuinfo` below `proc` (usually /proc).
 ///
 /// None where the machine does not tell: without cpufreq and without the flag `aperfmperf` in `cpuinfo`, as in most virtual machines,
@@ -19,13 +19,13 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
         let name = entry.file_name();
         let number = name.to_str()?.strip_prefix("cpu")?;
         number.parse::<u32>().ok()?;
-        // A processor that is offline keeps its directory, and its file cannot be read.
+        // A CPU that is offline keeps its directory, and its file cannot be read.
         std::fs::read_to_string(entry.path().join("cpufreq/scaling_cur_freq")).ok()?.trim().parse().ok()
     };
     mean(std::fs::read_dir(cpus).ok()?.flatten().filter_map(khz)).map(|khz| khz / 1000.0)
 }
 
-/// Whether the processor counts its own cycles, so that `cpu MHz` is a measurement.
+/// Whether the CPU counts its own cycles, so that `cpu MHz` is a measurement.
 fn is_counted(cpuinfo: &str) -> bool {
     let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "aperfmperf")
@@ -65,10 +65,10 @@ mod tests {
     const COUNTED: &str = "flags\t\t: fpu aperfmperf sse\ncpu MHz\t\t: 2000.500\n\nflags\t\t: fpu aperfmperf sse\ncpu MHz\t\t: 3000.500\n";
 
     #[test]
-    fn cpufreq_is_taken_first_and_processors_that_are_offline_do_not_count() {
+    fn cpufreq_is_taken_first_and_cpus_that_are_offline_do_not_count() {
         assert_eq!(read(&machine(&[Some(2_400_000), None, Some(3_600_000)], COUNTED)), Some(3000.0));
         let dir = machine(&[Some(2_400_000)], COUNTED);
-        // A directory that is no processor: cpufreq's own.
+        // A directory that is no CPU: cpufreq's own.
         let other = dir.path().join("devices/system/cpu/cpufreq/cpufreq");
         std::fs::create_dir_all(&other).unwrap();
         std::fs::write(other.join("scaling_cur_freq"), "1\n").unwrap();
@@ -85,11 +85,7 @@ mod tests {
     #[test]
     fn nothing_that_can_be_read_is_no_frequency() {
         assert_eq!(read(&machine(&[], "")), None);
-        assert_eq!(
-            read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")),
-            None,
-            "an ARM processor tells none"
-        );
+        assert_eq!(read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")), None, "an ARM CPU tells none");
         assert_eq!(frequency_mhz(Path::new("/nowhere"), Path::new("/nowhere")), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Probes: what the device and the system counted while a workload ran.
 //!
 //! A load engine knows what it asked for; only the kernel's counters know what happened. They tell whether the requests reached
-//! the device at all, whether somebody else used it, whether the hypervisor or the heat took the processor away. Everything
+//! the device at all, whether somebody else used it, whether the hypervisor or the heat took the CPU away. Everything
 //! here is plain data, taken before and after a *whole* drive (warm-up included, since the device counts that too) and
 //! subtracted; [`account`] compares it with what the engine issued. Whether a share is too large is the plan's matter.
 //!
@@ -30,7 +30,7 @@ pub enum ProbeError {
         path: PathBuf,
     },
     /// The file could not be read.
-    #[error("{}: cannot read it: {cause}", .path.display())]
+    #[error("{}: cannot read: {cause}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! The system's own counters: processor time, stolen time, throttling.
+//! The system's own counters: CPU time, stolen time, throttling.
 
 use std::path::Path;
 
@@ -7,18 +7,18 @@ use super::{ProbeError, numbers, read};
 /// The counters at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SystemCounters {
-    /// Processor time of all kinds, idle included, in clock ticks of all processors together.
+    /// CPU time of all kinds, idle included, in clock ticks of all CPUs together.
     pub total_ticks: u64,
     /// Of that: idle or waiting for I/O.
     pub idle_ticks: u64,
     /// Of that: taken away by the hypervisor.
     pub steal_ticks: u64,
-    /// Times that a processor was throttled by heat or power; None where the machine does not count it.
+    /// Times that a CPU was throttled by heat or power; None where the machine does not count it.
     pub throttle_events: Option<u64>,
 }
 
 impl SystemCounters {
-    /// Reads `stat` below `proc` (usually /proc) and the processors' throttle counters below `sys` (usually /sys).
+    /// Reads `stat` below `proc` (usually /proc) and the CPUs' throttle counters below `sys` (usually /sys).
     ///
     /// # Errors
     /// `stat` cannot be read or understood.
@@ -58,17 +58,17 @@ impl SystemCounters {
 /// What the system counted between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SystemDelta {
-    /// Processor time of all processors together, in ticks (usually 10 ms each): what the shares rest on.
+    /// CPU time of all CPUs together, in ticks (usually 10 ms each): what the shares rest on.
     pub ticks: u64,
-    /// Processor time that the hypervisor took away, as a share of all; 0 to 1.
+    /// CPU time that the hypervisor took away, as a share of all; 0 to 1.
     pub steal_share: f64,
-    /// Processor time that was neither idle nor waiting for I/O, as a share of all; 0 to 1.
+    /// CPU time that was neither idle nor waiting for I/O, as a share of all; 0 to 1.
     pub busy_share: f64,
-    /// Times that a processor was throttled.
+    /// Times that a CPU was throttled.
     pub throttle_events: u64,
 }
 
-/// The sum over all processors of their own and their packages' throttling.
+/// The sum over all CPUs of their own and their packages' throttling.
 fn throttle_events(cpus: &Path) -> Option<u64> {
     let mut sum = None;
     for cpu in std::fs::read_dir(cpus).ok()?.flatten() {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_a_share_of_all_processor_time_and_guest_time_is_not_counted_twice() {
+    fn stolen_time_is_a_share_of_all_cpu_time_and_guest_time_is_not_counted_twice() {
         let before = machine("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0\n", &[1, 2]);
         let after = machine("cpu  100 0 100 500 100 0 0 200 100 0\ncpu0 0\n", &[1, 5]);
         let read = |dir: &tempfile::TempDir| SystemCounters::read(dir.path(), dir.path()).unwrap();

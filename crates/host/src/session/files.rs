@@ -234,7 +234,7 @@ pub(super) fn make(
     Ok(mounted)
 }
 
-/// Takes hold of the device as mkfs will: nobody uses it then. Who looks for a free loop device claims this one for a moment (losetup), so a
+/// Takes hold of the device as mkfs will: no process uses it then. Who looks for a free loop device claims this one for a moment (losetup), so a
 /// moment is waited.
 pub(super) fn claim(root: &Root, device: &Device) -> Result<fs::File, Error> {
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
@@ -261,7 +261,7 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
     Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
 }
 
-/// The extended options of mke2fs are one list, of which only the last is heard, so ours and the user's are joined.
+/// The extended options of mke2fs are one list, of which only the last counts, so ours and the user's are joined.
 fn options_of_mkfs(maker: &Maker, wanted: &FileSystem, keep_blocks: bool, uuid: &str) -> Vec<String> {
     let blocks: &[&str] = if keep_blocks { maker.keep_blocks } else { &[] };
     let words = maker.always.iter().chain(blocks).copied().chain(wanted.mkfs.split_whitespace());

@@ -53,9 +53,7 @@ pub(super) struct Group {
 /// Bytes that a program's group has moved to and from the device, as the kernel's control groups count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Io {
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
 }
 
@@ -89,7 +87,7 @@ pub(super) fn is_io_in_v2(root: &Root) -> bool {
     Hierarchies::of(root).v2.is_some_and(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
 }
 
-/// Makes the groups of a program; `enable` is told before a controller is switched on at the root.
+/// Makes the groups of a program; `enable` is called before a controller is switched on at the root.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -164,10 +162,10 @@ fn switch_on(
         let file = v2.join("cgroup.subtree_control");
         if !has_word(&file, controller) {
             enable(Enabled { file: file.clone(), controller: controller.to_string() })?;
-            write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on in", &file))?;
+            write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on", &file))?;
         }
         let file = of_session.join("cgroup.subtree_control");
-        write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on in", &file))?;
+        write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on", &file))?;
     }
     Ok(())
 }

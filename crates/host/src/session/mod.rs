@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Makes a file system on a device and mounts it. Whether the device may be overwritten is the caller's question
-    /// ([`check_writable`](crate::check_writable)); the caller lets go of its claim right before, and the device must be in nobody's use.
+    /// ([`check_writable`](crate::check_writable)); the caller lets go of its claim right before, and no process may use the device.
     ///
     /// # Errors
     /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and [`Error::Session`] for a file system that the
@@ -208,7 +208,8 @@ impl Session {
         };
         let group = group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
         drop(state);
-        let place = start::Place { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
+        let place =
+            start::LaunchContext { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
         start::start(launch, place)
     }
 
@@ -250,7 +251,7 @@ impl Session {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding the state of a session")
+        self.state.lock().expect("no thread panics while it holds this")
     }
 }
 

@@ -22,10 +22,10 @@ use super::group::{Group, Io};
 use super::scan::Whose;
 use super::share::Share;
 use crate::error::Error;
-use crate::placement::{Overseer, Placement, TaskSeen};
+use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
 
-/// How long a program that is told to end may take before it is killed.
+/// How long a program may take to end after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long what a program has started may outlive it before it counts as left behind.
@@ -52,11 +52,11 @@ pub struct Launch {
     pub user: Option<String>,
     /// Its share of the device.
     pub share: Share,
-    /// Nice level, policy, processors.
+    /// Nice level, policy, CPUs.
     pub placement: Placement,
     /// What it reads on standard input.
     pub input: Vec<u8>,
-    /// Where it prints to instead of memory, for whoever wants to hear it at once; [`Ended::stdout`] is empty then.
+    /// Where it prints to instead of memory, for a reader that needs it at once; [`Ended::stdout`] is empty then.
     pub stdout: Option<Arc<OwnedFd>>,
 }
 
@@ -69,7 +69,7 @@ pub struct Running {
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
-    /// Processor time of this process when it began.
+    /// CPU time of this process when it began.
     pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
@@ -82,7 +82,6 @@ pub struct Running {
 /// How a program ended.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Its exit status.
     pub status: ExitStatus,
     /// What it printed, the last 64 MiB.
     pub stdout: String,
@@ -96,10 +95,10 @@ pub struct Ended {
     pub stopped: bool,
     /// Names of processes that it had started and that were still there 100 ms after its end; they were killed.
     pub left: Vec<String>,
-    /// Processor time that this process itself has used from the program's start to its end.
+    /// CPU time that this process itself has used from the program's start to its end.
     pub own_cpu: Duration,
     /// What the kernel counted for its first thread.
-    pub task: TaskSeen,
+    pub task: TaskCounters,
     /// What of its placement it did not have at its end: what, wanted, found.
     pub displaced: Vec<(&'static str, String, String)>,
     /// What its control group moved to and from the device; known only of a program with a weight or bounds, since only such a one is in a
@@ -107,7 +106,7 @@ pub struct Ended {
     pub io: Option<Io>,
 }
 
-/// Processor time that this process has used so far.
+/// CPU time that this process has used so far.
 pub(super) fn cpu_of_our_own() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
@@ -144,7 +143,7 @@ impl Running {
         };
     }
 
-    /// Waits for its end; when the deadline is over or `stop` is set, it is told to end, and killed after 5 s. Then everything that it has left
+    /// Waits for its end; when the deadline is over or `stop` is set, it gets SIGTERM, and SIGKILL after 5 s. Then everything that it has left
     /// behind is killed.
     ///
     /// # Errors
@@ -153,10 +152,10 @@ impl Running {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
         let mut told: Option<Instant> = None;
-        let mut at_end = (TaskSeen::default(), Vec::new());
+        let mut at_end = (TaskCounters::default(), Vec::new());
         let status = loop {
             if self.has_ended() {
-                at_end = (TaskSeen::read(&self.root, self.pid()), self.displaced());
+                at_end = (TaskCounters::read(&self.root, self.pid()), self.displaced());
             }
             if let Some(status) = self.child.try_wait().map_err(Error::io("wait for", "the program"))? {
                 break status;

@@ -62,7 +62,6 @@ impl Whose {
         })
     }
 
-    /// What is alive of it.
     pub(super) fn alive(&self, root: &Root) -> Vec<Process> {
         let all = processes(root);
         let in_groups: BTreeSet<i32> = self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
@@ -83,7 +82,7 @@ impl Whose {
             }
             ours.extend(children);
         }
-        // Whoever cleans up may have been started by what it cleans up.
+        // The cleaning process may have been started by what it cleans up.
         let mut own = i32::try_from(std::process::id()).unwrap_or_default();
         while let Some(stat) = all.get(&own) {
             ours.remove(&own);
@@ -101,7 +100,7 @@ impl Whose {
     pub(super) fn end(&self, root: &Root, patience: Duration) -> Result<Vec<String>, Error> {
         let since = Instant::now();
         let mut names = BTreeSet::new();
-        // Nobody leaves a control group by forking. Without one, who forks while the list is read may be missed once.
+        // No process leaves a control group by forking. Without one, a process that forks while the list is read may be missed once.
         let mut looks = if self.groups.is_empty() { 2 } else { 1 };
         while looks > 0 {
             let alive = self.alive(root);

@@ -31,7 +31,7 @@ use crate::root::Root;
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
 /// Who is started as what.
-pub(super) struct Place<'a> {
+pub(super) struct LaunchContext<'a> {
     pub(super) root: &'a Root,
     pub(super) key: &'a str,
     pub(super) number: u32,
@@ -41,7 +41,7 @@ pub(super) struct Place<'a> {
 }
 
 /// Starts a program.
-pub(super) fn start(launch: &Launch, mut place: Place<'_>) -> Result<Running, Error> {
+pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Running, Error> {
     let (began, cpu_before) = (Instant::now(), cpu_of_our_own());
     let started = memory_files(&launch.input).and_then(|files| {
         let child = spawn(launch, &place, &files)?;
@@ -72,7 +72,7 @@ fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
     Ok([stdout, stderr, stdin])
 }
 
-fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child, Error> {
+fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Result<Child, Error> {
     let [stdout, stderr, stdin] =
         files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
     let stdout = match &launch.stdout {
@@ -102,8 +102,8 @@ fn spawn(launch: &Launch, place: &Place<'_>, files: &[File; 3]) -> Result<Child,
     })
 }
 
-/// What the forked process does to itself before it becomes the program. What fails is told by standard error, which the caller reads.
-fn arrange(command: &mut Command, place: &Place<'_>, placement: &Placement) -> Result<(), Error> {
+/// What the forked process does to itself before it becomes the program. What fails is written to standard error, which the caller reads.
+fn arrange(command: &mut Command, place: &LaunchContext<'_>, placement: &Placement) -> Result<(), Error> {
     let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
     let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
     let (user, ioprio) = (place.user.clone(), place.ioprio);

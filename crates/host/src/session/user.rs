@@ -59,7 +59,7 @@ mod tests {
     fn a_user_who_is_not_there_is_named() {
         for name in ["nobody-of-this-name", "", "-u"] {
             let error = find(&Root::real(), name).unwrap_err().to_string();
-            assert!(error.contains("no user") && error.contains(name), "{error}");
+            assert!(error.contains("no such user") && error.contains(name), "{error}");
         }
     }
 }

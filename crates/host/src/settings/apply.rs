@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use super::Problem;
-use super::attribute::{Place, order, same_as_kernel_keeps};
+use super::attribute::{Directory, order, same_as_kernel_keeps};
 use crate::device::{current_scheduler, offered_schedulers, queue_dir};
 use crate::modules;
 use crate::root::Root;
@@ -13,7 +13,7 @@ use crate::root::Root;
 /// One value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Write {
-    pub(super) place: Place,
+    pub(super) place: Directory,
     pub(super) name: String,
     pub(super) value: String,
 }
@@ -22,7 +22,9 @@ pub(super) struct Write {
 /// mq-deadline's `async_depth`), and `read_ahead_kb` last of the former.
 pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
     let mut all: Vec<Write> = writes.collect();
-    all.sort_by(|a, b| (a.place != Place::Queue, order(&a.name)).cmp(&(b.place != Place::Queue, order(&b.name))));
+    all.sort_by(|a, b| {
+        (a.place != Directory::Queue, order(&a.name)).cmp(&(b.place != Directory::Queue, order(&b.name)))
+    });
     all.into_iter()
 }
 

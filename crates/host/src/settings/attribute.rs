@@ -11,20 +11,20 @@ const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"]
 
 /// Which directory an attribute is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Directory {
     /// `queue/iosched`: tunables of the scheduler.
     Scheduler,
     /// `queue`: attributes of the queue.
     Queue,
 }
 
-impl Place {
+impl Directory {
     /// The path of an attribute of a disk.
     pub(crate) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
         let queue = queue_dir(root, device);
         match self {
-            Place::Scheduler => queue.join("iosched").join(name),
-            Place::Queue => queue.join(name),
+            Directory::Scheduler => queue.join("iosched").join(name),
+            Directory::Queue => queue.join(name),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! only what is named is touched. If it names another scheduler than the present one, the kernel's fresh defaults hold for what is
 //! not named; if it names the present one, nothing else of it is touched. What the kernel ties to a named attribute moves along and is
 //! reported (`nr_requests` moves mq-deadline's `async_depth`), with one exception: read-ahead, which the kernel computes anew whenever
-//! a limit of the queue is written, is written back as it was, since nobody who asks for smaller requests asks for that.
+//! a limit of the queue is written, is written back as it was, since a request for smaller requests does not ask for that.
 //!
 //! # Promises
 //! Old values are durable before the first write, and their entry goes when everything named has been read back. So after a crash at any
@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::apply::{self, Write, in_order};
-use super::attribute::{Place, is_limit, is_schedulers_own, same};
+use super::attribute::{Directory, is_limit, is_schedulers_own, same};
 use super::legal::Asked;
 use super::{Guard, Lasting, Problem, Restored, Setting, Snapshot, undo};
 use crate::device::{self, Device, offered_schedulers, queue_dir};
@@ -92,7 +92,7 @@ impl Held {
         &self.done
     }
 
-    /// For how long it is meant to hold; whoever owns it has to wait and end it.
+    /// For how long it is meant to hold; its owner has to wait and end it.
     pub fn lasting(&self) -> Lasting {
         self.lasting
     }
@@ -126,7 +126,7 @@ impl Change {
         let scheduler = switch_to.as_ref().unwrap_or(present);
         let asked = Asked::of(root, device, scheduler, switch_to.is_some(), setting);
         let writes: Vec<Write> = in_order(asked.writes()?.into_iter()).collect();
-        let moves_read_ahead = writes.iter().any(|write| write.place == Place::Queue && is_limit(&write.name));
+        let moves_read_ahead = writes.iter().any(|write| write.place == Directory::Queue && is_limit(&write.name));
         let keeps_read_ahead =
             moves_read_ahead && now.queue.contains_key(READ_AHEAD) && !setting.tunables.contains_key(READ_AHEAD);
         let (root, device, setting) = (root.clone(), device.clone(), setting.clone());
@@ -149,9 +149,9 @@ impl Change {
             path: write.place.path(&self.root, &self.device.name, &write.name),
             value: write.value.clone(),
             now: match write.place {
-                Place::Queue => now.queue.get(&write.name).cloned(),
-                Place::Scheduler if self.switch_to.is_some() => None,
-                Place::Scheduler => now.tunables.get(&write.name).cloned(),
+                Directory::Queue => now.queue.get(&write.name).cloned(),
+                Directory::Scheduler if self.switch_to.is_some() => None,
+                Directory::Scheduler => now.tunables.get(&write.name).cloned(),
             },
             named: true,
         });
@@ -214,12 +214,12 @@ impl Change {
             apply::switch(root, device, scheduler).map_err(|problem| vec![problem])?;
         }
         let (queue, tunables): (Vec<&Write>, Vec<&Write>) =
-            self.writes.iter().partition(|write| write.place == Place::Queue);
+            self.writes.iter().partition(|write| write.place == Directory::Queue);
         for write in queue {
             self.write(write)?;
         }
         let is_named = |name: &str| self.setting.tunables.contains_key(name);
-        let kept = |place, name: &str| place == Place::Queue && !is_schedulers_own(name) && !is_named(name);
+        let kept = |place, name: &str| place == Directory::Queue && !is_schedulers_own(name) && !is_named(name);
         let problems = guard.settle(guard.original(), kept);
         if !problems.is_empty() {
             return Err(problems);

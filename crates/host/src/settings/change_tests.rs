@@ -183,7 +183,7 @@ fn a_name_that_is_not_there_is_answered_with_what_helps() {
     let to_come = message(&Setting::of("bfq").with("slice_idel", "1"));
     assert!(to_come.contains("did you mean \"slice_idle\""), "{to_come}");
     let missing = message(&of_present(&[("io_timeout", "5")]));
-    assert!(missing.contains("has no io_timeout") && missing.contains("driver is told"), "{missing}");
+    assert!(missing.contains("no io_timeout") && missing.contains("driver is told"), "{missing}");
     let read_only = message(&of_present(&[("logical_block_size", "512")]));
     assert!(read_only.contains("read-only"), "{read_only}");
     let scheduler = message(&Setting::of("mq-deadlin"));
@@ -320,7 +320,7 @@ fn what_cannot_be_taken_back_is_named_and_stays_in_the_journal() {
 #[test]
 fn two_changes_of_one_device_at_a_time_are_refused_and_the_second_is_told_until_when() {
     let machine = Machine::booted();
-    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("nobody else has it");
+    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("no other process has it");
     let during = machine.whole_queue();
     let error = plan(&machine, &Setting::of("none")).expect("planning only reads").carry_out().unwrap_err();
     let me = std::process::id();
@@ -338,7 +338,7 @@ fn two_changes_of_one_device_at_a_time_are_refused_and_the_second_is_told_until_
 #[test]
 fn what_an_entry_of_another_boot_says_of_its_end_is_not_believed() {
     let machine = Machine::booted();
-    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("nobody else has it");
+    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("no other process has it");
     fs::write(machine.root().proc("sys/kernel/random/boot_id"), "boot-2").expect("another boot");
     assert!(matches!(Guard::begin(&machine.root(), &machine.disk()), Err(Error::Busy { .. })));
     assert_eq!(holder(&machine.root(), &machine.disk()).expect("readable"), None);
@@ -349,7 +349,7 @@ fn what_an_entry_of_another_boot_says_of_its_end_is_not_believed() {
 fn a_change_for_a_while_is_in_the_journal_until_it_ends_and_then_everything_is_as_before() {
     let machine = Machine::tuned();
     let before = machine.whole_queue();
-    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("nobody else has it");
+    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("no other process has it");
     let known = holder(&machine.root(), &machine.disk()).expect("readable").expect("somebody has it");
     assert_eq!((known.pid, known.lasting), (std::process::id(), Some(held.lasting())));
     assert_eq!(known.original.scheduler.as_deref(), Some("mq-deadline"));
@@ -363,7 +363,7 @@ fn a_change_for_a_while_is_in_the_journal_until_it_ends_and_then_everything_is_a
 #[test]
 fn another_disk_that_took_the_name_meanwhile_is_left_alone() {
     let machine = Machine::tuned();
-    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("nobody else has it");
+    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("no other process has it");
     let block = machine.root().sys("block");
     fs::write(block.join("sda/device/wwid"), "naa.another").expect("another disk");
     let during = machine.whole_queue();
@@ -387,7 +387,7 @@ fn ending_what_a_dead_process_held_restores_it_here_and_ending_nothing_says_so()
     let machine = Machine::tuned();
     let before = machine.whole_queue();
     assert!(end(&machine.root(), &machine.disk()).expect("readable").is_none());
-    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("nobody else has it");
+    let held = plan(&machine, &everything()).expect("a plan").hold(LONG).expect("no other process has it");
     machine.kernel.die_after(0);
     drop(held);
     machine.kernel.live();
@@ -400,7 +400,7 @@ fn ending_what_a_dead_process_held_restores_it_here_and_ending_nothing_says_so()
 #[test]
 fn an_experiment_is_not_ended_by_ending_a_setting_for_a_while() {
     let machine = Machine::booted();
-    let guard = Guard::begin(&machine.root(), &machine.disk()).expect("nobody else has it");
+    let guard = Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");
     assert!(matches!(end(&machine.root(), &machine.disk()), Err(Error::Busy { .. })));
     drop(guard);
 }

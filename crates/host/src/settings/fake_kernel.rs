@@ -100,7 +100,6 @@ impl Machine {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }
 
-    /// The disk.
     pub(crate) fn disk(&self) -> Device {
         device::find(&self.root(), "sda").expect("the fake disk")
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::applied::Applied;
 use super::apply::{self, Write, activation, in_order};
-use super::attribute::{Place, is_schedulers_own, same};
+use super::attribute::{Directory, is_schedulers_own, same};
 use super::recover::{self, Found, KIND};
 use super::{Problem, Setting, Snapshot, Watch, holder};
 use crate::device::{self, Device, current_scheduler, offered_schedulers, queue_dir};
@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
-/// The attribute that is chosen by hand for ever once it is written.
+/// The attribute that counts as chosen by hand once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
 
 /// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it goes, however it goes,
@@ -74,7 +74,7 @@ impl Guard {
         Guard::begin_lasting(root, device, None)
     }
 
-    /// The same, and whoever wants the device meanwhile is told until when it is taken.
+    /// The same, with the time until which the device is taken, for the message to others.
     pub(super) fn begin_lasting(root: &Root, device: &Device, lasting: Option<Lasting>) -> Result<Guard, Error> {
         let key = journal::key(&device.identity);
         let path = device.path.display().to_string();
@@ -245,7 +245,7 @@ impl Guard {
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
         // A named limit of the queue may have moved an attribute that is not named (read-ahead): once more.
-        let others = |place, name: &str| place == Place::Queue && !is_schedulers_own(name) && !is_named(name);
+        let others = |place, name: &str| place == Directory::Queue && !is_schedulers_own(name) && !is_named(name);
         problems.extend(self.settle(target, others));
         let refused = |name: &str| {
             problems.iter().any(|p| matches!(p, Problem::WriteFailed { attribute, .. } if attribute == name))
@@ -260,7 +260,7 @@ impl Guard {
     }
 
     /// Writes what differs from the state that the arm starts from, among the attributes that `concerns` picks.
-    pub(super) fn settle(&self, target: &Snapshot, concerns: impl Fn(Place, &str) -> bool) -> Vec<Problem> {
+    pub(super) fn settle(&self, target: &Snapshot, concerns: impl Fn(Directory, &str) -> bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         for write in target.writes().filter(|write| concerns(write.place, &write.name)) {
             let path = write.place.path(&self.root, &self.device, &write.name);
@@ -277,7 +277,7 @@ impl Guard {
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
-            let places = [(Place::Scheduler, &now.tunables), (Place::Queue, &now.queue)];
+            let places = [(Directory::Scheduler, &now.tunables), (Directory::Queue, &now.queue)];
             places.into_iter().find(|(_, names)| names.contains_key(name)).map(|(place, _)| place)
         };
         let mut named = Vec::new();

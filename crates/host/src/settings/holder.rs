@@ -42,7 +42,7 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
 }
 
-/// Ends a setting for a while before its time: its owner is told to put everything back, and waited for. Where the owner is dead, that is
+/// Ends a setting for a while before its time: its owner gets SIGTERM, puts everything back, and is waited for. Where the owner is dead, that is
 /// done here. None: nothing is set for a while.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     let what = device.path.display().to_string();
     let Some(entry) = journal::read(root, &key)? else { return Ok(None) };
     match Lock::take(root, &key, &what) {
-        // Its owner is dead, or has just ended: nobody else can be restoring now.
+        // Its owner is dead, or has just ended: no other process can be restoring now.
         Ok(lock) => return restore_dead(root, &key, &lock),
         Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
         Err(error) => return Err(error),
@@ -86,7 +86,7 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
     let is_same = journal::read(root, key)?.as_ref() == Some(entry);
     if is_same && matches!(Lock::take(root, key, what), Err(Error::Busy { .. })) {
         let told = pidfd_send_signal(&process, Signal::TERM);
-        told.map_err(|errno| Error::io("send a signal to the owner of", journal::path(root, key))(errno.into()))?;
+        told.map_err(|errno| Error::io("send a signal to the owner", journal::path(root, key))(errno.into()))?;
     }
     Ok(())
 }

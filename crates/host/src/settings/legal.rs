@@ -10,7 +10,7 @@ use elevator::{Build, LINUX, QueueFacts, Tunable, Values, queue_attribute, sched
 
 use super::Setting;
 use super::apply::Write;
-use super::attribute::{Place, same};
+use super::attribute::{Directory, same};
 use crate::device::{self, Device, queue_dir};
 use crate::error::Error;
 use crate::root::Root;
@@ -57,26 +57,26 @@ impl<'a> Asked<'a> {
     fn write(&self, name: &str, value: &str) -> Result<Write, Error> {
         let place = self.place(name)?;
         match place {
-            Place::Scheduler => self.check_tunable(name, value)?,
-            Place::Queue => self.check_attribute(name, value)?,
+            Directory::Scheduler => self.check_tunable(name, value)?,
+            Directory::Queue => self.check_attribute(name, value)?,
         }
         Ok(Write { place, name: name.to_string(), value: value.to_string() })
     }
 
     /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known from its table.
-    fn place(&self, name: &str) -> Result<Place, Error> {
+    fn place(&self, name: &str) -> Result<Directory, Error> {
         let shown = if self.switches { None } else { self.tunables.get(name) };
         let read_only =
             |writable| Error::ReadOnlyAttribute { device: self.path(), name: name.to_string() }.unless(writable);
         if let Some((_, writable)) = shown {
-            return read_only(*writable).map(|()| Place::Scheduler);
+            return read_only(*writable).map(|()| Directory::Scheduler);
         }
         if let Some((_, writable)) = self.queue.get(name).filter(|_| name != "scheduler") {
-            return read_only(*writable).map(|()| Place::Queue);
+            return read_only(*writable).map(|()| Directory::Queue);
         }
         let foreign = !LINUX.iter().any(|row| row.name == self.scheduler);
         if self.switches && (foreign || self.row(name).is_some()) && !name.contains('/') {
-            return Ok(Place::Scheduler);
+            return Ok(Directory::Scheduler);
         }
         Err(self.missing(name))
     }

@@ -12,34 +12,25 @@ pub enum Problem {
     WriteFailed {
         /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
-        /// The value to be written.
         wanted: String,
-        /// The kernel's answer, and what would be possible.
         error: String,
     },
     /// The write was accepted, but the attribute reads otherwise.
     NotInEffect {
         /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
-        /// The value written.
         wanted: String,
-        /// The value read back.
         found: String,
     },
     /// It was in effect, and then somebody else changed it.
     ChangedMeanwhile {
         /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
-        /// The value that was in effect.
         wanted: String,
-        /// What was seen later.
         found: String,
     },
     /// The device went away.
-    DeviceGone {
-        /// Its name.
-        device: String,
-    },
+    DeviceGone { device: String },
 }
 
 impl fmt::Display for Problem {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Problem;
 use super::apply::{self, Write};
-use super::attribute::{Place, same};
+use super::attribute::{Directory, same};
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
@@ -104,6 +104,8 @@ impl Snapshot {
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
         let of =
             |place| move |(name, value): (&String, &String)| Write { place, name: name.clone(), value: value.clone() };
-        apply::in_order(self.queue.iter().map(of(Place::Queue)).chain(self.tunables.iter().map(of(Place::Scheduler))))
+        apply::in_order(
+            self.queue.iter().map(of(Directory::Queue)).chain(self.tunables.iter().map(of(Directory::Scheduler))),
+        )
     }
 }

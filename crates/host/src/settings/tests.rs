@@ -18,7 +18,7 @@ use crashpoints::install_script;
 use files::Files;
 
 fn begin(machine: &Machine) -> Guard {
-    Guard::begin(&machine.root(), &machine.disk()).expect("nobody else has the fake disk")
+    Guard::begin(&machine.root(), &machine.disk()).expect("no other process has the fake disk")
 }
 
 fn applied(guard: &mut Guard, setting: &Setting) {

@@ -19,7 +19,7 @@ use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
 /// The time between two looks: two orders of magnitude below a trial. A look at 16 to 23 attributes takes 30 to 80 µs (Linux
-/// 6.18), below half a percent of one processor.
+/// 6.18), below half a percent of one CPU.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// A thread that looks at the scheduler, its tunables and the queue's attributes every 20 ms.
@@ -97,7 +97,7 @@ impl View {
         View { attributes: watched.collect(), root, device, applied, buffer: [0; 4096] }
     }
 
-    /// What differs now. A change of scheduler is told alone, since it brings other tunables with it; it is looked for last, so
+    /// What differs now. A change of scheduler is reported alone, since it brings other tunables with it; it is looked for last, so
     /// that attributes missing because of a switch are not taken for changes of their own.
     fn look(&mut self) -> Vec<Problem> {
         if !queue_dir(&self.root, &self.device).exists() {

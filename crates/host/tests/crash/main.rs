@@ -87,7 +87,7 @@ fn be_killed(victim: &str) {
         what if what.starts_with("session") => session::be_killed(&root, what, words[2], words[3]),
         "settings" => {
             let device = host::device::find(&root, words[2]).expect("the loop device is there");
-            let mut guard = Guard::begin(&root, &device).expect("nobody else has it");
+            let mut guard = Guard::begin(&root, &device).expect("no other process has it");
             for setting in [
                 Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64"),
                 Setting::of("none").with("nr_requests", "16").with("nomerges", "2"),
@@ -103,7 +103,7 @@ fn be_killed(victim: &str) {
         }
         _ => {
             let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| ControlFlow::Continue(()));
-            made.expect("there is room for 1 MiB").remove().expect("nobody uses it");
+            made.expect("there is room for 1 MiB").remove().expect("no process uses it");
         }
     }
 }

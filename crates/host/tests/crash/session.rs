@@ -14,7 +14,7 @@ use host::{LoopDevice, Outcome, Root, Session, restore_all};
 use crate::common::{self, Bench, BlankLoop, try_run};
 use crate::{Experiment, recover};
 
-/// What the victim is told beside the state directory: the device or directory, and what its sleeping programs have for an argument.
+/// What the victim is given beside the state directory: the device or directory, and what its sleeping programs have for an argument.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
     match what {
@@ -44,7 +44,7 @@ fn with_files(root: &Root, device: &str) -> Session {
     let device = host::device::find(root, device).expect("the loop device is there");
     let mut session = Session::begin(root).expect("writable");
     let files = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: "noatime".into() };
-    session.make_files(&device, &files).expect("nobody uses it");
+    session.make_files(&device, &files).expect("no process uses it");
     session
 }
 

@@ -42,9 +42,9 @@ fn each_file_system_is_made_with_its_options_survives_cooling_and_leaves_a_blank
         let line = mounted(&blank);
         assert!(line.contains(&format!(" {} {kind} ", at.display())) && line.contains(option), "{line}");
         fs::write(at.join("file"), "kept").expect("writable");
-        session.cool().expect("nobody uses it");
+        session.cool().expect("no process uses it");
         assert_eq!(fs::read_to_string(at.join("file")).expect("there"), "kept");
-        session.end().expect("nobody uses it");
+        session.end().expect("no process uses it");
         is_gone(&blank, &at);
         assert_no_trace(&bench);
     }
@@ -61,8 +61,8 @@ fn a_loop_devices_file_keeps_all_its_blocks() {
     let mut session = begin(&bench);
     session.make_files(&device.describe().expect("there"), &wanted("ext4", "", "")).expect("ext4");
     assert!(blocks() >= before, "{} of {before}", blocks());
-    session.end().expect("nobody uses it");
-    device.remove().expect("nobody uses it");
+    session.end().expect("no process uses it");
+    device.remove().expect("no process uses it");
     assert_no_trace(&bench);
 }
 

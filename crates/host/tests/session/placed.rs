@@ -1,4 +1,4 @@
-//! Programs placed on the processors: that a realtime one cannot lock up the machine, and what is told when a place is refused.
+//! Programs placed on the CPUs: that a realtime one cannot lock up the machine, and the message when a placement is refused.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -23,13 +23,12 @@ fn run_for(session: &Session, launch: &Launch, deadline: Duration) -> Result<End
 }
 
 #[test]
-fn realtime_spinners_on_every_processor_are_ended_at_their_deadline() {
+fn realtime_spinners_on_every_cpu_are_ended_at_their_deadline() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    // More than there are processors.
-    let script =
-        format!("for n in $(seq {}); do (while :; do :; done) & echo $!; done; while :; do :; done", processors + 1);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    // More than there are CPUs.
+    let script = format!("for n in $(seq {}); do (while :; do :; done) & echo $!; done; while :; do :; done", cpus + 1);
     let deadline = Duration::from_secs(2);
     let began = Instant::now();
     let ended = match run_for(&session, &placed(&script, with_policy("fifo:98")), deadline) {
@@ -43,7 +42,7 @@ fn realtime_spinners_on_every_processor_are_ended_at_their_deadline() {
     assert!(ended.too_long);
     assert!(began.elapsed() >= deadline);
     let pids = numbers(&ended.stdout);
-    assert_eq!(pids.len(), processors + 1, "{}", ended.stdout);
+    assert_eq!(pids.len(), cpus + 1, "{}", ended.stdout);
     assert!(pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
 }
 

@@ -11,7 +11,7 @@ use workload::find;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// True if the test can run; says loudly if not.
+/// True if the test can run; prints the reason if not.
 pub(crate) fn can_run(tools: &[&str]) -> bool {
     let mut missing = Vec::new();
     if !rustix::process::geteuid().is_root() {
@@ -113,7 +113,7 @@ pub(crate) fn drive(workload: &str, params: workload::Params, files: Vec<ClientF
     Drive { kind: find(workload).unwrap(), params, files, seed: 1, duration, warmup, patience: PATIENCE }
 }
 
-/// Runs a drive that nobody stops.
+/// Runs a drive to its own end.
 pub(crate) fn measure(drive: &Drive) -> Measured {
     run(drive, &AtomicBool::new(false)).unwrap()
 }

@@ -17,7 +17,7 @@ use host::probe::{Allowance, account};
 use loadgen::{ClientFile, Issued, METRIC_NAMES, Measured, metrics, place_in_directory, run};
 use workload::{WORKLOADS, find};
 
-/// No error, nobody vanished.
+/// No error, no vanished device.
 #[track_caller]
 fn clean(measured: &Measured) {
     assert_eq!((measured.errors, &measured.first_error), (0, &None));

@@ -1,6 +1,6 @@
 //! The row of timer latency.
 
-use cpu_workloads::{Order, cyclic};
+use cpu_workloads::{Spec, cyclic};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
@@ -26,7 +26,7 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     },
     make: |options| {
         own("cyclic", options, |options, trial| {
-            Order::Cyclic(cyclic::Order {
+            Spec::Cyclic(cyclic::Spec {
                 threads: number(options, "threads"),
                 interval_ns: nanoseconds(options, "interval"),
                 duration_ns: duration_ns(trial),

@@ -1,6 +1,6 @@
 //! The row of LINPACK.
 
-use cpu_workloads::{Order, linpack};
+use cpu_workloads::{Spec, linpack};
 
 use super::{number, own};
 use crate::kind::{Needs, RunnerKind};
@@ -22,7 +22,7 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
         own("linpack", options, |options, trial| {
             // The last round lasts at least half of a trial, and all rounds together at most two.
             let least_ns = u64::try_from(trial.duration.as_nanos() / 2).unwrap_or(u64::MAX);
-            Order::Linpack(linpack::Order { array: number(options, "array"), least_ns, reps: None })
+            Spec::Linpack(linpack::Spec { array: number(options, "array"), least_ns, reps: None })
         })
     },
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cpu_workloads::{Order, forks, io, memory, spin};
+use cpu_workloads::{Spec, forks, io, memory, spin};
 
 use super::{nanoseconds, number, within, within_size, within_time};
 use crate::options::{Form, Opt, Options, OptionsError, opt};
@@ -17,7 +17,7 @@ pub struct LoadKind {
     /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
     /// What its process does.
-    pub order: fn(&Options) -> Order,
+    pub order: fn(&Options) -> Spec,
 }
 
 /// Every load.
@@ -27,7 +27,7 @@ pub static LOADS: &[LoadKind] = &[
         help: "threads that compute without end",
         options: &[THREADS],
         check: threads,
-        order: |options| Order::Spin(spin::Order { threads: number(options, "threads") }),
+        order: |options| Spec::Spin(spin::Spec { threads: number(options, "threads") }),
     },
     LoadKind {
         name: "memory",
@@ -39,7 +39,7 @@ pub static LOADS: &[LoadKind] = &[
         },
         order: |options| {
             let size = options.size("size").unwrap_or(64 << 20);
-            Order::Memory(memory::Order { threads: number(options, "threads"), size })
+            Spec::Memory(memory::Spec { threads: number(options, "threads"), size })
         },
     },
     LoadKind {
@@ -56,7 +56,7 @@ pub static LOADS: &[LoadKind] = &[
             within_time(options, "work", "0s", "50ms")
         },
         order: |options| {
-            Order::Forks(forks::Order {
+            Spec::Forks(forks::Spec {
                 processes: number(options, "processes"),
                 rate: number(options, "rate"),
                 work_ns: nanoseconds(options, "work"),
@@ -87,7 +87,7 @@ pub static LOADS: &[LoadKind] = &[
             }
         },
         order: |options| {
-            Order::Io(io::Order {
+            Spec::Io(io::Spec {
                 threads: number(options, "threads"),
                 dir: options.text("dir").unwrap_or("/var/tmp").into(),
                 size: options.size("size").unwrap_or(64 << 20),

@@ -1,6 +1,6 @@
 //! The row of messages between many processes or threads.
 
-use cpu_workloads::{Order, messaging};
+use cpu_workloads::{Spec, messaging};
 
 use super::{duration_ns, number, own, within};
 use crate::kind::{Needs, RunnerKind};
@@ -30,7 +30,7 @@ pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     },
     make: |options| {
         own("messaging", options, |options, trial| {
-            Order::Messaging(messaging::Order {
+            Spec::Messaging(messaging::Spec {
                 groups: number(options, "groups"),
                 fds: number(options, "fds"),
                 bytes: number(options, "bytes"),

@@ -11,7 +11,7 @@ mod wakeup;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cpu_workloads::{Order, Report};
+use cpu_workloads::{Report, Spec};
 use host::session::{Ended, Launch};
 
 use crate::error::{RunnerError, tail};
@@ -32,11 +32,11 @@ pub const SUBCOMMAND: &str = "cpu-work";
 struct Own {
     name: &'static str,
     options: Options,
-    order: fn(&Options, &Trial) -> Order,
+    order: fn(&Options, &Trial) -> Spec,
 }
 
 /// The runner of a CPU workload; `order` makes what a trial runs.
-fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Order) -> Box<dyn Runner> {
+fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Spec) -> Box<dyn Runner> {
     Box::new(Own { name, options: options.clone(), order })
 }
 
@@ -99,7 +99,7 @@ fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result
 ///
 /// # Errors
 /// [`RunnerError`] when the executable of schedlab cannot be found.
-pub fn launch(order: &Order) -> Result<Launch, RunnerError> {
+pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     let failed = |why: String| RunnerError::Wrong { program: SUBCOMMAND.into(), problem: why, tail: String::new() };
     let program: PathBuf =
         std::env::current_exe().map_err(|e| failed(format!("its own executable cannot be found: {e}")))?;

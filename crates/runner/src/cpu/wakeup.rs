@@ -1,6 +1,6 @@
 //! The row of wake-up latency.
 
-use cpu_workloads::{Order, wakeup};
+use cpu_workloads::{Spec, wakeup};
 
 use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
@@ -28,7 +28,7 @@ pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     },
     make: |options| {
         own("wakeup", options, |options, trial| {
-            Order::Wakeup(wakeup::Order {
+            Spec::Wakeup(wakeup::Spec {
                 messengers: number(options, "messengers"),
                 workers: number(options, "workers"),
                 work_ns: nanoseconds(options, "work"),

@@ -211,7 +211,7 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
             assert!(out_here.contains("another PID namespace"), "{out_here}");
         }
         let ran = Ran::from(namespace.schedlab(&lab, "restore").output().unwrap()).expect_status(0);
-        assert!(pause_ms.is_some() || ran.stdout.contains("may use processor 0 again"), "{}", ran.stdout);
+        assert!(pause_ms.is_some() || ran.stdout.contains("may use CPU 0 again"), "{}", ran.stdout);
         wait_until("new ones were started", || namespace.masks()["10001"].1 > before["10001"].1 + 2);
         namespace.assert_as_before(&before);
         let _ = fs::remove_dir_all(lab.path("out"));
@@ -225,9 +225,9 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
     }
     let lab = Lab::new();
     for (arm, said) in [
-        ("isolate=8000", "no processor 8000"),
-        ("isolate=0-8000", "this machine has no processors"),
-        ("affinity=8000", "no processor 8000"),
+        ("isolate=8000", "no CPU 8000"),
+        ("isolate=0-8000", "this machine has no CPUs"),
+        ("affinity=8000", "no CPU 8000"),
         ("affinity=0+isolate=1", "isolated"),
         ("policy=deadline:1ms/10ms/10ms+affinity=0", "leave affinity out"),
         ("slice=3s", "100us to 100ms"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use cpu_workloads::Order;
+use cpu_workloads::Spec;
 use experiment::plan::{Background, Plan};
 use experiment::record::VoidReason;
 use host::Session;
@@ -15,7 +15,7 @@ use crate::words::nearest;
 
 /// The loads of a plan by the labels of the workloads that they go beside.
 #[derive(Debug, Default)]
-pub(super) struct Loads(BTreeMap<String, Vec<(String, Order)>>);
+pub(super) struct Loads(BTreeMap<String, Vec<(String, Spec)>>);
 
 impl Loads {
     /// # Errors

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use cpu_workloads::Order;
+use cpu_workloads::Spec;
 
 use crate::arena::beside::BEGUN;
 use crate::inside::{self, DONE};
@@ -14,7 +14,7 @@ pub fn run() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the order")?;
-    let order: Order =
+    let order: Spec =
         serde_json::from_str(&text).context("standard input: not an order; this command is for schedlab itself")?;
     let mut told = Ok(());
     let report = cpu_workloads::run(&order, &stop.flag(), || told = inside::line(BEGUN))?;
