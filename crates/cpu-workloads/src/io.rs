@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::load::stopped_after;
 
-    fn order(dir: &Path) -> Spec {
+    fn spec(dir: &Path) -> Spec {
         Spec { threads: 2, dir: dir.into(), size: 64 << 10, block: 4096, sync_every: 4 }
     }
 

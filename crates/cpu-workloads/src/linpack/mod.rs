@@ -215,7 +215,7 @@ fn judge(residual: f64, limit: f64) -> Result<f64, Failure> {
 mod tests {
     use super::*;
 
-    fn order(array: u32, least_ms: u64) -> Spec {
+    fn spec(array: u32, least_ms: u64) -> Spec {
         Spec { array, least_ns: least_ms * 1_000_000, reps: None }
     }
 
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_number_of_repetitions_is_done_exactly_once() {
         let mut rows = Vec::new();
-        let spec = Spec { reps: Some(3), ..order(40, 1000) };
+        let spec = Spec { reps: Some(3), ..spec(40, 1000) };
         rounds(&spec, &AtomicBool::new(false), |row| rows.push(row.reps)).unwrap();
         assert_eq!(rows, [3]);
     }
