@@ -8,6 +8,7 @@ mod evidence;
 use crate::judgement::{Judgement, OlderClaim, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
+use crate::reason::Reason;
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::{Interval, Moments, describe, fixed, projection, sequence, three_sigma};
@@ -197,7 +198,7 @@ impl<'a> Case<'a> {
         Some(needed.saturating_sub(self.ratios.n).max(1) as u32)
     }
 
-    fn reasons(&self, question: &Question<'_>, cells: &Cells<'_>, interval: &Interval, shown_at: f64) -> Vec<String> {
+    fn reasons(&self, question: &Question<'_>, cells: &Cells<'_>, interval: &Interval, shown_at: f64) -> Vec<Reason> {
         let mut reasons = self.evidence.reasons.clone();
         let (n, n_baseline) = (self.evidence.arm.len(), self.evidence.baseline.len());
         if self.void {
@@ -205,25 +206,21 @@ impl<'a> Case<'a> {
         }
         let few = if n == 1 { self.arm } else { question.baseline };
         if n == 1 && n_baseline == 1 {
-            reasons.push("one observation per arm: no variance, so no interval".to_string());
+            reasons.push(Reason::OneObservationPerArm);
         } else if !interval.is_bounded() && (n == 1 || n_baseline == 1) {
-            reasons.push(format!("one observation of {few}: no variance, so no interval"));
+            reasons.push(Reason::OneObservationOf { arm: few.to_string() });
         } else if !interval.is_bounded() && n > 0 {
-            let confidence = (1.0 - shown_at) * 100.0;
-            reasons.push(format!("{n} blocks are too few for an interval at {confidence:.1} % confidence"));
+            reasons.push(Reason::TooFewBlocks { blocks: n, confidence_percent: (1.0 - shown_at) * 100.0 });
         }
         if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
-            reasons.push(format!(
-                "all {n} blocks show exactly the same ratio: {} may be too coarse a measure",
-                question.metric
-            ));
+            reasons.push(Reason::SameRatio { blocks: n, metric: question.metric.to_string() });
         }
         let outliers = describe::outliers(&self.log_ratios).len();
         if outliers > 0 {
-            reasons.push(format!("{outliers} of {n} blocks far from the others, flagged and kept"));
+            reasons.push(Reason::Outliers { outliers, blocks: n });
         }
         if self.method == Method::Anytime && !cells.paired() && interval.is_bounded() {
-            reasons.push("Welch's interval: without blocks there is no sequence to follow".to_string());
+            reasons.push(Reason::Welch);
         }
         reasons
     }

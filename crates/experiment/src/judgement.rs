@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reason::Reason;
+
 /// A conclusion about one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -66,7 +68,7 @@ pub struct Judgement {
     /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or never.
     pub more_blocks: Option<u32>,
     /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// log(arm/baseline) of each counted block, in order of blocks: what the plots show.
     pub log_ratios: Vec<f64>,
 }

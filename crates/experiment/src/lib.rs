@@ -13,6 +13,7 @@ pub mod judge;
 pub mod judgement;
 pub mod metric;
 pub mod plan;
+pub mod reason;
 pub mod record;
 pub mod samples;
 pub mod schedule;

@@ -155,7 +155,7 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
     let study = study_samples("pgbench.csv", &foreign(&rows), &Options::default());
     for judgement in &study.judgements {
         assert_eq!((judgement.verdict, judgement.low), (Verdict::Inconclusive, None));
-        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".to_string()));
+        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".into()));
     }
     assert_eq!(study.recommendation.arm.as_deref(), Some("cfq"), "{}", study.recommendation.sentence);
 }
@@ -165,7 +165,7 @@ fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
     let options = Options { baseline: Some("zzz".to_string()), ..Options::default() };
     let study = study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
     assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
-    assert_eq!(study.judgements[0].reasons, ["there is no value of zzz"]);
+    assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
     assert_eq!(study.recommendation.arm, None);
 }
 

@@ -6,7 +6,7 @@
 use experiment::record::Trial;
 
 use super::evidence::Evidence;
-use super::remarks::{self, Remark};
+use super::remarks::{self, Remark, Sentence};
 use super::table::Table;
 use super::view::WorkloadView;
 use super::{number, words};
@@ -105,10 +105,10 @@ pub(crate) fn remarks<'a>(
         for arm in arms {
             let trials = trials(evidence, workload.name, arm);
             let texts = [migrations(&trials), stolen(&trials, limit), stayed(&trials)];
-            found.extend(texts.into_iter().flatten().map(|text| (*arm, text, false)));
+            found.extend(texts.into_iter().flatten().map(|text| Sentence::plain(arm, text, false)));
         }
         let frequencies = frequencies(evidence, workload.name, arms);
-        found.extend(frequencies.map(|text| ("all arms", text, false)));
+        found.extend(frequencies.map(|text| Sentence::plain("all arms", text, false)));
         found
     })
 }

@@ -3,6 +3,8 @@
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value` and a plotting
 //! library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
 
+use experiment::reason::Reason;
+
 use super::page::Page;
 use super::{three_sigma, verdict};
 
@@ -88,7 +90,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             &judgement.void_blocks.to_string(),
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
-            &judgement.reasons.join("; "),
+            &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
             three_sigma::claim(judgement),
         ])?;
     }

@@ -4,6 +4,7 @@
 //! too, but a short trial has a dozen of them: they are counted in one line, so that they do not hide what is serious. The same
 //! sentence about several arms or workloads is one remark.
 
+use experiment::reason::Reason;
 use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
 
@@ -34,24 +35,25 @@ pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
     merged(workloads, |workload| {
         let deciding = workload.metrics.iter().filter(|metric| metric.primary);
         let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-        judged.filter_map(|judgement| Some((judgement.arm.as_str(), three_sigma::dissent(judgement)?, false))).collect()
+        judged
+            .filter_map(|judgement| Some(Sentence::plain(&judgement.arm, three_sigma::dissent(judgement)?, false)))
+            .collect()
     })
 }
 
 /// One remark for each sentence, about all arms and workloads that it is true of; void ones first.
 pub(crate) fn merged<'a>(
     workloads: &[WorkloadView<'a>],
-    sentences: impl Fn(&WorkloadView<'a>) -> Vec<(&'a str, String, bool)>,
+    sentences: impl Fn(&WorkloadView<'a>) -> Vec<Sentence<'a>>,
 ) -> Vec<Remark> {
     let mut found: Vec<Found> = Vec::new();
     for workload in workloads {
-        for (arm, text, void) in sentences(workload) {
-            let known =
-                found.iter_mut().find(|f| f.workloads == [workload.name] && same(&f.text, &text) && f.void == void);
+        for Sentence { arm, text, alike, void } in sentences(workload) {
+            let known = found.iter_mut().find(|f| f.workloads == [workload.name] && f.alike == alike && f.void == void);
             match known {
                 Some(known) if known.arms.contains(&arm) => {}
                 Some(known) => known.arms.push(arm),
-                None => found.push(Found { workloads: vec![workload.name], arms: vec![arm], text, void }),
+                None => found.push(Found { workloads: vec![workload.name], arms: vec![arm], text, alike, void }),
             }
         }
     }
@@ -66,20 +68,30 @@ pub(crate) fn merged<'a>(
     merged.into_iter().map(|remark| remark.remark(workloads)).collect()
 }
 
-/// Whether two sentences say the same, each perhaps with an example of its own, of which the first is shown: twenty arms that never
-/// reached the device are one remark.
-fn same(one: &str, other: &str) -> bool {
-    let without_example = |text: &str| match text.split_once(" (first in block") {
-        Some((before, _)) if text.ends_with(')') => before.to_owned(),
-        _ => text.to_owned(),
-    };
-    without_example(one) == without_example(other)
+/// One sentence about one arm.
+pub(crate) struct Sentence<'a> {
+    /// The arm.
+    pub(crate) arm: &'a str,
+    /// The sentence.
+    pub(crate) text: String,
+    /// The sentence without its example: twenty arms that never reached the device are one remark, with the first example.
+    pub(crate) alike: String,
+    /// Whether it makes the judgement void.
+    pub(crate) void: bool,
+}
+
+impl<'a> Sentence<'a> {
+    /// A sentence without an example.
+    pub(crate) fn plain(arm: &'a str, text: String, void: bool) -> Sentence<'a> {
+        Sentence { arm, alike: text.clone(), text, void }
+    }
 }
 
 struct Found<'a> {
     workloads: Vec<&'a str>,
     arms: Vec<&'a str>,
     text: String,
+    alike: String,
     void: bool,
 }
 
@@ -102,27 +114,22 @@ impl Found<'_> {
 }
 
 /// Arm, sentence and whether it makes void, the deciding metric first.
-fn sentences<'a>(
-    workload: &WorkloadView<'a>,
-    all_metrics: bool,
-    shown: &[VoidGroup<'_>],
-) -> Vec<(&'a str, String, bool)> {
+fn sentences<'a>(workload: &WorkloadView<'a>, all_metrics: bool, shown: &[VoidGroup<'_>]) -> Vec<Sentence<'a>> {
     let mut found = Vec::new();
     for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
         for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
             let void = judgement.verdict == Verdict::Void;
-            let repeated = |reason: &str| {
-                !void
-                    && shown
-                        .iter()
-                        .any(|group| group.workload == workload.name && reason.contains(group.reason.class()))
+            let repeated = |reason: &Reason| {
+                !void && shown.iter().any(|group| group.workload == workload.name && reason.is_about(group.reason))
             };
             if void && judgement.reasons.is_empty() {
-                found.push((judgement.arm.as_str(), "there is no valid evidence".to_string(), void));
+                found.push(Sentence::plain(&judgement.arm, "there is no valid evidence".to_string(), void));
             }
             for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
                 let prefix = if metric.primary { String::new() } else { format!("{}: ", metric.label) };
-                found.push((judgement.arm.as_str(), prefix + &words::clean(reason), void));
+                let clean = |text: String| prefix.clone() + &words::clean(&text);
+                let (text, alike) = (clean(reason.to_string()), clean(reason.without_example()));
+                found.push(Sentence { arm: &judgement.arm, text, alike, void });
             }
         }
     }
@@ -149,7 +156,7 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
         .flat_map(|workload| workload.metrics.iter().filter(|metric| metric.primary))
         .flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
     judgements.any(|judgement| {
-        let tells = |reason: &String| reason.contains(group.reason.class());
+        let tells = |reason: &Reason| reason.is_about(group.reason);
         judgement.arm == group.arm && judgement.verdict == Verdict::Void && judgement.reasons.iter().any(tells)
     })
 }
@@ -158,7 +165,7 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
     let few = VoidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
     let thin = |judgement: &Judgement| {
-        judgement.verdict == Verdict::Void && judgement.reasons.iter().any(|reason| reason.contains(few.class()))
+        judgement.verdict == Verdict::Void && judgement.reasons.iter().any(|reason| reason.is_about(&few))
     };
     let is_thin =
         |metric: &&MetricView<'_>| !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin);
@@ -174,6 +181,12 @@ pub(crate) mod tests {
     use super::*;
     use crate::fixture::Lab;
     use crate::view;
+    use experiment::reason::{Cause, Example};
+
+    fn left_out(count: usize, total: u32, arm: &str, reason: VoidReason) -> Reason {
+        let example = Example { block: Some(0), arm: arm.to_owned(), cause: Cause::Void(reason) };
+        Reason::LeftOut { count, total, blocks: true, example }
+    }
 
     /// The typical experiment with too few requests for every percentile of oltp, which decide nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {
@@ -185,7 +198,7 @@ pub(crate) mod tests {
         let percentile = |metric: &str| metric.starts_with("latency_p99");
         for judgement in lab.study.judgements.iter_mut().filter(|j| j.workload == "oltp" && percentile(&j.metric)) {
             judgement.verdict = Verdict::Void;
-            judgement.reasons = vec![format!("14 of 14 blocks void: {} (first in …)", few("").class())];
+            judgement.reasons = vec![left_out(14, 14, &judgement.arm, few(""))];
         }
         lab
     }
@@ -237,14 +250,15 @@ pub(crate) mod tests {
         for (judgement, moved) in lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
         {
             judgement.verdict = Verdict::Void;
-            judgement.reasons =
-                vec![format!("3 of 3 blocks void: no I/O (first in block 1, {}: {moved} MB)", judgement.arm)];
+            let reason = VoidReason::NeverReached { issued_bytes: 9_000_000, device_bytes: moved * 1_000_000 };
+            judgement.reasons = vec![left_out(3, 3, &judgement.arm, reason)];
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let found = remarks(&views[..1], false, &[]);
         assert_eq!((found.len(), found[0].about.as_str()), (1, "every arm"), "{found:?}");
-        assert!(found[0].text.ends_with("(first in block 1, mq-deadline: 1 MB)"), "{}", found[0].text);
-        assert!(!same("2 of 3 blocks void (first in block 1: x)", "3 of 3 blocks void (first in block 1: x)"));
+        assert!(found[0].text.contains("(first in block 1, mq-deadline: the device moved 1.0 MB"), "{}", found[0].text);
+        let no_io = || VoidReason::NeverReached { issued_bytes: 9, device_bytes: 1 };
+        assert_ne!(left_out(2, 3, "x", no_io()).without_example(), left_out(3, 3, "x", no_io()).without_example());
     }
 
     #[test]
@@ -252,7 +266,9 @@ pub(crate) mod tests {
         let mut lab = Lab::typical();
         let judgement =
             lab.study.judgements.iter_mut().find(|j| j.primary && j.void_blocks > 0).expect("one block is void");
-        judgement.reasons = vec!["1 of 14 blocks void: setting changed by another program (in block 8 …)".into()];
+        let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
+        let reason = VoidReason::ChangedMeanwhile { attribute, wanted, found };
+        judgement.reasons = vec![left_out(1, 14, &judgement.arm, reason)];
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, _) = voids(&lab.trials, &views);
         assert_eq!(remarks(&views, false, &[]).len(), 1);

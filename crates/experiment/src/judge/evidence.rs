@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::reason::{Cause, Example, Reason};
 use crate::record::VoidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
@@ -26,7 +27,7 @@ pub(super) struct Evidence {
     /// Blocks that were not finished: no evidence, and nothing against the evidence either.
     pub(super) unfinished: u32,
     /// What was left out and why.
-    pub(super) reasons: Vec<String>,
+    pub(super) reasons: Vec<Reason>,
 }
 
 impl Evidence {
@@ -90,7 +91,7 @@ impl<'a> Cells<'a> {
         let baselines = self.by_arm.get(baseline).unwrap_or(&nothing);
         for (name, cells) in [(arm, arms), (baseline, baselines)] {
             if cells.is_empty() {
-                let reasons = vec![format!("there is no value of {name}")];
+                let reasons = vec![Reason::NoValue { arm: name.to_string() }];
                 return Evidence { paired: self.paired, reasons, ..Evidence::default() };
             }
         }
@@ -119,13 +120,13 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
             evidence.baseline.push(Moments::of(&base.valid).mean);
         }
     }
-    evidence.reasons = left_out.sentences(&format!("of {} blocks void", evidence.total), true);
+    evidence.reasons = left_out.reasons(evidence.total, true);
     evidence.unfinished = incomplete;
     if incomplete > 0 {
-        evidence.reasons.push(format!("{incomplete} unfinished: no whole pair with {baseline} in the same block"));
+        evidence.reasons.push(Reason::Unfinished { blocks: incomplete, baseline: baseline.to_string() });
     }
     if beside > 0 {
-        evidence.reasons.push(format!("{beside} void beside valid trials in the same blocks, left out"));
+        evidence.reasons.push(Reason::VoidBesideValid { trials: beside });
     }
     evidence
 }
@@ -144,49 +145,39 @@ fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
         total: total as u32,
         void: void as u32,
         unfinished: 0,
-        reasons: left_out.sentences(&format!("of {total} observations void"), false),
+        reasons: left_out.reasons(total as u32, false),
     }
 }
 
 /// What was left out, by class of reason: the blocks, and the first example.
 #[derive(Default)]
-struct LeftOut(BTreeMap<String, (BTreeSet<u32>, String)>);
+struct LeftOut(BTreeMap<String, (BTreeSet<u32>, Example)>);
 
 impl LeftOut {
     fn add(&mut self, block: u32, samples: &[&Sample]) {
         for sample in samples {
-            let mut classes: Vec<(String, String)> =
-                sample.voids.iter().map(|void| (void.class().to_string(), void.to_string())).collect();
-            if classes.is_empty() {
-                let detail = format!("{} is {}", sample.metric, sample.value);
-                classes.push((
-                    "a value that cannot be put on a log scale (zero, negative or not finite)".to_string(),
-                    detail,
-                ));
+            let mut causes: Vec<Cause> = sample.voids.iter().cloned().map(Cause::Void).collect();
+            if causes.is_empty() {
+                causes.push(Cause::NotPositive { metric: sample.metric.clone(), value: sample.value });
             }
-            for (class, detail) in classes {
-                let detail = if detail == class { String::new() } else { format!(": {detail}") };
-                let example = format!("{}{detail}", sample.arm);
-                self.0.entry(class).or_insert_with(|| (BTreeSet::new(), with_block(sample, example))).0.insert(block);
+            for cause in causes {
+                let class = cause.class().to_string();
+                let example = || Example { block: sample.block, arm: sample.arm.clone(), cause };
+                self.0.entry(class).or_insert_with(|| (BTreeSet::new(), example())).0.insert(block);
             }
         }
     }
 
-    fn sentences(self, what: &str, blocks: bool) -> Vec<String> {
+    /// One reason for each class, the most frequent first.
+    fn reasons(self, total: u32, blocks: bool) -> Vec<Reason> {
         let mut classes: Vec<_> = self.0.into_iter().collect();
         classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));
-        let sentence = |(class, (places, example)): (String, (BTreeSet<u32>, String))| {
-            let first = if blocks && places.len() > 1 { "first in " } else { "in " };
-            format!("{} {what}: {class} ({first}{example})", places.len())
+        let reason = |(_, (places, example)): (String, (BTreeSet<u32>, Example))| Reason::LeftOut {
+            count: places.len(),
+            total,
+            blocks,
+            example,
         };
-        classes.into_iter().map(sentence).collect()
-    }
-}
-
-/// Blocks are counted from 1 in words, from 0 in records.
-fn with_block(sample: &Sample, example: String) -> String {
-    match sample.block {
-        Some(block) => format!("block {}, {example}", block + 1),
-        None => example,
+        classes.into_iter().map(reason).collect()
     }
 }

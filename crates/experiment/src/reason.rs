@@ -1,0 +1,232 @@
+//! What else must be known about a judgement: what was left out, and why an interval is missing or doubtful.
+//!
+//! In study.json a reason is its text alone, as it has been since version 0.1.0; read back it is [`Reason::Untyped`].
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::record::VoidReason;
+
+/// Why a judgement is void; otherwise what else must be known about it.
+#[derive(Debug, Clone)]
+pub enum Reason {
+    /// An arm has no value of the metric.
+    NoValue {
+        /// The arm's name.
+        arm: String,
+    },
+    /// Blocks or observations are void for the same cause.
+    LeftOut {
+        /// How many.
+        count: usize,
+        /// Of how many.
+        total: u32,
+        /// Whether blocks are counted; otherwise observations.
+        blocks: bool,
+        /// The first one.
+        example: Example,
+    },
+    /// Blocks without a whole pair of arm and baseline.
+    Unfinished {
+        /// How many.
+        blocks: u32,
+        /// The baseline's name.
+        baseline: String,
+    },
+    /// Void trials in blocks that have valid ones too.
+    VoidBesideValid {
+        /// How many.
+        trials: usize,
+    },
+    /// Arm and baseline have one observation each.
+    OneObservationPerArm,
+    /// One of arm and baseline has one observation.
+    OneObservationOf {
+        /// The name of that arm.
+        arm: String,
+    },
+    /// No interval exists at this confidence for so few blocks.
+    TooFewBlocks {
+        /// How many there are.
+        blocks: usize,
+        /// The confidence, in percent.
+        confidence_percent: f64,
+    },
+    /// Every block has exactly the same ratio.
+    SameRatio {
+        /// How many blocks.
+        blocks: usize,
+        /// The metric.
+        metric: String,
+    },
+    /// Blocks whose ratio is far from the others'; they are kept.
+    Outliers {
+        /// How many.
+        outliers: usize,
+        /// Of how many blocks.
+        blocks: usize,
+    },
+    /// There are no blocks, so the interval is Welch's and not a confidence sequence.
+    Welch,
+    /// A reason that was read from a file.
+    Untyped {
+        /// As written there.
+        text: String,
+    },
+}
+
+/// A sample that was left out.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// Number of the block, from 0; none where there are no blocks.
+    pub block: Option<u32>,
+    /// The arm's name.
+    pub arm: String,
+    /// Why it was left out.
+    pub cause: Cause,
+}
+
+/// Why a sample is left out.
+#[derive(Debug, Clone)]
+pub enum Cause {
+    /// Its trial, or this metric of it, is void.
+    Void(VoidReason),
+    /// Its value has no logarithm.
+    NotPositive {
+        /// The metric.
+        metric: String,
+        /// Zero, negative, infinite or not a number.
+        value: f64,
+    },
+}
+
+impl Cause {
+    /// A few words by which samples with the same fault are counted together.
+    pub fn class(&self) -> &str {
+        match self {
+            Cause::Void(reason) => reason.class(),
+            Cause::NotPositive { .. } => "a value that cannot be put on a log scale (zero, negative or not finite)",
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Cause::Void(reason) => reason.to_string(),
+            Cause::NotPositive { metric, value } => format!("{metric} is {value}"),
+        }
+    }
+}
+
+impl Reason {
+    /// Whether this counts blocks or observations that are void for the same class of reason as `void`.
+    pub fn is_about(&self, void: &VoidReason) -> bool {
+        matches!(self, Reason::LeftOut { example: Example { cause: Cause::Void(own), .. }, .. } if own.class() == void.class())
+    }
+
+    /// The text without its example: equal for reasons that differ in their example only.
+    pub fn without_example(&self) -> String {
+        match self {
+            Reason::LeftOut { count, total, blocks, example } => {
+                let what =
+                    if *blocks { format!("of {total} blocks void") } else { format!("of {total} observations void") };
+                format!("{count} {what}: {}", example.cause.class())
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::NoValue { arm } => write!(f, "there is no value of {arm}"),
+            Reason::LeftOut { count, blocks, example, .. } => {
+                let first = if *blocks && *count > 1 { "first in " } else { "in " };
+                write!(f, "{} ({first}{example})", self.without_example())
+            }
+            Reason::Unfinished { blocks, baseline } => {
+                write!(f, "{blocks} unfinished: no whole pair with {baseline} in the same block")
+            }
+            Reason::VoidBesideValid { trials } => {
+                write!(f, "{trials} void beside valid trials in the same blocks, left out")
+            }
+            Reason::OneObservationPerArm => f.write_str("one observation per arm: no variance, so no interval"),
+            Reason::OneObservationOf { arm } => write!(f, "one observation of {arm}: no variance, so no interval"),
+            Reason::TooFewBlocks { blocks, confidence_percent } => {
+                write!(f, "{blocks} blocks are too few for an interval at {confidence_percent:.1} % confidence")
+            }
+            Reason::SameRatio { blocks, metric } => {
+                write!(f, "all {blocks} blocks show exactly the same ratio: {metric} may be too coarse a measure")
+            }
+            Reason::Outliers { outliers, blocks } => {
+                write!(f, "{outliers} of {blocks} blocks far from the others, flagged and kept")
+            }
+            Reason::Welch => f.write_str("Welch's interval: without blocks there is no sequence to follow"),
+            Reason::Untyped { text } => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Example {
+    /// Blocks are counted from 1 in text, from 0 in records.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(block) = self.block {
+            write!(f, "block {}, ", block + 1)?;
+        }
+        let detail = self.cause.detail();
+        if detail == self.cause.class() { f.write_str(&self.arm) } else { write!(f, "{}: {detail}", self.arm) }
+    }
+}
+
+/// Reasons are equal if their texts are, since a reason that was read from study.json has nothing else.
+impl PartialEq for Reason {
+    fn eq(&self, other: &Reason) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason::Untyped { text: text.to_string() }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
+        Ok(Reason::Untyped { text: String::deserialize(deserializer)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_out(share: f64) -> Reason {
+        let cause = Cause::Void(VoidReason::Steal { share, limit: 0.25 });
+        let example = Example { block: Some(0), arm: "bfq".to_string(), cause };
+        Reason::LeftOut { count: 2, total: 8, blocks: true, example }
+    }
+
+    #[test]
+    fn a_reason_is_its_text_in_study_json() {
+        let text = serde_json::to_string(&left_out(0.5)).unwrap();
+        assert!(text.starts_with("\"2 of 8 blocks void: CPU time stolen by the hypervisor (first in block 1, bfq: the hypervisor took 50.0 %"), "{text}");
+        assert_eq!(serde_json::from_str::<Reason>(&text).unwrap(), left_out(0.5));
+    }
+
+    #[test]
+    fn reasons_that_differ_in_their_example_are_alike_and_know_what_they_are_about() {
+        assert_ne!(left_out(0.5), left_out(0.6));
+        assert_eq!(left_out(0.5).without_example(), left_out(0.6).without_example());
+        assert!(left_out(0.5).is_about(&VoidReason::Steal { share: 0.9, limit: 0.1 }));
+        assert!(!left_out(0.5).is_about(&VoidReason::Throttled { events: 1 }));
+        assert!(!Reason::from("2 of 8 blocks void: CPU throttled").is_about(&VoidReason::Throttled { events: 1 }));
+    }
+}
