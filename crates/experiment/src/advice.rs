@@ -1,7 +1,7 @@
 //! From verdicts to what to do: per workload, and for everything that was measured.
 //!
 //! **Per workload**, on its primary metric: the arm judged better with the largest estimate; if none is better, the baseline
-//! stays, since changing a setting has to earn its place; if all evidence is void, no advice.
+//! stays, since a setting is changed only for a gain that was shown; if all evidence is void, no advice.
 //!
 //! **For all workloads together**: what every workload says, if they agree. Otherwise an arm that is better somewhere and
 //! nowhere a risk: in every other workload it is better, equivalent, or inconclusive with an estimate not below the baseline by
@@ -16,7 +16,7 @@ mod words;
 
 use words::Words;
 
-/// The recommendation from the judgements of all workloads; `direction` tells which way a metric is better.
+/// The recommendation from the judgements of all workloads; `direction` gives which way a metric is better.
 pub fn recommend(
     judgements: &[Judgement],
     workloads: &[String],
@@ -70,9 +70,9 @@ impl<'a> Case<'a> {
             for other in &better[1..] {
                 why += &format!(" {} is better too: {}.", other.arm, self.words.gain_phrase(other));
             }
-            let rivals = self.judgements.iter().filter(|j| j.verdict == Verdict::Inconclusive);
-            for rival in rivals.filter(|rival| self.words.gain(rival) > self.words.gain(best)) {
-                why += &format!(" {} {}.", rival.arm, self.words.state(rival));
+            let undecided = self.judgements.iter().filter(|j| j.verdict == Verdict::Inconclusive);
+            for other in undecided.filter(|other| self.words.gain(other) > self.words.gain(best)) {
+                why += &format!(" {} {}.", other.arm, self.words.state(other));
             }
             return (Some(best.arm.clone()), why);
         }
@@ -87,7 +87,7 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// How the arms stand when none is better. Three or more of one verdict are told together, by the most promising of them.
+    /// How the arms stand when none is better. Three or more arms of one verdict are summarised by the most promising of them.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();

@@ -1,6 +1,6 @@
 //! Whether the promises hold: thousands of simulated experiments whose truth is known.
 //!
-//! The statistics promise error rates. Nobody can see an error rate in one experiment, so the promises are counted here, over
+//! The statistics promise error rates. One experiment does not show an error rate, so errors are counted here, over
 //! noise of five kinds, including those for which no theorem promises them. Deterministic by seed. The same function serves
 //! the test that keeps the promises and the command that prints them.
 

@@ -55,7 +55,7 @@ pub static METRICS: &[Metric] = &[
     percentile("read_latency_p99_us", 99.0, "99th percentile of read latency"),
     row("write_latency_mean_us", "µs", LowerIsBetter, "mean latency of a write"),
     percentile("write_latency_p99_us", 99.0, "99th percentile of write latency"),
-    row("cpu_us_per_io", "µs", LowerIsBetter, "processor time of schedlab's clients per request, user and system"),
+    row("cpu_us_per_io", "µs", LowerIsBetter, "CPU time of schedlab's clients per request, user and system"),
     row(
         "fairness_jain",
         "of 1",

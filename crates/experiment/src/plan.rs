@@ -1,6 +1,6 @@
 //! The plan of an experiment: what is compared, on what work, for how long, and what will count as a difference.
 //!
-//! Everything that decides a verdict is written down before the first trial, so that nobody can choose the margin, the
+//! Everything that decides a verdict is written down before the first trial, so that it is not possible to choose the margin, the
 //! metric or the stopping rule after seeing the numbers. Consent to destroy data is not part of a plan: a plan is copied
 //! from machine to machine, and consent belongs to one device on one day.
 
@@ -295,7 +295,7 @@ pub struct Limits {
     pub foreign_io_share: f64,
     /// At least this share of the workload's bytes must have been counted by the device.
     pub reached_share: f64,
-    /// Processor time stolen by the hypervisor, as a share of all processor time. Generous: what is stolen at random hits all
+    /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at random hits all
     /// arms of a block alike and widens the interval, which is honest already; beyond this the machine is not ours at all.
     pub steal_share: f64,
 }

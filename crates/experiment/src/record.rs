@@ -1,4 +1,4 @@
-//! The record of an experiment: everything that was seen, one JSON line each, in the order in which it was seen.
+//! The record of an experiment: everything that was observed, one JSON line each, in order of observation.
 //!
 //! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and nothing else. The study
 //! is a function of these lines.
@@ -20,7 +20,7 @@ pub use note::{Event, Note};
 pub use parse::{Cut, Record, RecordError};
 pub use void::VoidReason;
 
-/// The counter of the processor time that schedlab itself has used while it waited for a program, as a share of the measured window.
+/// The counter of the CPU time that schedlab itself has used while it waited for a program, as a share of the measured window.
 pub const OWN_CPU: &str = "schedlab_cpu_share";
 
 /// One line of record.jsonl.
@@ -72,11 +72,11 @@ pub struct Trial {
     pub arm: String,
     /// Start of the trial in milliseconds after the start of the experiment.
     pub started_ms: u64,
-    /// What was seen.
+    /// What was observed.
     pub observation: Observation,
 }
 
-/// What a trial showed.
+/// What was observed in a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Observation {
     /// Length of the measured window in nanoseconds.

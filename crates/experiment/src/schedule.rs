@@ -37,7 +37,7 @@ fn generator(seed: u64, workload: &str, block: u32, purpose: &[u8; 12]) -> ChaCh
     ChaCha12Rng::from_seed(key)
 }
 
-/// FNV-1a, 64 bits: std's hasher may change between versions of Rust, this one is fixed for ever.
+/// FNV-1a, 64 bits: std's hasher may change between versions of Rust, this one must not change.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

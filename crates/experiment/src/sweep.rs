@@ -105,7 +105,7 @@ pub struct Response {
     pub tunable: String,
     /// The arm that every point is compared with.
     pub baseline: String,
-    /// The value that the baseline has; none: nobody noted it.
+    /// The value that the baseline has; none: the arena did not record it.
     pub default: Option<String>,
     /// What was tried, ascending.
     pub points: Vec<Point>,

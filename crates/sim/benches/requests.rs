@@ -2,7 +2,7 @@
 //!
 //! 40 closed-loop clients, each waiting for its request before the next one, 4 KiB, random and sequential, on an HP 97560. Each
 //! case is first sized to a fifth of a second; then all cases run in turn, round after round, so that a machine that warms up or
-//! is disturbed hits all alike; the median of the rounds counts. Time is processor time of this thread: on a shared machine the
+//! is disturbed hits all alike; the median of the rounds counts. Time is CPU time of this thread: on a shared machine the
 //! clock on the wall says how busy the others were. Memory and caches are shared all the same, so the load is printed too.
 //!
 //! `cargo bench -p sim` prints the table, with what was promised beside and whether it was met; `cargo bench -p sim -- none wpcas`
@@ -81,11 +81,11 @@ fn size(elevator: &'static elevator::ElevatorKind, workload: &str) -> u64 {
     }
 }
 
-/// Seconds of processor time of one trial, and requests per second of it.
+/// Seconds of CPU time of one trial, and requests per second of it.
 fn timed(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns: u64) -> (f64, f64) {
-    let start = processor_seconds();
+    let start = cpu_seconds();
     let outcome = simulate(elevator, workload, duration_ns);
-    let seconds = (processor_seconds() - start).max(1e-6);
+    let seconds = (cpu_seconds() - start).max(1e-6);
     (seconds, outcome.queue.completed as f64 / seconds)
 }
 
@@ -133,8 +133,8 @@ fn load() -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Processor time of this thread so far.
-fn processor_seconds() -> f64 {
+/// CPU time of this thread so far.
+fn cpu_seconds() -> f64 {
     let status =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel keeps scheduling statistics");
     let ns: u64 = status.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first number is the time run");

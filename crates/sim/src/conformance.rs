@@ -1,4 +1,4 @@
-//! Whether a disk somewhere else did what the model does: its log is replayed through the model, and every time must be the same.
+//! Whether a disk outside of the simulator did what the model does: its log is replayed through the model, and every time must be the same.
 //!
 //! The log is that of the kernel arena's block driver; its layout stands in kernel/modeldisk.h. It begins with the disk's first
 //! command, because a model can only repeat a history from the start.
@@ -19,7 +19,7 @@ pub struct Record {
     pub submit_ns: u64,
     /// When the model had done it; None: it was still inside when the log was read.
     pub done_ns: Option<u64>,
-    /// When whoever drives the model saw that, not before `done_ns`; without meaning while that is None.
+    /// When the driver of the model observed that, not before `done_ns`; without meaning while that is None.
     pub completed_ns: u64,
     /// The command.
     pub command: Command,

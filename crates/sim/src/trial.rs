@@ -1,4 +1,4 @@
-//! One simulated trial: what is joined with what, and what came of it.
+//! One simulated trial: its parts and its outcome.
 
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
 use workload::{ClientTotals, Measured, Member, Params, Pass, WorkloadKind};
@@ -18,7 +18,7 @@ pub struct Trial {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second of the simulated kernel.
     pub hz: u32,
-    /// Whether all clients share one processor, which blk-mq's schedulers can tell; else each has one of its own.
+    /// Whether all clients share one CPU, which matters to blk-mq's schedulers; else each has one of its own.
     pub one_cpu: bool,
     /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose.
     pub nr_requests: Option<u32>,
@@ -44,15 +44,15 @@ pub struct Trial {
     pub turnaround_spread_ns: u64,
 }
 
-/// What a trial showed.
+/// The outcome of a trial.
 #[derive(Debug)]
 pub struct Outcome {
     /// Length of the measured window in nanoseconds; of passes: their sum.
     pub window_ns: u64,
-    /// What the clients showed, by the definitions that hold in every arena.
+    /// What the clients have done, by the definitions of every arena.
     pub measured: Measured,
     /// Jain's index over the clients' own rates: 1 if all got the same, 1/n if one got everything. None for fewer than two clients,
-    /// or if nobody got anything. Clients that want different things are unequal by themselves.
+    /// or if no client got anything. Clients of different kinds are unequal in any case.
     pub jain_fairness: Option<f64>,
     /// The longest time that a piece waited from being handed over to its completion. One that is still open when the window closes
     /// counts with what it has waited by then, so that a starved request shows.
@@ -61,16 +61,16 @@ pub struct Outcome {
     pub busy_ns: u64,
     /// Nanoseconds of the window in which the device had none.
     pub idle_ns: u64,
-    /// The part of `idle_ns` in which requests were held: the scheduler idled on purpose, which is what it cost. What the study of
+    /// The part of `idle_ns` in which requests were held: the overhead of idling on purpose. What the study of
     /// WPCAS calls by a like name is something else: [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
     /// Mean distance from the end of a request to the start of the next one sent to the device, in sectors, in the window.
     pub mean_seek_sectors: Option<f64>,
     /// Mean cylinders of a movement of the arm in the window; None where it did not move.
     pub mean_seek_cylinders: Option<f64>,
-    /// What the queue counted, warm-up and aftermath included.
+    /// Counters of the queue, over warm-up, window and drain.
     pub queue: Counters,
-    /// What the device did, warm-up and aftermath included.
+    /// Counters of the device, over warm-up, window and drain.
     pub device: DeviceStats,
     /// What idling on purpose cost and brought in the window; None for schedulers that never do.
     pub anticipation: Option<Anticipation>,

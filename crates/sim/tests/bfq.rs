@@ -151,7 +151,7 @@ fn bandwidth_is_shared_by_weight() {
 }
 
 #[test]
-fn nobody_is_idled_for_on_flash_that_queues() {
+fn there_is_no_idling_on_flash_that_queues() {
     let disk = ("nvme", None);
     let [bfq, none] = ["bfq", "none"].map(|name| outcome(trial(named(name), disk, 4)));
     println!("nvme: bfq {:.1}, none {:.1} MB/s, {} waits", rate(&bfq), rate(&none), started(&bfq));

@@ -10,7 +10,7 @@
 //! * `W` writes back at once, asynchronously: blocks that merge backwards, one that merges forwards, one that joins two
 //!   requests into one, and a far one.
 //!
-//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a client says (submit) and hears
+//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a client submits and what it receives
 //! (done) is left out.
 
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ fn trace(elevator: &'static ElevatorKind) -> String {
         tunables: Vec::new(),
         hz: 1000,
         one_cpu: false,
-        // As many as nobody has to wait for: a drive with one request at a time would have two in Linux today.
+        // So many that no client has to wait for one: a drive with one request at a time would have two in Linux today.
         nr_requests: Some(32),
         queue_depth: None,
         device: device("hp97560", 1).expect("there is such a drive"),
@@ -113,7 +113,7 @@ fn trace(elevator: &'static ElevatorKind) -> String {
         turnaround_spread_ns: 0,
     };
     let mut lines = Lines(String::new());
-    run_members(trial, scenario(), &mut lines, &|| false).expect("nobody interrupts");
+    run_members(trial, scenario(), &mut lines, &|| false).expect("the trial is not interrupted");
     lines.0
 }
 

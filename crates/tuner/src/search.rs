@@ -1,12 +1,12 @@
-//! The search: which trials next, and what they mean for the race.
+//! The search: which trials are made next, and which candidates stay in the race.
 //!
-//! Good settings are rare and trials are dear, so evidence goes where it decides something. A new candidate (a *challenger*) gets one
-//! block; it is dropped as soon as what was seen of it, noise included, no longer lets it beat the incumbent by the margin; it
-//! becomes the incumbent when it is ahead after as many blocks as the incumbent had. So bad candidates cost one trial, good ones
+//! A trial takes seconds and most candidates are bad, so trials go to the candidates that are still undecided. A new candidate (a *challenger*) gets one
+//! block; it is dropped as soon as its outcomes, noise included, no longer let it beat the incumbent by the margin; it
+//! becomes the incumbent when it is ahead after as many blocks as the incumbent had. So bad candidates take one trial, good ones
 //! several (the intensification of SMAC, Hutter et al. 2011, and the races of irace, López-Ibáñez et al. 2016). The last part of the
-//! budget goes to whichever candidates may still be the best, those among them that were dropped early included.
+//! budget goes to the candidates that may still be the best, those among them that were dropped early included.
 //!
-//! The incumbent of a search is the luckiest of many: its effect is believed by nobody until a fresh comparison has shown it.
+//! The incumbent of a search is the luckiest of many: its effect is not reported until a fresh comparison has shown it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::space::{Point, Space};
 /// The number of the default among the candidates.
 pub const BASELINE: usize = 0;
 
-/// So many standard errors may a challenger be lucky or unlucky before it is dropped.
+/// Standard errors by which a challenger may be behind before it is dropped.
 const DOUBT: f64 = 1.0;
 /// A challenger needs no more blocks than this to become the incumbent.
 const ENOUGH: usize = 4;
@@ -36,7 +36,7 @@ pub enum Mode {
     /// Virtual time: a trial is a function of candidate and block, so a block can be asked of any candidate at any time, and the
     /// default's trial of a block is made once.
     Reused,
-    /// A machine: what is compared must be measured together, so each block is new and holds default, incumbent and challengers.
+    /// Real time: settings are compared within a block, so each block is new and holds default, incumbent and challengers.
     Fresh,
 }
 
@@ -159,7 +159,7 @@ impl Search {
     }
 
     /// The trials that are wanted next, blocks in order and the default first in each; none when the search has ended. They are the
-    /// same until all of them are told.
+    /// same until the outcomes of all of them are reported.
     #[allow(clippy::should_implement_trait, reason = "each call waits for what `tell` brings: no iterator")]
     pub fn next(&mut self) -> Vec<Request> {
         if self.pending.is_empty() && self.ended.is_none() {

@@ -14,7 +14,7 @@ pub struct Dimension {
     pub name: String,
     /// Its levels in order, at least one.
     pub levels: Vec<String>,
-    /// The level that it has when nobody turns it: an index into `levels`.
+    /// The level of the default: an index into `levels`.
     pub default: usize,
 }
 
@@ -86,7 +86,7 @@ impl Space {
         &self.branches
     }
 
-    /// How many points there are; at most `u64::MAX` is told.
+    /// How many points there are, saturating at `u64::MAX`.
     pub fn size(&self) -> u64 {
         let of = |branch: &Branch| branch.dimensions.iter().fold(1_u64, |n, d| n.saturating_mul(d.levels.len() as u64));
         self.branches.iter().fold(0, |n, branch| n.saturating_add(of(branch)))

@@ -23,7 +23,7 @@ fn space() -> Space {
 }
 
 /// Effects of the winner: in the search, and in fresh blocks until the rule has decided or twelve are measured.
-struct Seen {
+struct Searched {
     search: Vec<f64>,
     fresh: Vec<f64>,
     interval: Interval,
@@ -42,7 +42,7 @@ fn naive(_: &Space, _: &tuner::Point, search: &[f64], _: &[f64]) -> Interval {
 
 /// One search over candidates that are all `truth` better than the default, and the confirmation of its winner. Of each block a part of
 /// the noise is the default's, and the same for every candidate.
-fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Seen> {
+fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
     let shared: Vec<f64> = (0..400).map(|_| 0.02 * normal()).collect();
@@ -70,7 +70,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Seen> {
         fresh.push(truth + 0.02 * normal() + 0.02 * normal());
         interval = rule(&space(), &point, &seen, &fresh);
     }
-    Some(Seen { search: seen, fresh, interval })
+    Some(Searched { search: seen, fresh, interval })
 }
 
 /// How many searches recommend although nothing is better, and how many intervals miss the truth.

@@ -42,7 +42,7 @@ fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> 
         if wanted.is_empty() {
             return asked;
         }
-        assert_eq!(search.next(), wanted, "nothing new before everything is told");
+        assert_eq!(search.next(), wanted, "nothing new before every outcome is reported");
         asked.push(wanted.clone());
         for request in wanted {
             let effect = if request.candidate == BASELINE {

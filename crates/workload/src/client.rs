@@ -1,6 +1,6 @@
 //! What a client is, and the pacing that all workloads share: amount, think time and sync around a pattern of requests.
 //!
-//! Pacing stands here once so that a workload's file holds nothing but its pattern.
+//! Pacing is implemented here once, so that a workload's file holds its pattern alone.
 
 use elevator::{Completion, Op, Request, Time};
 
@@ -10,20 +10,20 @@ use crate::think::Think;
 /// What a client does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Hand this request over. With an iodepth above 1 the client may be asked again before it completes.
+    /// Hand this request over. With an iodepth above 1 the client may be called again before it completes.
     Io(Request),
     /// Start nothing for this many nanoseconds; what is in flight goes on.
     Think(u64),
     /// Wait until everything in flight has completed, then flush what was written to the medium.
     Sync,
-    /// The client has done its work; it must not be asked again.
+    /// The client has finished; it must not be called again.
     End,
 }
 
 /// A program that does I/O, reduced to its steps.
 pub trait Client {
-    /// The next step. `last` is the latest completion that the client has not heard of yet, None on the first call and where
-    /// it is asked again before anything completed.
+    /// Returns the next step. `last` is the latest completion that was not passed to the client yet, None on the first call and where
+    /// it is called again before anything completed.
     fn next(&mut self, now: Time, last: Option<&Completion>) -> Step;
 }
 

@@ -37,7 +37,7 @@ impl Pattern for Once {
     }
 }
 
-/// Reads the same block for ever.
+/// Reads the same block again and again.
 struct Again(u32);
 
 impl Pattern for Again {

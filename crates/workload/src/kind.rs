@@ -271,7 +271,7 @@ impl WorkloadKind {
         !params.direct && self.writes_with(params)
     }
 
-    /// Whether it replays a trace. Whoever runs it then reads the file that `params.replay.file` names, parses its bytes with
+    /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names, parses its bytes with
     /// `params.replay.parse(&bytes)` and hands the trace over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
     /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
     pub fn needs_trace(&self) -> bool {

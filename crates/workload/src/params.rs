@@ -1,7 +1,7 @@
 //! The values of the parameters of workloads.
 //!
-//! All workloads share one struct, so that whatever executes a workload reads iodepth or direct without knowing which one it
-//! is; which parameters a workload *accepts* stands in its row of the workload table.
+//! All workloads share one struct, so that the executor of a workload reads iodepth or direct without knowing the
+//! workload; which parameters a workload *accepts* stands in its row of the workload table.
 
 use std::fmt;
 

@@ -126,7 +126,7 @@ fn noun(metric: &str) -> String {
         "read_latency_p99_us" => "p99 read latency",
         "write_latency_mean_us" => "mean write latency",
         "write_latency_p99_us" => "p99 write latency",
-        "cpu_us_per_io" => "processor time per request",
+        "cpu_us_per_io" => "CPU time per request",
         "fairness_jain" => "fairness",
         "longest_wait_ms" => "longest wait",
         "seek_distance_cylinders" => "seek distance",

@@ -1,4 +1,4 @@
-//! What the promises cost: power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of effects.
+//! Power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of effects.
 
 use super::engine::{Claim, Setup, Table, experiment};
 use super::noise::{Noise, Source};

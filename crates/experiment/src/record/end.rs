@@ -1,6 +1,6 @@
 //! How an experiment ended.
 //!
-//! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words for whoever reads the file.
+//! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words for readers of the file.
 //! Only the word and the fields are read back. Version 0.1.0 wrote no fields: what it wrote is kept as [`EndReason::Untyped`].
 
 use std::fmt;

@@ -154,7 +154,7 @@ impl Record {
 }
 
 impl Record {
-    /// A trial of an arm or workload that the plan does not have would be judged by nobody: two records were mixed.
+    /// A trial of an arm or workload that the plan does not have would be in no judgement: two records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
         let plan = &self.header.plan;
         let (arm, workload) = (&trial.arm, &trial.workload);

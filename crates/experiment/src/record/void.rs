@@ -26,7 +26,7 @@ pub enum VoidReason {
         /// The kernel's answer.
         error: String,
     },
-    /// Somebody else changed the setting during the trial.
+    /// Another program changed the setting during the trial.
     ChangedMeanwhile {
         /// The attribute.
         attribute: String,
@@ -51,7 +51,7 @@ pub enum VoidReason {
     },
     /// The device went away or shrank during the trial.
     DeviceVanished {
-        /// What was seen.
+        /// What was observed.
         detail: String,
     },
     /// Others used the device.
@@ -61,14 +61,14 @@ pub enum VoidReason {
         /// The bound.
         limit: f64,
     },
-    /// The hypervisor took processor time away.
+    /// The hypervisor ran others on the CPUs for too long.
     Steal {
-        /// Share of all processor time.
+        /// Share of all CPU time, 0 to 1.
         share: f64,
         /// The bound.
         limit: f64,
     },
-    /// The processor was throttled by heat or power.
+    /// The CPU was throttled by heat or power.
     Throttled {
         /// How many throttling events.
         events: u64,

@@ -1,6 +1,6 @@
 //! From evidence to a study: every metric judged and summarised, then the advice.
 //!
-//! Our records and foreign tables meet here; after this point nobody knows which one it was, except by the cautions.
+//! Our records and foreign tables meet here; after this point they differ in the cautions only.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Options {
     pub arms: Vec<String>,
     /// The metric that decides, by workload; where there is none the first metric of the workload.
     pub primary: BTreeMap<String, String>,
-    /// Which way is better, by metric; what is not here is told from the metric's name.
+    /// Which way is better, by metric; for other metrics it follows from the name.
     pub directions: BTreeMap<String, Direction>,
     /// The rules.
     pub criteria: Criteria,
@@ -96,7 +96,7 @@ impl Options {
 
     fn direction(&self, metric: &str) -> Direction {
         let told = || match direction_of(metric).0 {
-            // Somebody else's column: whoever names it wants it judged.
+            // A foreign column is named by the user in order to be judged.
             Direction::Descriptive if self.is_foreign() => direction_by_words(metric).0,
             direction => direction,
         };
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
     fn add(&mut self, workload: &str, metric: &str, primary: bool, group: &[&Sample]) {
         if group.iter().any(|sample| sample.block.is_none()) {
             self.caution(
-                "there are no blocks: drift and the order of measuring cannot be told from the effect".to_string(),
+                "there are no blocks: drift and the order of measuring cannot be separated from the effect".to_string(),
             );
         }
         if !self.options.directions.contains_key(metric) && !direction_of(metric).1 {

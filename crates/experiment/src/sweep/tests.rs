@@ -159,7 +159,7 @@ fn an_experiment_that_is_no_sweep_has_no_responses_and_its_study_says_nothing_of
 }
 
 #[test]
-fn settings_of_processors_are_no_sweep() {
+fn cpu_settings_are_no_sweep() {
     let mut plan = plan(&["default", "nice10=default:nice=10", "nice20=default:nice=20"]);
     assert!(of_plan(&plan).is_some(), "of a device they would be one");
     (plan.arena, plan.device) = (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());

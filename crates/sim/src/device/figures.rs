@@ -9,7 +9,7 @@ struct Published {
     name: &'static str,
     sectors: u64,
     rpm: u64,
-    /// Over uniform pairs of cylinders; None where nobody says.
+    /// Over uniform pairs of cylinders; None where no source has it.
     mean: Option<f64>,
     single: f64,
     /// The distance of the full stroke, as measured, and its time.

@@ -95,7 +95,7 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         None
     }
 
-    /// How long a trial should be where nobody has said: long enough for some thousand requests.
+    /// Length of a trial in milliseconds if the plan gives none: enough for some thousand requests.
     fn trial_ms(&self) -> u64 {
         1000
     }

@@ -115,7 +115,7 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than two, or if nobody has
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than two, or if no client has
 /// anything.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();

@@ -7,7 +7,7 @@ use elevator::Op;
 use sim::{Event, EventKind, Member, Outcome, Trial};
 use workload::Step;
 
-use crate::common::{Kept, MS, Script, US, io, observed, observed_members, trial, with};
+use crate::common::{MS, Recorder, Script, US, io, observed, observed_members, trial, with};
 
 /// Reads of the quick part: enough for a history that says "thinks 0".
 const QUICK: u64 = 63;
@@ -38,7 +38,8 @@ fn reader_and_strangers(offset_ns: u64) -> Vec<Member> {
 
 fn run(hz: u32, offset_ns: u64) -> (Outcome, Vec<Event>) {
     let server = trial("anticipatory", "null:service_ns=950000", "seqread", &[], 10_000);
-    let (outcome, kept) = observed_members(Trial { hz, ..server }, reader_and_strangers(offset_ns), Kept::default());
+    let (outcome, kept) =
+        observed_members(Trial { hz, ..server }, reader_and_strangers(offset_ns), Recorder::default());
     (outcome, kept.0)
 }
 
@@ -88,7 +89,7 @@ fn every_timer_on_a_drive_fires_antic_expire_after_the_tick_of_a_completion() {
     for (hz, ticks) in [(1000, 6), (250, 1), (100, 1), (300, 2)] {
         let params = [("clients", "4"), ("block_size", "4k"), ("think_time", "5ms"), ("think_dist", "exponential")];
         let readers = trial("anticipatory", "hp97560", "think-mix", &params, 10_000);
-        let (outcome, Kept(events)) = observed(Trial { hz, ..readers }, Kept::default());
+        let (outcome, Recorder(events)) = observed(Trial { hz, ..readers }, Recorder::default());
         let jiffies = |at: elevator::Time| at.as_ns() * u64::from(hz) / 1_000_000_000;
         let mut timers = 0;
         let mut last = None;
@@ -118,7 +119,7 @@ fn a_successful_wait_is_as_long_as_the_thought() {
         let params = [("clients", "2"), ("block_size", "4k"), ("file_size", "200m"), ("think_time", "1ms")];
         let readers =
             with(trial(scheduler, "barracuda7200", "think-mix", &params, 10_000), &[("read_expire", 100_000)]);
-        let (outcome, _) = observed(readers, Kept::default());
+        let (outcome, _) = observed(readers, Recorder::default());
         let seen = outcome.anticipation.expect("it anticipates");
         assert!(seen.successes > 5000, "{scheduler}: {seen:?}");
         let mean_ns = seen.success_wait_ns / seen.successes;

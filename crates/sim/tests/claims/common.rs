@@ -40,18 +40,18 @@ pub(crate) fn with(trial: Trial, tunables: &[(&str, u64)]) -> Trial {
 }
 
 pub(crate) fn unseen(trial: Trial) -> Outcome {
-    run(trial, &mut Unobserved, &|| false).expect("nobody interrupts")
+    run(trial, &mut Unobserved, &|| false).expect("the trial is not interrupted")
 }
 
 /// Runs a trial with somebody looking on.
 pub(crate) fn observed<O: Observer>(trial: Trial, mut observer: O) -> (Outcome, O) {
-    let outcome = run(trial, &mut observer, &|| false).expect("nobody interrupts");
+    let outcome = run(trial, &mut observer, &|| false).expect("the trial is not interrupted");
     (outcome, observer)
 }
 
 /// Runs a trial with clients of the test's.
 pub(crate) fn observed_members<O: Observer>(trial: Trial, members: Vec<Member>, mut observer: O) -> (Outcome, O) {
-    let outcome = run_members(trial, members, &mut observer, &|| false).expect("nobody interrupts");
+    let outcome = run_members(trial, members, &mut observer, &|| false).expect("the trial is not interrupted");
     (outcome, observer)
 }
 
@@ -86,9 +86,9 @@ impl Observer for Switches {
 
 /// Keeps every event.
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Vec<Event>);
+pub(crate) struct Recorder(pub(crate) Vec<Event>);
 
-impl Observer for Kept {
+impl Observer for Recorder {
     fn event(&mut self, event: &Event) {
         self.0.push(*event);
     }
@@ -113,7 +113,7 @@ pub(crate) fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
     Step::Io(Request { op, offset: sector * 512, len: nr_sectors * 512 })
 }
 
-/// Reads or writes 4 KiB at random within some cylinders of the HP 97560, for ever.
+/// Reads or writes 4 KiB at random within some cylinders of the HP 97560, without an end.
 pub(crate) struct Anywhere {
     draw: sim::Stream,
     op: Op,
@@ -134,7 +134,7 @@ impl Client for Anywhere {
     }
 }
 
-/// Reads every other block of 4 KiB from the first on, for ever: always ahead of the arm, never merged.
+/// Reads every other block of 4 KiB from the first on, without an end: always ahead of the arm, never merged.
 pub(crate) struct Onward(u64);
 
 impl Onward {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use elevator::{ELEVATORS, Op};
 use sim::{Event, EventKind, Member, Observer, Outcome, Trial};
 
-use crate::common::{Anywhere, Kept, MS, Onward, observed, observed_members, trial, unseen, with};
+use crate::common::{Anywhere, MS, Onward, Recorder, observed, observed_members, trial, unseen, with};
 
 const CYLINDERS: u64 = 1962;
 
@@ -96,7 +96,7 @@ fn v_of_one_fifth_lies_between_sstf_and_look() {
 }
 
 #[test]
-fn nobody_serves_random_readers_faster_than_who_knows_the_angle() {
+fn a_scheduler_that_knows_the_angle_serves_random_readers_fastest() {
     let rate = |scheduler: &str| unseen(random(scheduler, "32")).measured.reads.count;
     let best = rate("sptf");
     for row in ELEVATORS.iter().filter(|row| row.name != "sptf") {
@@ -119,7 +119,7 @@ fn hot_zone() -> Vec<Member> {
 
 #[test]
 fn sstf_starves_who_is_far_from_a_hot_zone_and_the_longest_wait_shows_it() {
-    let run = |scheduler| observed_members(random(scheduler, "1"), hot_zone(), Kept::default()).0;
+    let run = |scheduler| observed_members(random(scheduler, "1"), hot_zone(), Recorder::default()).0;
     let mut longest = BTreeMap::new();
     for scheduler in ["sstf", "vscan-r", "look", "scan", "c-look", "fscan", "fcfs"] {
         let outcome = run(scheduler);
@@ -137,11 +137,11 @@ fn sstf_starves_who_is_far_from_a_hot_zone_and_the_longest_wait_shows_it() {
 
 #[test]
 fn an_old_request_ends_starvation_under_deadline() {
-    // A stream with a block always ahead of the arm would keep it for ever; a read gets old after 500 ms. mq-deadline looks for old
+    // A stream with a block always ahead of the arm would keep it there; a read gets old after 500 ms. mq-deadline looks for old
     // ones after a batch of 16 only.
     let run = |scheduler, tunables: &[(&str, u64)]| {
         let members = vec![Onward::member(4), Anywhere::member("far", Op::Read, 1862..1962, 1)];
-        observed_members(with(random(scheduler, "1"), tunables), members, Kept::default()).0.longest_wait_ns / MS
+        observed_members(with(random(scheduler, "1"), tunables), members, Recorder::default()).0.longest_wait_ns / MS
     };
     for scheduler in ["deadline", "mq-deadline"] {
         let [default, same, never] = [
@@ -162,7 +162,7 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
         Anywhere::member("reads", Op::Read, 0..CYLINDERS, 6),
         Anywhere::member("writes", Op::Write, 0..CYLINDERS, 6),
     ];
-    let (_, Kept(events)) = observed_members(random("deadline", "1"), members, Kept::default());
+    let (_, Recorder(events)) = observed_members(random("deadline", "1"), members, Recorder::default());
     // What is held, by tag: direction, sector, when it gets old.
     let mut held: BTreeMap<u32, (Op, u64, u64)> = BTreeMap::new();
     let mut order = Vec::new();
@@ -210,7 +210,7 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
     ];
     // Nothing gets old, so that only batches decide.
     let trial = with(random("mq-deadline", "1"), &[("read_expire", 1_000_000), ("write_expire", 1_000_000)]);
-    let (_, Kept(events)) = observed_members(trial, members, Kept::default());
+    let (_, Recorder(events)) = observed_members(trial, members, Recorder::default());
     let issued: Vec<&Event> = events.iter().filter(|event| event.kind == EventKind::Issue).collect();
     let issued = &issued[..issued.len() - 64];
     let mut runs: Vec<(Op, usize)> = Vec::new();
@@ -247,7 +247,7 @@ fn cfq_gives_a_random_reader_the_time_of_a_sequential_one_not_its_bytes() {
         let near = Member { program, base: 0, iodepth: 1 };
         vec![near, Anywhere::member("random", Op::Read, 400..700, 1)]
     };
-    let (outcome, Kept(events)) = observed_members(random("cfq", "1"), members(), Kept::default());
+    let (outcome, Recorder(events)) = observed_members(random("cfq", "1"), members(), Recorder::default());
     // Time at the device, one at a time.
     let mut busy = [0u64; 2];
     let mut since = 0;

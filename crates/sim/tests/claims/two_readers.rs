@@ -104,7 +104,7 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             let patient = rate(&unseen(with(patient, &[("read_expire", 1000)]))) / one;
             assert!(patient > 0.95, "{scheduler}, {block}: {patient:.3} with read_expire 1 s");
         }
-        // cfq switches when a slice of 100 ms is over, bfq (with nobody raised) when the 125 ms of a budget are.
+        // cfq switches when a slice of 100 ms is over, bfq (with no weight raised) when the 125 ms of a budget are.
         for (scheduler, turn_at_least_ms, tunables) in [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
         {
             let trial = with(readers(scheduler, "hp97560", "2", block, "600m"), tunables);
@@ -137,7 +137,7 @@ fn cfq_gives_each_process_the_disk_for_a_slice_in_turn() {
     let (_, switches) = observed(trial, Switches::default());
     let mut lengths = switches.lengths_ns;
     assert!(lengths.len() > 95, "{} turns in ten seconds", lengths.len());
-    // Whoever ends while the window closes ends its turn.
+    // A client that ends while the window closes ends its turn.
     lengths.truncate(95);
     let order = &switches.order[..95];
     assert!(order.windows(4).all(|four| (0..4).all(|client| four.contains(&client))), "{order:?}");
@@ -207,6 +207,6 @@ fn direct_writers_are_waited_for_as_readers_are_and_write_back_is_not() {
         println!("{scheduler}: {:.3} of one writer, deadline {:.3}; {waits} waits", two / one, deadline / one);
         assert!(waits > 50 && two > 0.9 * one && two > deadline, "{scheduler}: {two} of {one}, deadline {deadline}");
         let (_, waits) = written(writers(scheduler, "false", "2"));
-        assert_eq!(waits, 0, "{scheduler}: nobody waits for write-back");
+        assert_eq!(waits, 0, "{scheduler}: no scheduler waits for write-back");
     }
 }

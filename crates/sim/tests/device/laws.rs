@@ -1,4 +1,4 @@
-//! Laws over every row of the table: what any model promises, whatever it is told.
+//! Laws over every row of the table: what any model promises, for any sequence of commands.
 
 use elevator::{Op, Time};
 use proptest::prelude::*;

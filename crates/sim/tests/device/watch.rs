@@ -1,4 +1,4 @@
-//! Watches a device while it is told random things, and holds it to the laws of every model.
+//! Checks the laws of every model while a device receives random commands.
 //!
 //! A plain function of a device and a source of choices, so that the same code judges the rows (`laws.rs`), the mutants that it
 //! must kill (`mutants.rs`) and what the fuzzer makes up.

@@ -148,9 +148,9 @@ pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
 
 /// Keeps every event.
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Vec<Event>);
+pub(crate) struct Recorder(pub(crate) Vec<Event>);
 
-impl Observer for Kept {
+impl Observer for Recorder {
     fn event(&mut self, event: &Event) {
         self.0.push(*event);
     }
@@ -158,7 +158,7 @@ impl Observer for Kept {
 
 /// Runs a trial and keeps its events.
 pub(crate) fn observed(trial: Trial) -> (Outcome, Vec<Event>) {
-    let mut kept = Kept::default();
+    let mut kept = Recorder::default();
     let outcome = run(trial, &mut kept, &|| false).unwrap();
     (outcome, kept.0)
 }

@@ -91,7 +91,7 @@ fn reported(outcome: &Outcome, seeks: u64) -> Figures {
     }
 }
 
-/// The window of a trial of one pass, from what it was told and what it reports.
+/// The window of a trial of one pass, from its configuration and its report.
 fn check(plain: Trial) -> Result<(), TestCaseError> {
     let warms_up = plain.workload.warms_up_with(&plain.params);
     let open = if warms_up { plain.warmup_ns } else { 0 };
@@ -100,7 +100,7 @@ fn check(plain: Trial) -> Result<(), TestCaseError> {
     // A final flush prolongs the window, an early end of all clients shortens it.
     let found = read(&events, open, close, open + outcome.window_ns);
     prop_assert_eq!(&found, &reported(&outcome, found.seeks));
-    prop_assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "events are told in order of time");
+    prop_assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "events are reported in order of time");
     let count = |kind| events.iter().filter(|event| event.kind == kind).count() as u64;
     let counters = &outcome.queue;
     prop_assert_eq!(

@@ -8,7 +8,7 @@ use sim::{Trial, Unobserved, run};
 
 use crate::common::{MS, observed, trial};
 
-/// Holds each request until a timer 2 ms after its arrival, or, without a timer, for ever. It never has a success: their
+/// Holds each request until a timer 2 ms after its arrival, or, without a timer, indefinitely. It never has a success: their
 /// waits count the processes that have ended.
 #[derive(Debug)]
 struct Lazy {
@@ -125,7 +125,7 @@ fn waits_are_those_of_the_window_and_false_idle_has_two_definitions() {
 }
 
 #[test]
-fn the_scheduler_hears_of_every_process_that_ends() {
+fn the_scheduler_is_called_for_every_process_that_ends() {
     let mut trial = under(&LAZY);
     (trial.params.clients, trial.params.amount) = (3, Some(4096));
     assert_eq!(observed(trial).0.anticipation.unwrap().success_wait_ns, 3);

@@ -32,7 +32,7 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
     }
 }
 
-/// The clients of a later pass have the numbers of those before, and are others: nobody may hold it against them that those have
+/// The clients of a later pass have the numbers of those before, and are others: no scheduler may count against them that those have
 /// ended.
 #[test]
 fn a_later_pass_is_served_like_the_first_by_schedulers_that_know_processes() {

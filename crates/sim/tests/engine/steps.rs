@@ -4,7 +4,7 @@ use elevator::Op;
 use sim::{Event, EventKind, Member, SimError, Trial, Unobserved, run, run_members};
 use workload::Step;
 
-use crate::common::{Kept, MS, Script, Server, US, observed, read, trial, write};
+use crate::common::{MS, Recorder, Script, Server, US, observed, read, trial, write};
 
 /// The times of all events of a kind, in microseconds.
 fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
@@ -13,7 +13,7 @@ fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
 
 /// Runs one client with these steps.
 fn script(trial: Trial, iodepth: u32, steps: impl IntoIterator<Item = Step>) -> (sim::Outcome, Vec<Event>) {
-    let mut kept = Kept::default();
+    let mut kept = Recorder::default();
     let member = Member { program: Script::boxed(steps), base: 0, iodepth };
     let outcome = run_members(trial, vec![member], &mut kept, &|| false).unwrap();
     (outcome, kept.0)
@@ -236,10 +236,10 @@ fn the_depth_of_the_device_is_kept_also_by_flushes() {
         let (outcome, events) = observed(Trial { device, nr_requests: Some(64), ..plain });
         assert!(outcome.measured.syncs > 3, "{}", outcome.measured.syncs);
         let flushes = |kind| events.iter().filter(|event| event.kind == kind).count();
-        let (begun, heard) = (flushes(EventKind::Flush), flushes(EventKind::Flushed));
+        let (begun, flushed) = (flushes(EventKind::Flush), flushes(EventKind::Flushed));
         assert!(
-            begun > 3 && begun <= heard,
-            "{begun} flushes for {heard} who asked: those who ask meanwhile share one"
+            begun > 3 && begun <= flushed,
+            "{begun} flushes for {flushed} who asked: those who ask meanwhile share one"
         );
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use elevator::{Op, Request, Time};
 use hdrhistogram::Histogram;
 
-/// Longest latency that is told apart from longer ones: an hour, in nanoseconds.
+/// Longest latency that is distinguished from longer ones: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// The result of running clients, on a real machine or a simulated one.
@@ -22,11 +22,11 @@ pub struct Measured {
     pub syncs: u64,
     /// Each client's part, in the order of their numbers.
     pub clients: Vec<ClientTotals>,
-    /// Everything that was issued and completed, warm-up and aftermath included.
+    /// Everything that was issued and completed, over warm-up, window and drain.
     pub issued: Issued,
-    /// Processor time of the clients in the window, user and system, in nanoseconds; where a client uses io_uring, of the whole
+    /// CPU time of the clients in the window, user and system, in nanoseconds; where a client uses io_uring, of the whole
     /// process, because io_uring's workers are threads of it. What the kernel does elsewhere (interrupts, a loop device's
-    /// thread) is not in it. 0 where there is no processor, as in the simulator.
+    /// thread) is not in it. 0 where there is no CPU, as in the simulator.
     pub cpu_ns: u64,
     /// Passes that were measured; 1 for workloads without passes.
     pub passes: u32,
@@ -198,7 +198,7 @@ pub struct ClientTotals {
     pub bytes: u64,
     /// From the opening of the window to the client's end or the window's, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Processor time of its thread in the window, in nanoseconds; without io_uring's workers.
+    /// CPU time of its thread in the window, in nanoseconds; without io_uring's workers.
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,

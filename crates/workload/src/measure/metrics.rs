@@ -1,7 +1,7 @@
 //! From totals to metrics and latency curves.
 //!
 //! The names are a contract with records and reports and stand here once. MB is 10⁶ bytes. A metric that has no evidence (no
-//! read, no time, no processor) is absent rather than 0.
+//! read, no time, no CPU) is absent rather than 0.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! What clients showed, and the metrics that follow from it: the same definitions in every arena.
+//! What clients have done, and the metrics that follow from it: the same definitions in every arena.
 //!
-//! Whoever executes the steps (the load engine on a real machine, the simulator) fills a [`Measured`]; from then on nobody asks
-//! where the numbers came from.
+//! The executor of the steps (the load engine on a real machine, the simulator) fills a [`Measured`]; from then on the origin of
+//! the numbers does not matter.
 
 mod measured;
 mod metrics;

@@ -1,6 +1,6 @@
 //! What a PostMark with given parameters does to its files, without saying where they lie.
 //!
-//! The client of the workload turns each operation into requests; whoever starts the real program wants the operations themselves: to
+//! The client of the workload turns each operation into requests; the runner of the real program needs the operations themselves: to
 //! compare the two, and to know what the program must have done and how much of it has to reach a device.
 
 use super::operation::{PostmarkOperation, PostmarkPhase};

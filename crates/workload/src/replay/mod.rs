@@ -1,7 +1,7 @@
 //! `replay`: a recorded block trace as a workload.
 //!
 //! A trace is text: a fio iolog ([`fio`]), what blkparse prints ([`blkparse`]), or a CSV of the MSR Cambridge collection
-//! ([`msr`]). [`parse`] reads any of them into a [`Trace`]; [`client`] replays it. Reading the file is left to whoever runs the
+//! ([`msr`]). [`parse`] reads any of them into a [`Trace`]; [`client`] replays it. Reading the file is left to the caller that runs the
 //! workload, since this crate touches no files: see [`crate::WorkloadKind::needs_trace`].
 //!
 //! Traces come from elsewhere and may be damaged: any bytes give a trace or an error that names the line and what was expected

@@ -30,7 +30,7 @@ impl LoopMode {
 /// The parameters that only `replay` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayParams {
-    /// The trace's file, for whoever reads it; None: not given.
+    /// The trace's file, which the caller reads; None: not given.
     pub file: Option<String>,
     /// Its format.
     pub format: Format,

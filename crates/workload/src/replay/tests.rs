@@ -184,7 +184,7 @@ fn skipped_lines_are_counted_and_leave_no_trace() {
     assert_eq!(error, "line 2: expected at least one read or write before the end of the file (1 broken lines)");
 }
 
-/// The steps of one process's client, told the time that its own thinking and `service` for each request take.
+/// The steps of one process's client, given the time that its own thinking and `service` for each request take.
 fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> Vec<(u64, u64)> {
     let kind = crate::table::find("replay").unwrap();
     let params = kind.params(pairs.iter().copied()).unwrap();

@@ -32,7 +32,7 @@ pub(super) use read::read;
 const UNIT_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 
 /// No command: its write was reported done long ago.
-const NOBODY: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 /// A command inside.
 #[derive(Debug, Clone, Copy)]
@@ -241,7 +241,7 @@ impl Flash {
         let units = inside.units();
         let count = units.end - units.start;
         self.inside[slot as usize].left = count as u32;
-        let waits = if self.early_completion { NOBODY } else { slot };
+        let waits = if self.early_completion { NO_SLOT } else { slot };
         for unit in units {
             self.packing.push((unit as u32, waits));
             if self.packing.len() == self.ftl.shape.units_per_page as usize {
@@ -266,7 +266,7 @@ impl Flash {
             return;
         }
         let mut units = [0; MAX_UNITS];
-        let mut slots = [NOBODY; MAX_UNITS];
+        let mut slots = [NO_SLOT; MAX_UNITS];
         for (at, (unit, slot)) in self.packing.iter().enumerate() {
             (units[at], slots[at]) = (*unit, *slot);
         }
@@ -298,7 +298,7 @@ impl Flash {
         self.programming -= 1;
         self.buffered -= u64::from(program.units);
         let wait = if self.early_completion { 0 } else { self.servers.times.write_overhead_ns };
-        for slot in program.slots.into_iter().filter(|slot| *slot != NOBODY) {
+        for slot in program.slots.into_iter().filter(|slot| *slot != NO_SLOT) {
             self.part_done(now + wait, slot);
         }
         let mut at = 0;

@@ -165,7 +165,7 @@ fn a_unit_that_is_being_packed_is_read_from_the_buffer() {
 
 #[test]
 fn a_page_that_is_never_filled_does_not_keep_a_large_write_out() {
-    // 16 units of buffer: one write leaves a unit behind while another of 16 units waits, and nobody else writes.
+    // 16 units of buffer: one write leaves a unit behind while another of 16 units waits, and there is no other writer.
     let small = SMALL.replace("buffer_kib=1024", "buffer_kib=64");
     let writes = [transfer(0, Op::Write, 0, 1), transfer(1, Op::Write, 8, 16)];
     let (times, _) = all(&mut *device(&small, 1).unwrap(), &writes);

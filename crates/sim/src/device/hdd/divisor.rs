@@ -1,7 +1,7 @@
 //! Division by a number that does not change, without a division.
 //!
 //! Source: Lemire, Kaser & Kurz, Software: Practice and Experience 49(6), 2019 (recalled; the test below holds it against the
-//! processor's division). With m = ⌈2⁶⁴ / d⌉ the high half of m · n is ⌊n / d⌋ for all n and d below 2³². Larger numbers are
+//! CPU's division). With m = ⌈2⁶⁴ / d⌉ the high half of m · n is ⌊n / d⌋ for all n and d below 2³². Larger numbers are
 //! divided as usual.
 
 /// A divisor, which is not 0.
@@ -37,7 +37,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quotients_are_the_processors(n: u64, by in 1u64.., shift in 0u32..64) {
+        fn quotients_are_the_cpus(n: u64, by in 1u64.., shift in 0u32..64) {
             let by = (by >> shift).max(1);
             for n in [n, n >> 16, n >> 32, n >> 48, 0, by, by - 1, by.saturating_mul(7), u64::from(u32::MAX)] {
                 prop_assert_eq!(Divisor::new(by).divide(n), n / by, "{} / {}", n, by);

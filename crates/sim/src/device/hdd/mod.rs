@@ -9,7 +9,7 @@
 //! - The bus carries data while they pass under the head; after the last sector one more sector's time, unless it is the
 //!   slower of the two. A write may start when its first sector has come, later where the bus is slower than the medium.
 //! - With a write cache and immediate reporting a write is done when its data have come. The drive brings them to the medium
-//!   when nothing else waits, when the cache is full, or when told to flush; the nearest first. Without immediate
+//!   when nothing else waits, when the cache is full, or on a flush; the nearest first. Without immediate
 //!   reporting a write is done when it is on the medium. In both cases later reads find the data in the cache.
 //! - Statistics count what commands and the write cache cause, not reading on.
 //!

@@ -90,7 +90,7 @@ fn reading_on_takes_the_arm_along() {
     bench.one(Op::Read, cylinder - 8, 8);
     bench.pause(3 * T);
     bench.one(Op::Read, 1000 * cylinder, 8);
-    assert_eq!(bench.0.stats().seek_cylinders, 999, "from cylinder 1, although nobody asked for it");
+    assert_eq!(bench.0.stats().seek_cylinders, 999, "from cylinder 1, although no request asked for it");
 }
 
 #[test]
