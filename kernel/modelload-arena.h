@@ -78,7 +78,7 @@ struct client {
 	bool finished;
 	bool last_written;	/* its last step has been written */
 	bool needs_turn;	/* the timer cannot be set before a turnaround is written */
-	bool room_reported;	/* userspace was told that there is room */
+	bool room_reported;	/* room was reported to userspace */
 	u64 turn_from_ns;
 	enum client_state turn_state;
 	/* Completions while the client executes steps; handled afterwards. */

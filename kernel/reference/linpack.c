@@ -108,10 +108,10 @@ static long largest(long n, const double *x)
 
 static void swap(double *one, double *other)
 {
-	double kept = *one;
+	double old = *one;
 
 	*one = *other;
-	*other = kept;
+	*other = old;
 }
 
 static void generate(struct system *sys)

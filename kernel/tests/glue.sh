@@ -83,7 +83,7 @@ for scheduler in anticipatory wpcas; do
 	fi
 	echo 3 >/proc/sys/vm/drop_caches
 	# As long as A keeps asking the other waits; but its read expires after 125 ms, which is looked at every 125 ms.
-	check "$scheduler: nobody is kept from the disk for good, ms" "$(abandoned)" 1 260
+	check "$scheduler: no process starves, ms" "$(abandoned)" 1 260
 	check "$scheduler: waits that brought something" "$(stat_of successes)" 1 1000
 	check "$scheduler: waits that ended by the timer" "$(stat_of failures)" 1 1000
 	for value in -1 word 18446744073709551616 0x5 "7 "; do

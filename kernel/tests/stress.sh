@@ -99,7 +99,7 @@ load_modules() {
 	done
 }
 
-# Whoever is in use stays.
+# Modules in use are not unloaded.
 unload_modules() {
 	for module in $modules; do
 		rmmod "$(basename "$module" .ko | tr - _)" 2>/dev/null

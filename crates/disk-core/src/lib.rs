@@ -1,7 +1,6 @@
 //! The disk of the kernel arena (kernel/core/disk.c) as a [`DeviceModel`]: the laws of devices and a differential test run on it.
 //!
-//! Only tests use this crate. Its two calls' worth of `unsafe` are all that there is: memory for the disk, and calls into C with
-//! pointers to it.
+//! Only tests use this crate. `unsafe` is needed for the memory of the disk and for calls into C with pointers to it.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -10,7 +9,7 @@ use elevator::{BlockRequest, Geometry, Op, Time};
 use sim::DeviceModel;
 use sim::device::{Command, DeviceStats};
 
-/// struct core_disk of kernel/core/disk.h, of which only pointers are known here.
+/// struct core_disk of kernel/core/disk.h, used through pointers only.
 #[repr(C)]
 struct CoreDisk {
     _opaque: [u8; 0],
@@ -51,25 +50,25 @@ unsafe extern "C" {
     fn core_disk_stats(disk: *const CoreDisk, out: *mut CoreStats);
 }
 
-/// What core_disk_next_event() says when nothing will happen.
+/// Returned by core_disk_next_event() if there is no event.
 const NEVER: u64 = u64::MAX;
 
 /// A disk whose model is the C code of the kernel arena.
 #[derive(Debug)]
 pub struct CDisk {
     disk: NonNull<CoreDisk>,
-    /// Where the disk lives; never resized.
+    /// The disk's memory; never resized.
     _memory: Box<[u64]>,
-    /// It reads on in them; never resized.
+    /// The tables, which the disk refers to; never resized.
     _tables: Box<[u8]>,
     geometry: Geometry,
 }
 
-// SAFETY: all that the disk points to are the two boxes, which go with it; the C code keeps nothing else.
+// SAFETY: the disk refers to its two boxes only, which move with it; the C code has no other state.
 unsafe impl Send for CDisk {}
 
 impl CDisk {
-    /// Makes the disk that these tables describe; None: they are refused. They say nothing of a geometry; it is without cylinders.
+    /// The disk of these tables; None if they are rejected. Tables have no geometry, so the disk has no cylinders.
     pub fn new(tables: &[u8]) -> Option<CDisk> {
         let tables: Box<[u8]> = tables.into();
         let address = tables.as_ptr().cast();
@@ -79,35 +78,35 @@ impl CDisk {
             return None;
         }
         let mut memory = vec![0_u64; size.div_ceil(8)].into_boxed_slice();
-        // SAFETY: the memory is as large as was asked for, zeroed and aligned to 8, the tables are those just checked, and both
+        // SAFETY: the memory is as large as required, zeroed and aligned to 8, the tables are those just checked, and both
         // live in boxes that this disk keeps unchanged.
         let disk = unsafe { core_disk_init(memory.as_mut_ptr().cast(), address, tables.len()) };
         Some(CDisk { disk: NonNull::new(disk)?, _memory: memory, _tables: tables, geometry: Geometry::default() })
     }
 
-    /// The counterpart of a device of the simulator, as that was made; None where the kernel has no such model.
+    /// The counterpart of a newly created device of the simulator; None if the kernel does not have its model.
     pub fn of(device: &dyn DeviceModel) -> Option<CDisk> {
         let disk = CDisk::new(&device.tables()?)?;
         Some(CDisk { geometry: device.geometry(), ..disk })
     }
 
-    /// Whether it says that it has an arm.
+    /// Whether service times depend on the distance between requests.
     pub fn has_arm(&self) -> bool {
-        // SAFETY: the disk was made and lives.
+        // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_arm(self.disk.as_ptr()) }
     }
 
-    /// Whether it says that writes can be done before they are on the medium.
+    /// Whether writes can complete before they are on the medium.
     pub fn has_volatile_cache(&self) -> bool {
-        // SAFETY: the disk was made and lives.
+        // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_volatile_cache(self.disk.as_ptr()) }
     }
 
-    /// As [`DeviceModel::submit`], but says whether the disk has taken the command: where the simulator stops, it refuses.
+    /// Like [`DeviceModel::submit`], and returns false where the simulator panics: the disk rejects the command.
     pub fn try_submit(&mut self, now: Time, command: Command) -> bool {
         let disk = self.disk.as_ptr();
         match command {
-            // SAFETY: the disk was made, lives, and is borrowed by nobody else.
+            // SAFETY: the disk is initialised, alive and mutably borrowed here.
             Command::Transfer { tag, op, sector, nr_sectors } => unsafe {
                 core_disk_submit(disk, now.as_ns(), tag, op == Op::Write, sector, nr_sectors)
             },
@@ -116,20 +115,20 @@ impl CDisk {
         }
     }
 
-    /// As [`DeviceModel::advance`], with the modelled time of each completion.
+    /// Like [`DeviceModel::advance`], with the modelled time of each completion.
     pub fn advance_timed(&mut self, now: Time, done: &mut Vec<(u64, u32)>) {
         extern "C" fn note(ctx: *mut c_void, tag: u32, at: u64) {
-            // SAFETY: the context is the list below, which nobody else uses during the call.
+            // SAFETY: the context is the list below, which is not used otherwise during the call.
             let done = unsafe { &mut *ctx.cast::<Vec<(u64, u32)>>() };
             done.push((at, tag));
         }
         let list: *mut Vec<(u64, u32)> = done;
-        // SAFETY: the disk was made, lives, and is borrowed by nobody else; the list lives during the call.
+        // SAFETY: the disk is initialised, alive and mutably borrowed here; the list lives during the call.
         unsafe { core_disk_advance(self.disk.as_ptr(), now.as_ns(), note, list.cast()) }
     }
 }
 
-/// A kernel cannot ask a disk for positions: schedulers that would are not for it.
+/// A kernel has no access to positions, so schedulers that need them do not run in it.
 impl elevator::Disk for CDisk {
     fn positioning_ns(&self, _now: Time, _request: &BlockRequest) -> u64 {
         0
@@ -138,12 +137,12 @@ impl elevator::Disk for CDisk {
 
 impl DeviceModel for CDisk {
     fn queue_depth(&self) -> u32 {
-        // SAFETY: the disk was made and lives.
+        // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_queue_depth(self.disk.as_ptr()) }
     }
 
     fn sectors(&self) -> u64 {
-        // SAFETY: the disk was made and lives.
+        // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_sectors(self.disk.as_ptr()) }
     }
 
@@ -156,7 +155,7 @@ impl DeviceModel for CDisk {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // SAFETY: the disk was made and lives.
+        // SAFETY: the disk is initialised and alive.
         let at = unsafe { core_disk_next_event(self.disk.as_ptr()) };
         (at != NEVER).then(|| Time::from_ns(at))
     }
@@ -169,7 +168,7 @@ impl DeviceModel for CDisk {
 
     fn stats(&self) -> DeviceStats {
         let mut out = CoreStats::default();
-        // SAFETY: the disk was made and lives, and there is room for what is written.
+        // SAFETY: the disk is initialised and alive, and the output is large enough.
         unsafe { core_disk_stats(self.disk.as_ptr(), &mut out) };
         DeviceStats {
             transfers: out.transfers,

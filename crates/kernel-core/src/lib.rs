@@ -1,11 +1,9 @@
 //! The C cores of the kernel's elevators (`kernel/core/`) as elevators of the laboratory.
 //!
-//! What goes into a kernel must be right before it goes there. So each core is wrapped as an [`elevator::Elevator`], and the laws
-//! that every Rust elevator keeps are tried on it; a differential test gives the Rust elevator and the core the same operations
-//! and compares every answer.
+//! Each core is wrapped as an [`elevator::Elevator`], so that the laws of the Rust elevators can be checked on it before it runs in
+//! a kernel. A differential test applies the same operations to the Rust elevator and to the core and compares all answers.
 //!
-//! Calling C is the purpose of this crate, so it is the one besides the host's in which `unsafe` stands; `rows.rs` has
-//! none but for naming the cores.
+//! The crate calls C, hence its `unsafe`.
 
 mod ffi;
 mod memory;

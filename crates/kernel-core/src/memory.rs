@@ -1,12 +1,12 @@
-//! Memory that C points into: zeroed, aligned to 8, at one place for ever, and spoilt before it goes.
+//! Memory for C: zeroed, aligned to 8, never moved, and overwritten before it is freed.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// What memory is filled with that nobody may look at any more.
-const SPOILT: u8 = 0xA5;
+/// Freed memory is overwritten with this byte, so that a use after free gives wrong answers.
+const FREED: u8 = 0xA5;
 
-/// A piece of memory. Nothing in Rust refers into it.
+/// A block of memory. No Rust reference points into it.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -14,7 +14,6 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, zeroed.
     pub(crate) fn new(bytes: usize) -> Memory {
         let layout = Layout::from_size_align(bytes.max(8), 8).expect("a core needs a few megabytes at most");
         // SAFETY: the size is not 0.
@@ -22,7 +21,6 @@ impl Memory {
         Memory { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
     }
 
-    /// Its first byte.
     pub(crate) fn start<T>(&self) -> *mut T {
         self.start.as_ptr().cast()
     }
@@ -30,9 +28,9 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it is this piece's own memory, and nobody has it from here on. A core that goes on looking at it sees nonsense.
+        // SAFETY: the memory belongs to this value and is not used after this.
         unsafe {
-            self.start.as_ptr().write_bytes(SPOILT, self.layout.size());
+            self.start.as_ptr().write_bytes(FREED, self.layout.size());
             dealloc(self.start.as_ptr(), self.layout);
         }
     }

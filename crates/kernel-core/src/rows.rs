@@ -1,23 +1,21 @@
-//! Rows of the cores, outside of the table: they are tried as elevators, but nobody chooses them.
+//! Rows for the C cores. They are not in the table of schedulers: only tests use them.
 
 use elevator::{Build, Elevator, ElevatorKind, find};
 
 use crate::ffi::{Ops, core_anticipatory, core_wpcas};
 use crate::wrapper::CElevator;
 
-/// The core of anticipatory.
 pub fn anticipatory() -> &'static Ops {
     // SAFETY: it is a constant.
     unsafe { &core_anticipatory }
 }
 
-/// The core of wpcas.
 pub fn wpcas() -> &'static Ops {
     // SAFETY: it is a constant.
     unsafe { &core_wpcas }
 }
 
-/// `c-anticipatory` and `c-wpcas`: what their Rust counterparts promise, from C.
+/// `c-anticipatory` and `c-wpcas`, with the promises of their Rust counterparts.
 pub fn rows() -> [ElevatorKind; 2] {
     [
         row("anticipatory", "c-anticipatory", |build| boxed(anticipatory(), build)),

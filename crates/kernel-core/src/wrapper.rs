@@ -1,12 +1,10 @@
-//! A core as an elevator: keeps what the kernel's glue would keep, and calls.
+//! A core as an elevator, with the memory that kernel/iosched-*.c provides in a kernel.
 //!
-//! The glue's part is the memory: the core's state, and a record for each process (part of an io_cq in the kernel). A process
-//! is a number here and a record there: the record of a number is made, zeroed, when the number first asks, and freed when its
-//! process ends; a number that is given anew gets a new one. Freed memory is spoilt first, so that a core that still looked at it
-//! would go wrong at once.
+//! That is the core's state and a record for each process (part of an io_cq in the kernel). A process is a number here: its record
+//! is allocated, zeroed, at its first request and freed when it exits; a reused number gets a new record. Freed memory is
+//! overwritten, so that a core that still used it would fail at once.
 //!
-//! Searching for merges is left to the queue, as with the Rust elevators; [`CElevator::front_merge`] is what the kernel asks
-//! instead.
+//! Merges are looked up by the queue, as for the Rust elevators; [`CElevator::front_merge`] is the kernel's lookup.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -16,25 +14,25 @@ use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, Inse
 use crate::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
 use crate::memory::Memory;
 
-/// A core with its memory.
+/// A core and its memory.
 pub struct CElevator {
     ops: &'static Ops,
     state: Memory,
     tags: u32,
     names: Vec<&'static str>,
-    /// What was inserted and has not completed, by tag.
+    /// Requests inserted and not completed, by tag.
     requests: Vec<Option<BlockRequest>>,
-    /// By number.
+    /// By number of the process.
     processes: Vec<Option<Memory>>,
-    /// The core points at the listed distances.
+    /// Listed seek times, which the core refers to.
     _first: Vec<u64>,
 }
 
-// SAFETY: the core has no state but the memory that this value owns, and is called only through it; its table is constant.
+// SAFETY: the core has no state outside the memory of this value and is called only through it; its table is constant.
 unsafe impl Send for CElevator {}
 
 impl CElevator {
-    /// A core for this build. A queue hands out up to half of the pool more tags than it says, or one more of each of two pools.
+    /// Creates a core. A queue can allocate half of the pool more tags than `nr_tags`, or one more of each of two pools.
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
@@ -49,17 +47,17 @@ impl CElevator {
         };
         // SAFETY: the core only computes a size.
         let state = Memory::new(unsafe { (ops.state_size)(tags) });
-        // SAFETY: the memory is zeroed, aligned and as large as asked for; the curve is copied, its list stays as long as the core.
+        // SAFETY: the memory is zeroed, aligned and as large as required; the curve is copied, its list lives as long as the core.
         unsafe { (ops.init)(state.start(), &raw const config) };
         let names = ops.tunables().map(|row| row.name).collect();
         let requests = vec![None; tags as usize];
         CElevator { ops, state, tags, names, requests, processes: Vec::new(), _first: first }
     }
 
-    /// The held request that a piece could join at its front: its tag.
+    /// The tag of the held request that a piece can be merged to the front of.
     pub fn front_merge(&mut self, piece: &BlockRequest, max_sectors: u32) -> Option<u32> {
-        let piece = self.told(piece, std::ptr::null_mut());
-        // SAFETY: the state is the core's own; it does not ask whose the piece is.
+        let piece = self.core_request(piece, std::ptr::null_mut());
+        // SAFETY: the state is the core's own; it does not use the process of the piece.
         let tag = unsafe { (self.ops.front_merge)(self.core(), &raw const piece, max_sectors) };
         (tag != NONE).then_some(tag)
     }
@@ -68,7 +66,7 @@ impl CElevator {
         self.state.start()
     }
 
-    /// The record of a process, if it has one.
+    /// The record of a process that has issued a request.
     fn record(&self, process: u32) -> Option<*mut Process> {
         self.processes.get(process as usize)?.as_ref().map(Memory::start)
     }
@@ -81,7 +79,7 @@ impl CElevator {
         self.processes[at].get_or_insert_with(|| Memory::new(self.ops.process_size)).start()
     }
 
-    fn told(&self, request: &BlockRequest, process: *mut Process) -> Request {
+    fn core_request(&self, request: &BlockRequest, process: *mut Process) -> Request {
         Request {
             sector: request.sector,
             seq: request.seq,
@@ -109,9 +107,9 @@ impl Elevator for CElevator {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         *self.slot(request.tag) = Some(request);
         let process = self.record_or_new(request.process);
-        let told = self.told(&request, process);
-        // SAFETY: state and record are zeroed memory or what the core made of it, and stay; the tag is below the number of tags.
-        unsafe { (self.ops.insert)(self.core(), now.as_ns(), &raw const told, at == InsertAt::Head) };
+        let request = self.core_request(&request, process);
+        // SAFETY: state and record are zeroed or were written by the core, and are not moved; the tag is below the number of tags.
+        unsafe { (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head) };
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
@@ -123,7 +121,7 @@ impl Elevator for CElevator {
     fn complete(&mut self, now: Time, done: &Finished) {
         let known = self.slot(done.request.tag).take();
         assert!(known.is_some(), "only requests that exist complete");
-        // SAFETY: the state is the core's own, and it was given a request with this tag.
+        // SAFETY: the state is the core's own, and it has a request with this tag.
         unsafe { (self.ops.complete)(self.core(), now.as_ns(), done.request.tag) };
     }
 
@@ -144,33 +142,33 @@ impl Elevator for CElevator {
     }
 
     fn may_exceed(&self, process: u32) -> bool {
-        // SAFETY: the state is the core's own, the record is one that it may know.
+        // SAFETY: the state is the core's own, and the record is alive.
         self.record(process).is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
         assert!(request.tag < self.tags, "tag {} is below the number of tags", request.tag);
-        let piece = self.told(piece, std::ptr::null_mut());
+        let piece = self.core_request(piece, std::ptr::null_mut());
         let how = match how {
             Merge::Back => How::Back,
             Merge::Front => How::Front,
         };
-        // SAFETY: the state is the core's own; it does not ask whose the piece is.
+        // SAFETY: the state is the core's own; it does not use the process of the piece.
         unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const piece, how) }
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         let known = self.slot(before.tag).expect("only held requests grow");
-        // A request stays in its class, whatever joined it.
+        // A merge does not change the class of a request.
         *self.slot(before.tag) = Some(BlockRequest { sync: known.sync, ..*after });
-        let told = self.told(after, std::ptr::null_mut());
+        let request = self.core_request(after, std::ptr::null_mut());
         // SAFETY: the state is the core's own; the request keeps its process.
-        unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const told) };
+        unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const request) };
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let both = [survivor.tag, gone.tag].map(|tag| self.slot(tag).is_some());
-        assert_eq!(both, [true, true], "only held requests are joined");
+        assert_eq!(both, [true, true], "only held requests are merged");
         *self.slot(gone.tag) = None;
         // SAFETY: the state is the core's own, and it holds both tags.
         unsafe { (self.ops.coalesced)(self.core(), now.as_ns(), survivor.tag, gone.tag) };

@@ -199,7 +199,7 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
             }
         }
     }
-    assert_eq!(healthy, (vec![], None), "nobody objects to the sources as they are");
+    assert_eq!(healthy, (vec![], None), "the unchanged sources pass");
     let found = judged.iter().filter(|(_, judged)| matches!(judged, Ok((Some(_), _)))).count();
     let by_laws = judged.iter().filter(|(_, judged)| matches!(judged, Ok((_, laws)) if !laws.is_empty())).count();
     println!("{} faults, {found} found by the differential test, {by_laws} by a law", FAULTS.len());

@@ -49,7 +49,7 @@ fn requests_outlive_the_record_of_their_process() {
     for (tag, process) in [(2, 2), (3, 1), (4, 0)] {
         elevator.exited(ms(4), process);
         elevator.insert(ms(4), read(tag, process, FAR + u64::from(tag) * 5000), InsertAt::Sorted);
-        assert!(!elevator.may_exceed(process), "nobody knows the new process {process}");
+        assert!(!elevator.may_exceed(process), "the new process {process} is not waited for");
     }
     elevator.on_timer(ms(9));
     let mut served = Vec::new();

@@ -5,11 +5,11 @@ use elevator::testing::request;
 use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op};
 
 use super::Act;
-use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, Place, World, client, same};
+use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, State, World, client, same};
 
 impl World {
-    /// What a client would ask for now.
-    fn wish(&mut self, who: usize) -> BlockRequest {
+    /// The next request of a client.
+    fn next_request(&mut self, who: usize) -> BlockRequest {
         let client = self.clients[who];
         let random = &mut self.random;
         let sector = if random.percent(client.sequential) {
@@ -34,11 +34,11 @@ impl World {
 
     fn made(&mut self, who: usize) -> Option<BlockRequest> {
         let tag = self.free.pop()?;
-        let request = BlockRequest { tag, ..self.wish(who) };
+        let request = BlockRequest { tag, ..self.next_request(who) };
         self.seq += 1;
         self.clients[who].at = request.end() % DISK;
         self.outstanding[request.process as usize] += 1;
-        self.known[tag as usize] = Some(Known { request, place: Place::Held, at_head: false });
+        self.known[tag as usize] = Some(Known { request, place: State::Held, at_head: false });
         Some(request)
     }
 
@@ -77,7 +77,7 @@ impl World {
         self.trace.note(Act::InsertAtHead(self.now, request));
         self.rust.insert(self.now, request, InsertAt::Head);
         self.c.insert(self.now, request, InsertAt::Head);
-        self.known[request.tag as usize] = Some(Known { request, place: Place::Held, at_head: true });
+        self.known[request.tag as usize] = Some(Known { request, place: State::Held, at_head: true });
     }
 
     /// Some request that exists.
@@ -90,7 +90,8 @@ impl World {
     pub(super) fn merge(&mut self) -> Outcome {
         let Some(request) = self.some() else { return Ok(()) };
         let who = self.random.below(self.clients.len() as u64) as usize;
-        let mut piece = BlockRequest { op: request.op, nr_sectors: self.random.of(&[1, 8, 64]), ..self.wish(who) };
+        let mut piece =
+            BlockRequest { op: request.op, nr_sectors: self.random.of(&[1, 8, 64]), ..self.next_request(who) };
         let how = self.random.of(&[Merge::Back, Merge::Front]);
         piece.sector = match how {
             Merge::Back => request.end(),

@@ -1,12 +1,11 @@
-//! Two elevators, one of Rust and one of C, that are told the same and must say the same.
+//! Two elevators, one of Rust and one of C, with the same input, which must give the same answers.
 //!
-//! A world of a few processes and a device runs mostly as worlds do (processes ask, think, and ask again close by; the device
-//! finishes what it was given; timers fire), because only then do waits begin and end; in between anything happens that may:
-//! merges, requests given back, processes that end, tunables that are turned, long silence. After every operation all that an
-//! elevator can be asked is compared.
+//! Most operations are those of a few processes and a device (requests, think times and close requests; completions;
+//! timers), because only they make waits begin and end. In between there are merges, requeues, exits, changes of tunables
+//! and long pauses. After every operation all queries of the elevators are compared.
 //!
-//! A number is given anew only when nothing of its former process is left and nobody waits for it any more: where that is not
-//! so, the two differ by nature (see the head of kernel/core/antic.c).
+//! A number is reused only when no request of its former process is left and it is not waited for: otherwise the two
+//! differ by design (see the head of kernel/core/antic.c).
 #![allow(dead_code, unreachable_pub)]
 
 mod acts;
@@ -23,10 +22,10 @@ use kernel_core::Ops;
 pub use seeks::seeks_agree;
 pub use world::World;
 
-/// Operations that are told when the two part.
-const TOLD: usize = 20;
+/// Operations printed when the two differ.
+const TRACED: usize = 20;
 
-/// One operation, as it is told.
+/// An operation in the trace.
 #[derive(Debug, Clone, Copy)]
 pub enum Act {
     Insert(Time, BlockRequest),
@@ -77,7 +76,7 @@ struct Trace(VecDeque<Act>);
 
 impl Trace {
     fn note(&mut self, act: Act) {
-        if self.0.len() == TOLD {
+        if self.0.len() == TRACED {
             self.0.pop_front();
         }
         self.0.push_back(act);

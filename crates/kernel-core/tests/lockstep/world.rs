@@ -33,7 +33,7 @@ pub(super) struct Client {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum State {
     Held,
     /// The device has it until then.
     Device(Time),
@@ -42,7 +42,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) request: BlockRequest,
-    pub(super) place: Place,
+    pub(super) place: State,
     /// It did not come to the dispatch list by a decision.
     pub(super) at_head: bool,
 }
@@ -64,7 +64,7 @@ pub struct World {
     pub(super) random: Random,
     pub(super) now: Time,
     pub(super) depth: usize,
-    /// Operations that nobody would expect, of 1000.
+    /// Unusual operations per 1000.
     pub(super) chaos: u64,
     pub(super) clients: Vec<Client>,
     /// When each client asks next.
@@ -251,11 +251,11 @@ impl World {
         let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
         let due = self.now + self.random.below(service) + 1;
         let known = self.known[request.tag as usize].as_mut().expect("what is dispatched exists");
-        (known.request, known.place) = (request, Place::Device(due));
+        (known.request, known.place) = (request, State::Device(due));
         let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;
-        // A request that was made after the last one of a former process had gone has been chosen: nobody waits for that one.
+        // A request created after the last one of a former process has been chosen: that process is not waited for.
         let outstanding = &self.outstanding;
         let next = self.seq;
         let reusable = &mut self.reusable;
@@ -275,8 +275,8 @@ impl World {
     /// What the device finishes next, and when.
     pub(super) fn due(&self) -> Option<(Time, u32)> {
         let in_device = self.known.iter().flatten().filter_map(|known| match known.place {
-            Place::Device(due) => Some((due, known.request.tag)),
-            Place::Held => None,
+            State::Device(due) => Some((due, known.request.tag)),
+            State::Held => None,
         });
         in_device.min()
     }
