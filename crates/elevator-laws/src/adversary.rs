@@ -2,7 +2,7 @@
 
 use elevator::{Build, ElevatorKind, Priority, Time};
 
-use crate::drive::{Arm, Bare};
+use crate::drive::{Bare, Head};
 use crate::input::{DISK, Input, Step, geometry};
 
 /// Largest number of held requests, the victim included.
@@ -30,7 +30,7 @@ pub(crate) fn delay_first(
 ) -> Result<Delay, String> {
     let build = Build { nr_tags: 2 * HELD as u32, queue_depth: 1, geometry: geometry(512), ..input.build() };
     let mut bare = Bare::new(kind, &build, &input.with_defaults());
-    let arm = Arm::default();
+    let head = Head::default();
     let (mut now, mut at, mut nr) = (Time::ZERO, input.steps[input.steps.len() - 1].sector, 0usize);
     let nr_competing = 1 + input.nr_requests as usize % (HELD - 1);
     // Some arrive before the victim, so that a batch or a stream is in progress.
@@ -47,7 +47,7 @@ pub(crate) fn delay_first(
             bare.insert(now, &step);
         }
         delay.waited_ns = now.as_ns();
-        let given = bare.take(now, &arm).map_err(|failure| format!("{failure:?}"))?;
+        let given = bare.take(now, &head).map_err(|failure| format!("{failure:?}"))?;
         if enough(&delay) {
             return Ok(delay);
         }
@@ -56,7 +56,7 @@ pub(crate) fn delay_first(
             Some(request) => {
                 delay.passed_by += u64::from(request.seq > victim.seq);
                 at = request.end();
-                arm.moved(&request);
+                head.moved(&request);
                 let issued = now;
                 now = now + SERVICE_NS;
                 while let Some(timer) = bare.elevator.next_timer().filter(|timer| *timer < now) {

@@ -63,15 +63,15 @@ pub(crate) struct Log {
 
 /// A head that stays where the last request ended.
 #[derive(Debug, Default)]
-pub(crate) struct Arm(Cell<u64>);
+pub(crate) struct Head(Cell<u64>);
 
-impl Arm {
+impl Head {
     pub(crate) fn moved(&self, request: &BlockRequest) {
         self.0.set(request.end());
     }
 }
 
-impl Disk for Arm {
+impl Disk for Head {
     fn positioning_ns(&self, _now: Time, request: &BlockRequest) -> u64 {
         self.0.get().abs_diff(request.sector) * 10
     }
@@ -95,7 +95,7 @@ pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
 
 trait Driven {
     fn step(&mut self, now: Time, step: &Step, log: &mut Log);
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure>;
+    fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure>;
     /// Returns whether the request was requeued instead.
     fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool;
     fn may_step(&self) -> bool;
@@ -124,23 +124,23 @@ struct InFlight {
 }
 
 fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Failure> {
-    let arm = Arm::default();
+    let head = Head::default();
     let defaults = input.settings.iter().all(|setting| *setting == Setting::Default);
     let (mut now, mut next, mut timers, mut quiet_since) = (Time::ZERO, 0, 0u32, Time::ZERO);
     let mut arrival = input.steps.first().map(|step| Time::from_ns(step.gap_ns));
     let mut in_flight: Vec<InFlight> = Vec::new();
     loop {
         while in_flight.len() < input.queue_depth as usize {
-            let mut given = driven.dispatch(now, &arm)?;
+            let mut given = driven.dispatch(now, &head)?;
             log.lengths.push((now, driven.elevator().len(), driven.len_expected()));
             if given.is_none() && !driven.elevator().is_empty() {
                 let timer = driven.elevator().next_timer();
                 log.refusals.push(Refusal { at: now, held: driven.len_expected(), in_flight: in_flight.len(), timer });
-                given = driven.dispatch(now, &arm)?;
+                given = driven.dispatch(now, &head)?;
                 log.asked_again.extend(given.map(|_| now));
             }
             let Some(request) = given else { break };
-            arm.moved(&request);
+            head.moved(&request);
             let nr = log.dispatched.len();
             log.dispatched.push((now, request));
             in_flight.push(InFlight { due: now + input.service(nr), issued: now, nr, request });
@@ -213,8 +213,8 @@ impl Driven for InQueue {
         self.queue.submit(now, piece, &mut |entry| log_entry(now, entry, log));
     }
 
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure> {
-        Ok(self.queue.dispatch(now, arm))
+    fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure> {
+        Ok(self.queue.dispatch(now, head))
     }
 
     fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool {
@@ -323,8 +323,8 @@ impl Driven for Bare {
         log.inserted.push((now, self.insert(now, step)));
     }
 
-    fn dispatch(&mut self, now: Time, arm: &Arm) -> Result<Option<BlockRequest>, Failure> {
-        self.take(now, arm)
+    fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure> {
+        self.take(now, head)
     }
 
     fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, _nr: usize, _log: &mut Log) -> bool {

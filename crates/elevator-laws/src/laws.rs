@@ -3,7 +3,7 @@
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
 use crate::bounds::{passed_at_most, waits_at_most};
-use crate::drive::{Arm, Bare, Failure, Log, catch_panic, directly, pieces, sums, through_queue};
+use crate::drive::{Bare, Failure, Head, Log, catch_panic, directly, pieces, sums, through_queue};
 use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
@@ -121,7 +121,7 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
         bare.insert(now, step);
     }
     while !bare.held().is_empty() {
-        let given = bare.take(now, &Arm::default()).map_err(|failure| format!("{failure:?}"))?;
+        let given = bare.take(now, &Head::default()).map_err(|failure| format!("{failure:?}"))?;
         now = match (given, bare.elevator.next_timer()) {
             (Some(request), _) => {
                 bare.finish(now + 1_000_000, request, now);
@@ -139,7 +139,7 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     for _ in 0..20 {
         let len = bare.elevator.len();
         require!(bare.elevator.is_empty() && len == 0, "it reports {len} held requests");
-        let more = bare.take(now, &Arm::default()).map_err(|failure| format!("{failure:?}"))?;
+        let more = bare.take(now, &Head::default()).map_err(|failure| format!("{failure:?}"))?;
         require!(more.is_none(), "it dispatches {more:?}, which is not held");
         now = bare.elevator.next_timer().unwrap_or(now).max(now + 50_000_000);
         bare.elevator.on_timer(now);

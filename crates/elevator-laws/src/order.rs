@@ -2,7 +2,7 @@
 
 use elevator::{Build, ElevatorKind, Priority, Promise, Time};
 
-use crate::drive::{Arm, Bare, directly, through_queue};
+use crate::drive::{Bare, Head, directly, through_queue};
 use crate::input::{Input, Step, geometry};
 
 /// Requests are dispatched in order of arrival if that is promised.
@@ -54,15 +54,15 @@ fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
         exit: false,
         ..of.clone()
     };
-    let arm = Arm::default();
+    let head = Head::default();
     let mut now = Time::ZERO;
     let mut sectors = Vec::new();
     bare.insert(now, &like(of));
     let mut rest = Some(input.steps.iter().skip(1).take(100));
     for _ in 0..10_000 {
-        match bare.take(now, &arm).map_err(|failure| format!("{failure:?}"))? {
+        match bare.take(now, &head).map_err(|failure| format!("{failure:?}"))? {
             Some(request) => {
-                arm.moved(&request);
+                head.moved(&request);
                 sectors.push(request.sector);
                 bare.finish(now + 1000, request, now);
                 now = now + 1000;

@@ -1,4 +1,4 @@
-//! What a scheduler costs: nanoseconds of insertion, dispatch and completion of one request, through the queue, while 64 and
+//! The overhead of a scheduler: nanoseconds of insertion, dispatch and completion of one request, through the queue, while 64 and
 //! while 4096 others are held.
 //!
 //! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds of all rows alternate, so
@@ -85,7 +85,7 @@ impl Bed {
             if let Some(request) = self.queue.dispatch(self.now, &self.arm) {
                 break request;
             }
-            let timer = self.queue.next_timer().expect("who refuses with nothing in flight has a timer");
+            let timer = self.queue.next_timer().expect("a scheduler that idles with nothing in flight has a timer");
             self.now = self.now.max(timer);
             self.queue.on_timer(self.now);
             waits += 1;

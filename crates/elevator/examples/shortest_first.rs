@@ -1,13 +1,13 @@
-//! shortest-first: the smallest request next, but nobody is passed for ever.
+//! shortest-first: the smallest request next, without starving large ones.
 //!
-//! Problem: behind a backup that writes 512 KiB at a time, a page fault of 4 KiB waits for as long as all of them take.
-//! Approach: serve the smallest request; serve the oldest instead once `patience` requests went since it arrived.
-//! Terms: a request is *overdue* when that many went. Properties: work-conserving; no request is passed by more than `patience`
-//! later arrivals: whoever passes it finds the oldest not overdue, and it is not older than the oldest.
+//! Problem: behind a backup that writes 512 KiB at a time, a page fault of 4 KiB waits for all of its requests.
+//! Approach: serve the smallest request; serve the oldest instead after `patience` dispatches since its arrival.
+//! Terms: a request is *overdue* after that many. Properties: work-conserving; no request is passed by more than `patience`
+//! later arrivals, because a request can only be passed while the oldest, which is not younger, is not overdue.
 //!
-//! Source: shortest processing time first, textbooks; the patience is a proposal of this page.
-//! Parameters: `patience` (requests, default 16; 0 is first come, first served). Departure: a request's length stands for the
-//! time it takes, although the arm's way is most of it.
+//! Source: shortest processing time first, textbooks; the patience is proposed here.
+//! Parameters: `patience` (requests, default 16; 0 is first come, first served). Departures: the length of a
+//! request stands for its service time, although the seek is most of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use elevator::{
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "shortest-first",
     origin: Origin::Literature,
-    help: "the smallest request first, the oldest once enough others went",
+    help: "the smallest request first, the oldest after a number of others",
     source: "docs/src/howto/write-a-scheduler.md",
     evidence: Evidence::Proposed,
     promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 16 }],
@@ -30,7 +30,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         min: 0,
         max: 1_000_000,
         evidence: Evidence::Proposed,
-        help: "the oldest request is next once so many went since it arrived: 0 is first come, first served",
+        help: "dispatches after which the oldest request is served first; 0: first come, first served",
         role: Role::Knob,
     }],
     build,
@@ -40,15 +40,15 @@ fn build(_build: &Build) -> Box<dyn Elevator> {
     Box::new(ShortestFirst { patience: 16, ..ShortestFirst::default() })
 }
 
-/// A request that waits.
+/// A held request.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     request: BlockRequest,
-    /// Its place by size: its sectors; 0, which no request has, for one that came back and goes before all others.
+    /// Position by size: its sectors; 0 for a requeued one, which is served before all others.
     size: u32,
-    /// Its place by age: ascending with arrival.
+    /// Position by age: ascending with arrival.
     age: u64,
-    /// How many had been dispatched when it arrived.
+    /// Number of dispatches before its arrival.
     before: u64,
 }
 
@@ -85,7 +85,7 @@ impl Elevator for ShortestFirst {
         self.arrived += 1;
         let (size, age) = match at {
             InsertAt::Sorted => (request.nr_sectors, self.arrived),
-            // Of several that came back the last one goes first.
+            // Of several requeued requests the last one is served first.
             InsertAt::Head => (0, u64::MAX - self.arrived),
         };
         self.put(Held { request, size, age, before: self.dispatched });

@@ -6,7 +6,7 @@
 
 use crate::request::BlockRequest;
 
-/// How far back the arm may go, and what that costs.
+/// The longest backward seek, and its penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackSeek {
     /// Sectors behind the head that are still considered.
@@ -27,7 +27,7 @@ impl BackSeek {
         }
     }
 
-    /// Which of two requests the arm at `last` should serve first.
+    /// Which of two requests the actuator at `last` should serve first.
     pub(crate) fn choose(self, a: Option<BlockRequest>, b: Option<BlockRequest>, last: u64) -> Option<BlockRequest> {
         let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
         let first = match (self.distance(&one, last), self.distance(&two, last)) {

@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// The moment of a tick: the first nanosecond at which [`Clock::jiffies`] gives it.
+    /// The time of a tick: the first nanosecond at which [`Clock::jiffies`] returns it.
     pub fn at(self, jiffies: u64) -> Time {
         let ns = match jiffies.checked_mul(SECOND_NS as u64) {
             Some(product) => product.div_ceil(self.hz()),

@@ -1,4 +1,4 @@
-//! What a scheduler can be told about a disk: how sectors map to cylinders, and how long the arm takes.
+//! The geometry of a disk as schedulers use it: the mapping of sectors to cylinders, and seek times.
 //!
 //! A kernel module would get these as parameters, so they are plain numbers. Exact positions (zones, skew, the angle) are the
 //! disk model's; a scheduler in the host cannot know them.
@@ -50,7 +50,7 @@ pub struct Geometry {
     pub cylinders: u64,
     /// Sectors of a cylinder, on average over the zones; 0: the device has no arm.
     pub sectors_per_cylinder: u64,
-    /// The arm.
+    /// The actuator.
     pub seek: SeekCurve,
 }
 
@@ -60,7 +60,7 @@ impl Geometry {
         sector.checked_div(self.sectors_per_cylinder).map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
     }
 
-    /// Nanoseconds to move the arm between two sectors.
+    /// Nanoseconds to move the actuator between two sectors.
     pub fn seek_between_ns(&self, from: u64, to: u64) -> u64 {
         self.seek.seek_ns(self.cylinder(from).abs_diff(self.cylinder(to)))
     }

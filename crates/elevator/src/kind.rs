@@ -74,7 +74,7 @@ pub enum Role {
     Window,
     /// The setting of the tunable named here once more, in another unit: to turn both is to turn one twice.
     Alias(&'static str),
-    /// How the laboratory reads a source that is unclear, wrong, or changed between versions. Nobody has it on a machine.
+    /// Selects a reading of a source that is unclear, wrong, or changed between versions. It does not exist on a real machine.
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
@@ -93,7 +93,7 @@ pub struct Tunable {
     pub max: u64,
     /// How sure name, meaning and default are.
     pub evidence: Evidence,
-    /// One line of meaning; says what each value of a switch does.
+    /// One line of meaning, with the effect of each value of a switch.
     pub help: &'static str,
     /// Whether it is a knob.
     pub role: Role,
@@ -114,7 +114,7 @@ impl Tunable {
 /// What a scheduler promises. Declared in its row, tested by the laws over every row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
-    /// Whoever asks for a dispatch while requests are held gets one.
+    /// A dispatch returns a request whenever one is held.
     WorkConserving,
     /// While it refuses to dispatch with nothing in flight, it has a timer.
     IdlesWithTimer,
@@ -122,7 +122,7 @@ pub enum Promise {
     ArrivalOrder,
     /// Requests that are all there from the start are dispatched in ascending order of sectors, but for at most this many
     /// descents per pass over them: 1 for a one-way elevator that starts in the middle. A scheduler of the literature that was
-    /// told of cylinders knows only these: there, in ascending order of cylinders.
+    /// with a geometry uses cylinders only: there, in ascending order of cylinders.
     Ascending {
         /// How often the order may descend.
         descents: u32,
@@ -154,10 +154,10 @@ pub struct Build {
     pub hz: u32,
     /// Tags: how many requests can exist at once. Tags are below this number.
     pub nr_tags: u32,
-    /// Requests that the device takes at once.
+    /// Requests that the device accepts at once.
     pub queue_depth: u32,
-    /// Whether all processes share one processor, and with it the software queue that blk-mq has for each; else each process is on a
-    /// processor of its own.
+    /// Whether all processes share one CPU, and with it the software queue that blk-mq has for each; otherwise each process is on a
+    /// CPU of its own.
     pub one_cpu: bool,
     /// Whether the device has moving parts.
     pub rotational: bool,
@@ -166,7 +166,7 @@ pub struct Build {
 }
 
 impl Default for Build {
-    /// HZ 1000, 128 tags, a disk without an arm that takes one request at a time.
+    /// HZ 1000, 128 tags, a disk without a geometry that accepts one request at a time.
     fn default() -> Build {
         Build {
             hz: 1000,

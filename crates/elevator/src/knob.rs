@@ -62,7 +62,7 @@ fn first_rung(unit: &str) -> u64 {
         "µs" => 100,
         "ms" => 1,
         "KiB" => 64,
-        // 128 KiB: what the usual read-ahead asks for at once.
+        // 128 KiB: the usual read-ahead.
         "sectors" => 256,
         _ => 4,
     }
@@ -168,7 +168,7 @@ mod tests {
     fn only_wpcas_is_told_of_a_disk_and_a_version_is_a_reading() {
         for kind in ELEVATORS {
             for row in kind.tunables.iter().filter(|row| row.role == Role::Disk) {
-                assert_eq!(kind.name, "wpcas", "only wpcas is told of a disk by tunables: {} {}", kind.name, row.name);
+                assert_eq!(kind.name, "wpcas", "only wpcas has tunables of the disk: {} {}", kind.name, row.name);
             }
             assert!(
                 kind.tunables.iter().all(|row| row.unit != "version" || row.role == Role::Reading),

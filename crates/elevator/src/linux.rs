@@ -42,7 +42,7 @@ pub struct LinuxScheduler {
     pub family: Family,
     /// One line for `schedlab list schedulers`.
     pub help: &'static str,
-    /// The kernel's configuration option, for a message that says what to build; empty for `none`, which is always there.
+    /// The kernel's configuration option, for messages; empty for `none`, which always exists.
     pub config: &'static str,
     /// The module's name, where it can be built as one; empty for `none`.
     pub module: &'static str,
@@ -55,7 +55,7 @@ pub static LINUX: &[LinuxScheduler] = &[
     LinuxScheduler {
         name: "none",
         family: Family::PassThrough,
-        help: "no scheduler: requests go to the device as they come; least CPU, leaves ordering to the drive",
+        help: "no scheduler: order of arrival; least CPU time, leaves ordering to the drive",
         config: "",
         module: "",
         since: "3.13",
@@ -63,7 +63,7 @@ pub static LINUX: &[LinuxScheduler] = &[
     LinuxScheduler {
         name: "mq-deadline",
         family: Family::Deadline,
-        help: "sorts by sector, prefers reads, and lets no request wait much longer than its deadline",
+        help: "sorts by sector, prefers reads, and bounds waiting times by deadlines",
         config: "CONFIG_MQ_IOSCHED_DEADLINE",
         module: "mq-deadline",
         since: "4.11",
@@ -71,7 +71,7 @@ pub static LINUX: &[LinuxScheduler] = &[
     LinuxScheduler {
         name: "kyber",
         family: Family::LatencyTarget,
-        help: "holds read and write latency targets by limiting how many requests are in flight; for fast devices",
+        help: "keeps read and write latencies within targets by limiting the requests in flight; for fast devices",
         config: "CONFIG_MQ_IOSCHED_KYBER",
         module: "kyber-iosched",
         since: "4.12",
@@ -79,7 +79,7 @@ pub static LINUX: &[LinuxScheduler] = &[
     LinuxScheduler {
         name: "bfq",
         family: Family::Fair,
-        help: "shares the device's throughput among processes and favours interactive ones; costs the most CPU",
+        help: "shares the device's throughput among processes and favours interactive ones; most CPU time",
         config: "CONFIG_IOSCHED_BFQ",
         module: "bfq",
         since: "4.12",
@@ -120,7 +120,7 @@ pub enum Named {
         /// The nearest choice of today.
         nearest: &'static LinuxScheduler,
     },
-    /// Not a name that schedlab knows; a kernel may still offer it (out-of-tree schedulers), so ask the device.
+    /// Unknown to schedlab; a kernel may still offer it (out-of-tree schedulers), so check the device.
     Unknown,
 }
 

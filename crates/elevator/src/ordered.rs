@@ -59,7 +59,7 @@ impl<K: Copy + Ord> Ordered<K> {
             self.split(run);
             (run, at) = self.place(key);
         }
-        // Only the first run takes keys below its bound.
+        // Only the first run accepts keys below its bound.
         self.bounds[run] = self.bounds[run].min(key);
         self.runs[run].keys.insert(at, key);
         self.runs[run].tags.insert(at, tag);

@@ -14,9 +14,9 @@ pub struct QueueAttribute {
     pub name: &'static str,
     /// Its unit: `KiB`, `bytes`, `requests`, `switch` (0 or 1), … Empty where it has none.
     pub unit: &'static str,
-    /// What it takes, or shows.
+    /// Accepted or shown values.
     pub values: Values,
-    /// Whether the kernel takes writes to it.
+    /// Whether the attribute is writable.
     pub writable: bool,
     /// Where the value of a fresh device comes from.
     pub initial: Initial,
@@ -25,18 +25,18 @@ pub struct QueueAttribute {
     pub levels: &'static [u64],
     /// How sure range, default and meaning are.
     pub evidence: Evidence,
-    /// One line of meaning; says what each value of a switch does.
+    /// One line of meaning, with the effect of each value of a switch.
     pub help: &'static str,
 }
 
-/// What an attribute takes.
+/// The values of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     /// A whole number.
     Number {
         /// The smallest.
         min: i64,
-        /// The largest that any kernel takes.
+        /// The largest value that any kernel accepts.
         max: u64,
         /// What keeps it lower on a device.
         ceiling: Ceiling,
@@ -59,9 +59,9 @@ pub enum Ceiling {
 /// Where the value of a fresh device comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initial {
-    /// The driver says so, from what the hardware is.
+    /// Set by the driver from the hardware.
     Driver,
-    /// The kernel gives every device this value.
+    /// The same for all devices.
     Kernel(&'static str),
     /// It starts with the value of another attribute.
     Attribute(&'static str),
@@ -103,7 +103,7 @@ impl QueueFacts<'_> {
 const DEFAULT_REQUESTS: u64 = 128;
 
 impl QueueAttribute {
-    /// The value that the kernel gives it on a fresh device with this scheduler; none where only driver or kernel know.
+    /// The value on a new device with this scheduler; none if only driver or kernel determine it.
     pub fn default(&self, facts: &QueueFacts) -> Option<String> {
         match self.initial {
             Initial::Kernel(value) => Some(value.to_string()),
@@ -124,7 +124,7 @@ impl QueueAttribute {
         }
     }
 
-    /// The largest number that it takes on a device; none where it takes words.
+    /// The largest accepted number on a device; none if the values are words.
     pub fn max(&self, facts: &QueueFacts) -> Option<u64> {
         let Values::Number { max, ceiling, .. } = self.values else { return None };
         let lower = match ceiling {

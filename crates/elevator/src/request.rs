@@ -1,4 +1,4 @@
-//! A request as the block layer sees it: sectors, who asks, how urgent.
+//! A request of the block layer: sectors, process, priority.
 //!
 //! A client asks in bytes of its own file ([`crate::Request`]); by the time a scheduler sees the request it has an absolute
 //! position on the disk, a process behind it, and a tag. The tag is small, dense and reused, so that schedulers can keep
@@ -17,7 +17,7 @@ pub enum PrioClass {
     /// The usual class.
     #[default]
     BestEffort,
-    /// Only when nobody else wants the disk.
+    /// Served only when no other class has requests.
     Idle,
 }
 
@@ -42,9 +42,9 @@ impl Default for Priority {
 pub struct BlockRequest {
     /// Its tag: unique among the requests that exist at one time, below the number of tags, reused afterwards.
     pub tag: u32,
-    /// How many requests were made before it: unique for ever, ascending in order of arrival.
+    /// Number of requests created before it: unique, ascending in order of arrival.
     pub seq: u64,
-    /// The process (I/O context) that asks; dense, from 0.
+    /// The process (I/O context) that issues it; dense, from 0.
     pub process: u32,
     /// Direction.
     pub op: Op,

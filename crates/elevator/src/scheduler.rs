@@ -1,4 +1,4 @@
-//! What every I/O scheduler is: a value that is told what happened and when, and answers what to do next.
+//! The interface of an I/O scheduler: a value that receives events with their times and returns the next request.
 //!
 //! An elevator owns no clock, lock, thread or file, and nothing that it does can fail. Only [`crate::Queue`] calls it. The
 //! hooks are those of the kernel's elevator interface, so that an algorithm reads like its kernel counterpart: merges are
@@ -12,7 +12,7 @@ use crate::vocabulary::{Op, Time};
 /// Where a request enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertAt {
-    /// Where the scheduler wants it.
+    /// In the position that the scheduler chooses.
     Sorted,
     /// Before everything else: requeued requests.
     Head,
@@ -36,7 +36,7 @@ pub enum Search {
     Own(Option<(u32, Merge)>),
 }
 
-/// What a scheduler that knows its disk may ask it: the present positioning time of a request.
+/// Access to the disk's current positioning times, for schedulers that use them.
 ///
 /// No kernel scheduler can ask this; [`crate::Geometry`] is what one could be configured with.
 pub trait Disk {
@@ -109,7 +109,7 @@ pub trait Elevator: fmt::Debug + Send {
     /// completion; asking again at the same time changes nothing.
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
 
-    /// Hears that the device has finished a request.
+    /// The device has completed a request.
     fn complete(&mut self, now: Time, done: &Finished);
 
     /// Requests held: inserted, neither dispatched nor merged away.
@@ -125,7 +125,7 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
-    /// The timer's time has come. The caller asks for a dispatch afterwards.
+    /// The timer has expired. The caller dispatches afterwards.
     fn on_timer(&mut self, _now: Time) {}
 
     /// How many of the queue's tags requests of this kind may hold together; None: all.
@@ -171,8 +171,8 @@ pub trait Elevator: fmt::Debug + Send {
     /// FIFO positions.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
-    /// A process has ended; it will not ask again. Numbers are given anew: a later request of the same number is the first one of a
-    /// process that nobody knows.
+    /// A process has exited; it issues no more requests. Numbers are reused: a later request of the same number is the first one of a
+    /// process without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
     /// A flow is promised something. Schedulers that share or reserve take it into account.

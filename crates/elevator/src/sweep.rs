@@ -1,14 +1,14 @@
-//! Requests along the arm's way, and the two ways to sweep over them: up and down, or one way only.
+//! Requests along the actuator's way, and the two ways to sweep over them: up and down, or one way only.
 //!
-//! Problem: find the nearest request ahead of the arm, at any queue length, with the textbook's tie-break. Approach: one tree
+//! Problem: find the nearest request ahead of the actuator, at any queue length, with the textbook's tie-break. Approach: one tree
 //! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
-//! textbooks; that requests at one position go in order of arrival is our proposal.
+//! textbooks; that requests at one position go in order of arrival is proposed.
 
 use crate::kind::{Evidence, Role, Tunable};
 use crate::sorted::{Placed, Sorted};
 use crate::textbook::{Held, Rule, View};
 
-/// Where the arm is going.
+/// Where the actuator is going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Direction {
     /// To higher cylinders.
@@ -42,14 +42,14 @@ pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     min: 0,
     max: 1,
     evidence: Evidence::Proposed,
-    help: "where the arm goes from now on, until it turns by itself: 0 up, 1 down",
-    // Where an arm goes first is nobody's choice.
+    help: "direction of the current sweep: 0 up, 1 down",
+    // The initial direction is arbitrary.
     role: Role::Reading,
 };
 
 /// The tunable of schedulers that sweep one way.
 pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
-    help: "the way of every sweep: 0 up, from the lowest request; 1 down, from the highest",
+    help: "direction of all sweeps: 0 up, from the lowest request; 1 down, from the highest",
     role: Role::Knob,
     ..FIRST_DIRECTION
 };
@@ -108,7 +108,7 @@ impl Places {
 pub(crate) struct TwoWay {
     pub(crate) places: Places,
     direction: Direction,
-    /// What the tunable was set to; the arm has turned since.
+    /// What the tunable was set to; the actuator has turned since.
     first: Direction,
 }
 

@@ -1,10 +1,10 @@
 //! What the schedulers of the literature have in common, so that the file of each holds its rule and nothing else.
 //!
-//! Textbooks know a queue and an arm: which of the waiting requests is next? The rest (merges, requeued requests, where the
+//! Textbooks know a queue and an actuator: which of the waiting requests is next? The rest (merges, requeued requests, where the
 //! arm is) is bookkeeping that the books leave out, and it is the same for all of them. [`Textbook`] does it around a [`Rule`].
 //!
 //! Distances are in cylinders of the configured geometry; without one, sectors stand for cylinders. Evidence: the tie-break
-//! and everything about merges are our proposal. The arm is where the last dispatched request ended, which is all that a host
+//! and everything about merges are proposed. The actuator is where the last dispatched request ended, which is all that a host
 //! can know: it cannot see that the drive has reordered its queue.
 
 use std::fmt;
@@ -25,13 +25,13 @@ pub(crate) struct Held {
     pub(crate) rank: u64,
     /// When the oldest part of it was handed to the queue.
     pub(crate) since: Time,
-    /// It was sent before and came back; it goes before all others and no rule sees it.
+    /// Requeued: dispatched before all others, without applying rules.
     requeued: bool,
 }
 
-/// Where the arm is, as far as the host can tell.
+/// Where the actuator is, as far as the host can tell.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Arm {
+pub(crate) struct Actuator {
     /// Position of the last sector of the last dispatched request; distances count from here.
     pub(crate) head: u64,
     /// Position of its first sector; what a sweep has reached. It differs from `head` for a request that crosses a cylinder
@@ -45,7 +45,7 @@ pub(crate) struct Arm {
 pub(crate) struct View<'a> {
     pub(crate) now: Time,
     pub(crate) disk: &'a dyn Disk,
-    pub(crate) arm: Arm,
+    pub(crate) arm: Actuator,
     table: &'a [Option<Held>],
 }
 
@@ -79,7 +79,7 @@ pub(crate) trait Rule: fmt::Debug + Send {
 pub(crate) struct Textbook<R> {
     rule: R,
     geometry: Geometry,
-    arm: Arm,
+    arm: Actuator,
     /// By tag.
     table: Vec<Option<Held>>,
     /// Tags of requests that came back, the next one last. Nearly always empty.
@@ -91,7 +91,7 @@ pub(crate) struct Textbook<R> {
 impl<R: Rule + 'static> Textbook<R> {
     pub(crate) fn boxed(build: &Build, rule: R) -> Box<dyn Elevator> {
         let geometry = build.geometry.clone();
-        let arm = Arm { positions: geometry.cylinders, ..Arm::default() };
+        let arm = Actuator { positions: geometry.cylinders, ..Actuator::default() };
         let table = vec![None; build.nr_tags as usize];
         Box::new(Textbook { rule, geometry, arm, table, requeued: Vec::new(), len: 0, arrived: 0 })
     }
@@ -123,7 +123,7 @@ impl<R: Rule> Textbook<R> {
         self.len += 1;
     }
 
-    /// Lets go of it. Whoever takes a requeued one sees to `requeued`.
+    /// Removes a request. The caller updates `requeued` if it was requeued.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         if !held.requeued {
@@ -256,7 +256,7 @@ pub(crate) mod vectors {
         orders[0].clone()
     }
 
-    /// How far the arm moves over these cylinders.
+    /// How far the actuator moves over these cylinders.
     pub(crate) fn movement(head: u64, order: &[u64]) -> u64 {
         std::iter::once(&head).chain(order).zip(order).map(|(from, to)| from.abs_diff(*to)).sum()
     }

@@ -58,7 +58,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// One transfer that a client asks for, addressed in bytes from the start of the client's file.
+/// A transfer of a client, addressed in bytes from the start of the client's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Direction.

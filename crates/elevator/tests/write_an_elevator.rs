@@ -43,7 +43,7 @@ fn the_smallest_goes_first_and_of_equal_ones_the_older() {
 }
 
 #[test]
-fn nobody_is_passed_by_more_later_arrivals_than_promised_and_the_patience_can_be_set() {
+fn no_request_is_passed_by_more_later_arrivals_than_promised_and_the_patience_can_be_set() {
     for (patience, bound) in [(None, 16), (Some(0), 0), (Some(3), 3)] {
         let mut elevator = filled(&[1024, 8, 512, 8]);
         patience.into_iter().for_each(|value| elevator.set("patience", value));

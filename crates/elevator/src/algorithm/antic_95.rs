@@ -1,36 +1,44 @@
-//! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th percentile of think times.
+//! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th percentile of think
+//! times.
 //!
-//! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later work, set into the
-//! anticipatory scheduler of Linux 2.6.20 so that it can be held against it. The paper's body could not be read, so:
+//! Problem: as in anticipatory, deceptive idleness; but a fixed waiting time suits neither fast nor slow processes.
+//!
+//! Approach: cost is the rest of the median think time, benefit the difference of positioning times between the
+//! candidate and the expected next request of the process. The scheduler waits while benefit exceeds cost, at most for
+//! the rest of the 95th percentile. Positioning time is the seek curve of the configured geometry without rotation;
+//! without a geometry nothing can be saved and it never waits.
+//!
+//! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later work, put into the
+//! anticipatory scheduler of Linux 2.6.20 so that the two can be compared. The body of the paper was not available,
+//! hence:
 //!
 //! | part | evidence |
 //! |---|---|
 //! | base: batches, FIFOs, order, breaking rules 1 to 7 (`anticipatory/`) | confirmed in 2.6.20 |
-//! | cost = what is left of the median think time; wait = what is left of the 95th percentile; wait while benefit > cost | second-hand |
+//! | cost = rest of the median think time; wait = rest of the 95th percentile; wait while benefit > cost | second-hand |
 //! | a decayed frequency table of think times for each process | second-hand |
-//! | benefit = positioning time of the candidate − expected positioning time of the process waited for | recalled |
+//! | benefit = positioning time of the candidate − expected positioning time of the awaited process | recalled |
 //! | the expected positioning time is a decayed mean over its requests | recalled |
 //! | buckets and timer of 500 µs | recalled |
-//! | decay 0.2589 a sample (ten newer samples leave 5 %) | derived from a recalled rule |
+//! | decay 0.2589 per sample (ten newer samples leave 5 %) | derived from a recalled rule |
 //! | the same decay for positioning times; 0 before the first one | proposed |
-//! | think times from 20 ms on overflow; a percentile there means: do not wait | proposed |
+//! | think times of 20 ms and more overflow; a percentile there means no wait | proposed |
 //! | before 5 samples: median 3 ms, 95th percentile 6 ms | proposed |
 //! | median in the middle of its bucket, percentile at the upper edge | proposed |
-//! | setting it into 2.6.20: the rule replaces rule 8, the percentile replaces antic_expire | proposed |
+//! | combination with 2.6.20: the rule replaces rule 8, the percentile replaces antic_expire | proposed |
 //!
-//! Positioning is the configured arm's seek curve without rotation; without an arm nothing can be saved and it never waits.
-//! Fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. With requests of its own outstanding a process's
-//! think time counts as 0, as in the base.
+//! Parameters in addition to those of anticipatory, of which antic_expire is absent: `anticipate` 1, `percentile` 95,
+//! `bucket_us` 500 (40 buckets and the overflow), `alpha` 16967 of 65536, `min_samples` 5, `prior_median_us` 3000,
+//! `prior_wait_us` 6000, `timer_us` 500 (0: the kernel's tick).
 //!
-//! Parameters beyond the base's (which has no antic_expire here): `anticipate` 1, `percentile` 95, `bucket_us` 500 (40 of
-//! them, then the overflow), `alpha` 16967 of 65536, `min_samples` 5, `prior_median_us` 3000, `prior_wait_us` 6000,
-//! `timer_us` 500 (0: the kernel's tick).
+//! Departures: fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. While a process has requests
+//! outstanding its think time counts as 0, as in anticipatory.
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 
-use super::anticipatory::arm::Arm;
+use super::anticipatory::arm::Actuator;
 use super::anticipatory::history::Arrival;
 use super::anticipatory::machine::Machine;
 use super::anticipatory::rule::{Outlook, Rule};
@@ -58,20 +66,19 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunables::FRONT_MERGE,
         tunables::FIRST_WRITE,
         tunables::switch("anticipate", Evidence::Proposed, "0 = never wait, 1 = wait where it pays"),
-        own("percentile", "percent", (1, 100), Evidence::SecondHand, "waits for this share of think times at most"),
+        own("percentile", "percent", (1, 100), Evidence::SecondHand, "wait at most for this percentile of think times"),
         own(
             "bucket_us",
             "µs",
             (10, 10_000),
             Evidence::Recalled,
-            "width of the 40 buckets; changing it forgets think times",
+            "width of the 40 buckets; a change discards think times",
         ),
         own("alpha", "of 65536", (1, 65_535), Evidence::Recalled, "weight of the newest sample (0.2589)"),
-        own("min_samples", "samples", (0, 1000), Evidence::Proposed, "think times before the table is believed"),
+        own("min_samples", "samples", (0, 1000), Evidence::Proposed, "think times needed before the table is used"),
         own("prior_median_us", "µs", (0, 1_000_000), Evidence::Proposed, "median think time before that"),
         own("prior_wait_us", "µs", (0, 1_000_000), Evidence::Proposed, "longest wait before that"),
-        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "the timer fires at multiples of this; 0: at ticks")
-            .of(Role::Reading),
+        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "resolution of the timer; 0: ticks").of(Role::Reading),
     ],
     build,
 };
@@ -128,7 +135,7 @@ impl Record {
 /// The rule: benefit against cost.
 #[derive(Debug)]
 struct BenefitCost {
-    arm: Arm,
+    actuator: Actuator,
     records: Vec<Record>,
     anticipate: bool,
     percentile: u64,
@@ -143,7 +150,7 @@ struct BenefitCost {
 impl BenefitCost {
     fn new(build: &Build) -> BenefitCost {
         BenefitCost {
-            arm: Arm::new(build.geometry.clone()),
+            actuator: Actuator::new(build.geometry.clone()),
             records: Vec::new(),
             anticipate: true,
             percentile: 95,
@@ -198,9 +205,9 @@ impl Rule for BenefitCost {
         };
         let Some(candidate) = see.candidate.or(see.background) else { return true };
         let cost = median.saturating_sub(see.elapsed_ns);
-        let distance = self.arm.distance(see.head, candidate.sector);
+        let distance = self.actuator.distance(see.head, candidate.sector);
         let expected = self.record(see.process).seek_ns.unwrap_or(0);
-        let benefit = self.arm.seek_ns(distance).saturating_sub(expected);
+        let benefit = self.actuator.seek_ns(distance).saturating_sub(expected);
         benefit <= cost
     }
 
@@ -222,8 +229,8 @@ impl Rule for BenefitCost {
         };
         let record = &mut self.records[at];
         record.add_think((think_ns / self.bucket_ns).min(BUCKETS as u64) as usize, self.alpha);
-        let distance = self.arm.distance(since.last_pos, arrival.sector);
-        record.add_seek(self.arm.seek_ns(distance), u64::from(self.alpha));
+        let distance = self.actuator.distance(since.last_pos, arrival.sector);
+        record.add_seek(self.actuator.seek_ns(distance), u64::from(self.alpha));
     }
 
     fn get(&self, _clock: Clock, tunable: &str) -> Option<u64> {

@@ -1,12 +1,17 @@
-//! anticipatory: batches of reads and of writes in one-way order, and a short wait for the process that was served last.
+//! anticipatory: batches of reads and of writes in one-way order, and a short wait for the process that was served
+//! last.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and checked against the file once more.
+//! Problem: a synchronous reader issues its next request just after the scheduler has sent the actuator away (deceptive
+//! idleness).
 //!
-//! Problem: a synchronous reader always has its next request ready just after the scheduler has sent the arm away
-//! (deceptive idleness). Approach: after a synchronous request the device is left idle for a few milliseconds if the process
-//! is likely to ask for something close by; its think times and seek distances are followed as decaying means.
+//! Approach: after a synchronous request the device is left idle for a few milliseconds if the process is likely to
+//! issue a close request; its think times and seek distances are tracked as decaying means. The common part of
+//! antic-95, wpcas and this one is in `anticipatory/`. This file has the rule of this scheduler: the wait is the
+//! tunable `antic_expire`, and a process is waited for unless its mean think time exceeds it.
 //!
-//! Parameters (ms; ticks in brackets where they do not come out even):
+//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and compared with the files a second time.
+//!
+//! Parameters (ms; ticks in brackets where they are not whole milliseconds):
 //!
 //! | name | definition | HZ 1000 | HZ 300 | HZ 250 | HZ 100 |
 //! |---|---|---|---|---|---|
@@ -17,13 +22,13 @@
 //! | antic_expire | HZ/150, at least 1 tick | 6 | 6.67 (2) | 4 (1) | 10 (1) |
 //! | longest think time counted, fixed | HZ/50 − 1 tick | 19 | 16.7 (5) | 16 (4) | 10 (1) |
 //! | writes in the first batch, fixed | a tenth of write_batch_expire's ticks, at least 2 | 12 | 3 | 3 | 2 |
-//! | back seek, fixed | 1,048,576 sectors at twice the price | | | | |
+//! | back seek, fixed | 1,048,576 sectors, counted twice | | | | |
 //!
-//! Switches, each 0 for 2.6.20 as it was: `drain`, `front_merge`, `first_write` (see `anticipatory/tunables.rs`). With `drain`
-//! 0 a device that queues gets hardly any writes while reads are waiting; later kernels do as with 1.
+//! Switches, each 0 for the behaviour of 2.6.20: `drain`, `front_merge`, `first_write` (see
+//! `anticipatory/tunables.rs`). With `drain` 0 a device that queues gets hardly any writes while reads are waiting;
+//! later kernels behave as with 1.
 //!
-//! The machine is in `anticipatory/`, shared with antic-95 and wpcas; this file holds what is this member's own: the wait is
-//! the tunable, and a process is waited for unless its mean think time exceeds it. Departures are listed in `machine.rs`.
+//! Departures: see `anticipatory/machine.rs`.
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};

@@ -1,7 +1,10 @@
-//! asptf: aged shortest positioning time first: sptf that does not forget.
+//! asptf: aged shortest positioning time first.
 //!
-//! The next request is the one with the smallest effective time; t is the positioning time asked of the disk, `age` what has
-//! passed since the request was handed to the queue. Three rules, chosen by `rule`:
+//! Problem: sptf starves requests that are always farther away than new arrivals.
+//!
+//! Approach: the next request is the one with the smallest effective time. t is the positioning time computed by the
+//! disk, `age` the time since the request was inserted into the queue. The tunable `rule` selects one of three
+//! definitions:
 //!
 //! | `rule` | effective time | evidence |
 //! |---|---|---|
@@ -9,13 +12,17 @@
 //! | 1 | t − age · weight / 1000 | DiskSim's source, confirmed |
 //! | 2 | t − age · weight | Jacobson and Wilkes 1991, recalled |
 //!
-//! Names: this laboratory's specification calls rule 0 ASPTF and rule 1 its WPTF variant; DiskSim (disksim_ioqueue.c, where
-//! both were read) has it the other way round: ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's "ASPTF(6)" is therefore
-//! more likely rule 1 with weight 6 than rule 0 with 6 s. The default is the specification's.
+//! Ties: the older request. Cost: linear in the requests held, as sptf.
 //!
-//! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s, recalled); `weight` (thousandths of
-//! rule 1, whole numbers in rule 2; default 6, recalled). Ties: the older. Departures: DiskSim takes the age of the oldest piece of
-//! a merged request, and so does this; integers are exact where DiskSim rounds. Cost: linear in the requests held, as sptf.
+//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. The names differ: here rule 0 is ASPTF and
+//! rule 1 its WPTF variant, in DiskSim ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's "ASPTF(6)" is therefore
+//! more likely rule 1 with weight 6 than rule 0 with 6 s.
+//!
+//! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s, recalled); `weight`
+//! (thousandths of rule 1, whole numbers in rule 2; default 6, recalled).
+//!
+//! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age of its oldest
+//! piece.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +34,7 @@ use crate::textbook::{Held, Rule, Textbook, View};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "asptf",
     origin: Origin::Literature,
-    help: "sptf with ageing: who has waited long is near; linear in the requests held",
+    help: "sptf with aging: a long wait counts as a short distance; linear in the requests held",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::LinearTime],
@@ -38,7 +45,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 1,
             max: 3_600_000,
             evidence: Evidence::Recalled,
-            help: "rule 0: the age at which a request's positioning time counts as nothing",
+            help: "rule 0: the age at which a request's positioning time counts as 0",
             role: Role::Knob,
         },
         Tunable {
@@ -56,7 +63,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: 1_000_000,
             evidence: Evidence::Recalled,
-            help: "rules 1 and 2: how much of its age is taken off a positioning time; 0 is sptf",
+            help: "rules 1 and 2: share of the age that is subtracted from the positioning time; 0 is sptf",
             role: Role::Knob,
         },
     ],
@@ -143,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Which of these (positioning time in ms, age in ms) goes first at 10 s.
+    /// Which of these (positioning time in ms, age in ms) is served first at 10 s.
     fn first(set: &[(&str, u64)], waiting: &[(u64, u64)]) -> usize {
         let mut elevator = (ROW.build)(&drive(0));
         set.iter().for_each(|(name, value)| elevator.set(name, *value));

@@ -20,9 +20,9 @@ impl Lcg {
     }
 }
 
-/// What a random drive has seen.
+/// Totals of a random drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Seen {
+pub(super) struct Totals {
     pub(super) inserted: u64,
     pub(super) dispatched: u64,
     pub(super) merged: u64,
@@ -39,7 +39,7 @@ struct Drive<'a> {
     flying: Vec<Finished>,
     free: Vec<u32>,
     seq: u64,
-    seen: Seen,
+    totals: Totals,
 }
 
 /// Twice the depth, but enough for requests to meet and merge.
@@ -53,7 +53,7 @@ pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn 
 }
 
 /// Sends `count` pieces of I/O through an elevator and drains it.
-pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u64) -> Seen {
+pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u64) -> Totals {
     let mut drive = Drive {
         elevator,
         random: Lcg(seed),
@@ -62,7 +62,7 @@ pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u
         flying: Vec::new(),
         free: (0..nr_tags(depth)).rev().collect(),
         seq: 0,
-        seen: Seen::default(),
+        totals: Totals::default(),
     };
     let mut left = count;
     while left > 0 || !drive.held.is_empty() || !drive.flying.is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u
             drive.fill(depth);
         }
         if drive.flying.is_empty() && !drive.held.is_empty() {
-            let timer = drive.elevator.next_timer().expect("who refuses with nothing in flight has a timer");
+            let timer = drive.elevator.next_timer().expect("a scheduler that idles with nothing in flight has a timer");
             drive.now = drive.now.max(timer);
             drive.timers();
             drive.fill(depth);
@@ -92,8 +92,8 @@ pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u
         }
         assert_eq!(drive.elevator.len(), drive.held.len(), "held requests are counted");
     }
-    drive.seen.end = drive.now;
-    drive.seen
+    drive.totals.end = drive.now;
+    drive.totals
 }
 
 impl Drive<'_> {
@@ -101,7 +101,7 @@ impl Drive<'_> {
         for _ in 0..3 {
             if self.elevator.next_timer().is_some_and(|timer| timer <= self.now) {
                 self.elevator.on_timer(self.now);
-                self.seen.timers += 1;
+                self.totals.timers += 1;
             }
         }
         assert!(self.elevator.next_timer().is_none_or(|timer| timer > self.now), "a timer that has fired is over");
@@ -149,7 +149,7 @@ impl Drive<'_> {
                 let new = BlockRequest { tag, seq: self.seq, ..piece };
                 let at = if self.random.below(40) == 0 { InsertAt::Head } else { InsertAt::Sorted };
                 self.seq += 1;
-                self.seen.inserted += 1;
+                self.totals.inserted += 1;
                 self.held.insert(tag, new);
                 self.elevator.insert(self.now, new, at);
             }
@@ -159,7 +159,7 @@ impl Drive<'_> {
     fn join(&mut self, held: BlockRequest, piece: &BlockRequest, how: Merge) {
         let sector = if how == Merge::Back { held.sector } else { piece.sector };
         let grown = self.grow(held, sector, piece.nr_sectors);
-        self.seen.merged += 1;
+        self.totals.merged += 1;
         let neighbour = self.held.values().copied().find(|other| {
             let fits = other.op == grown.op && other.nr_sectors + grown.nr_sectors <= 1024;
             fits && other.sector == grown.end() && self.elevator.allow_merge(&grown, other, Merge::Back)
@@ -169,7 +169,7 @@ impl Drive<'_> {
             self.elevator.coalesced(self.now, &grown, &gone);
             self.grow(grown, grown.sector, gone.nr_sectors);
             self.free.push(gone.tag);
-            self.seen.coalesced += 1;
+            self.totals.coalesced += 1;
         }
     }
 
@@ -189,7 +189,7 @@ impl Drive<'_> {
             let held = self.held.remove(&request.tag);
             assert_eq!(held, Some(request), "what is dispatched is held, as it has grown");
             self.flying.push(Finished { request, issued: self.now });
-            self.seen.dispatched += 1;
+            self.totals.dispatched += 1;
         }
     }
 
@@ -209,11 +209,16 @@ pub(super) fn check_random_drives(row: &ElevatorKind) {
     for (depth, rotational) in [(1, true), (1, false), (32, true), (32, false)] {
         for seed in 0..12 {
             let run = || drive(make(row, depth, rotational).as_mut(), depth, seed, 600);
-            let seen = run();
-            assert_eq!(seen.inserted, seen.dispatched + seen.coalesced, "{} at depth {depth}, seed {seed}", row.name);
-            assert!(seen.merged > 5, "merges happen: {seen:?}");
-            assert_eq!(seen, run(), "the same input gives the same output");
-            coalesced += seen.coalesced;
+            let totals = run();
+            assert_eq!(
+                totals.inserted,
+                totals.dispatched + totals.coalesced,
+                "{} at depth {depth}, seed {seed}",
+                row.name
+            );
+            assert!(totals.merged > 5, "merges happen: {totals:?}");
+            assert_eq!(totals, run(), "the same input gives the same output");
+            coalesced += totals.coalesced;
         }
     }
     assert!(coalesced > 0, "requests are taken into neighbours");
@@ -229,8 +234,8 @@ pub(super) fn check_extremes(row: &ElevatorKind) {
                 assert!((tunable.min..=tunable.max).contains(&default), "{}: {default}", tunable.name);
                 elevator.set(tunable.name, value);
                 assert_eq!(elevator.get(tunable.name), value, "{}", tunable.name);
-                let seen = drive(elevator.as_mut(), depth, value, 300);
-                assert_eq!(seen.inserted, seen.dispatched + seen.coalesced);
+                let totals = drive(elevator.as_mut(), depth, value, 300);
+                assert_eq!(totals.inserted, totals.dispatched + totals.coalesced);
             }
         }
     }

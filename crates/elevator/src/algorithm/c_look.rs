@@ -1,8 +1,13 @@
 //! c-look: one way over the requests, from the last one back to the first.
 //!
-//! Source: textbooks. As LOOK, but where nothing is left ahead the arm goes to the request farthest behind and sweeps the same
-//! way again, so that the middle of the disk is not served twice as often as its ends. Requests on one cylinder go in order of
-//! arrival (our proposal). Parameters: `direction` (switch, default 0: sweeps go up; our proposal).
+//! Problem: look serves the middle of the disk twice as often as its ends.
+//!
+//! Approach: as look, but when no request is left ahead the actuator returns to the request farthest behind and sweeps
+//! in the same direction again. Requests on one cylinder are served in order of arrival (proposed).
+//!
+//! Source: textbooks.
+//!
+//! Parameters: `direction` (switch, default 0: sweeps go up; proposed). Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;

@@ -1,10 +1,17 @@
 //! c-scan: one way over the whole disk.
 //!
-//! Source: textbooks. C-SCAN orders requests as C-LOOK does; it differs in going on to the last cylinder and from there to
-//! the first before it serves again. Neither stroke is I/O: an elevator orders requests and cannot send an arm anywhere, so
-//! in this laboratory C-SCAN costs what C-LOOK costs, and the test below adds the strokes by hand where it holds the order
-//! against the textbook's sums. Parameters: `direction` (switch, default 0: sweeps go up; our proposal). Departure: the two
-//! strokes, as said.
+//! Problem: as c-look.
+//!
+//! Approach: requests are ordered as by c-look. C-SCAN continues to the last cylinder and from there to the first
+//! before it serves again.
+//!
+//! Source: textbooks.
+//!
+//! Parameters: `direction` (switch, default 0: sweeps go up; proposed).
+//!
+//! Departures: the two strokes are not made, because they are not I/O: an elevator orders requests and cannot move the
+//! actuator. C-SCAN therefore costs the same as C-LOOK here, and the test below adds the strokes to compare the order
+//! with the textbook's sums.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;
@@ -15,7 +22,7 @@ use crate::textbook::Textbook;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "c-scan",
     origin: Origin::Literature,
-    help: "sweeps one way; orders as c-look does, since the strokes to the edges are no requests",
+    help: "sweeps one way; the same order as c-look, because the strokes to the edges are not requests",
     source: "textbooks",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::Ascending { descents: 1 }],

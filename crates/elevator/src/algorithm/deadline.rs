@@ -1,7 +1,12 @@
-//! deadline: one sorted list and one FIFO for each direction; reads first, nobody for ever. Linux 2.6.
+//! deadline: one sorted list and one FIFO for each direction; prefers reads without starving writes. Linux 2.6.
 //!
-//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed. Parameters, as sysfs has them (HZ ticks a second; milliseconds
-//! are stored in jiffies, rounded up):
+//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs wait for.
+//!
+//! Approach: batches from the sorted list of a direction, started at the oldest request if that has expired.
+//!
+//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed.
+//!
+//! Parameters as in sysfs (HZ ticks per second; milliseconds are stored in jiffies, rounded up):
 //!
 //! | name | unit | default | meaning |
 //! |---|---|---|---|
@@ -11,17 +16,17 @@
 //! | `fifo_batch` | requests | 16 | length of a contiguous batch |
 //! | `front_merges` | switch | 1 | whether pieces join at a request's start |
 //!
-//! Directions are by data direction, synchronous or not. Consequences of the source that are easily missed (derived): a batch
-//! goes on without a decision only for strictly contiguous requests, so that under random I/O the direction is decided for
-//! each request (read read write …) and `fifo_batch` is without effect; each decision forgets the other direction's position,
-//! so that a switch starts again at the lowest sector, and under a mixed random backlog high sectors are reached by expiry;
-//! expiry is looked at between batches only. A request that starts where a younger one arrives goes to the device at once, before
-//! any decision: whoever writes one sector again and again takes the device.
+//! A direction is a data direction, synchronous or not. Consequences of the source (derived): a batch continues without a
+//! decision only for strictly contiguous requests, so that under random I/O the direction is decided for each request (read
+//! read write …) and `fifo_batch` has no effect; each decision discards the other direction's position, so that a switch
+//! starts at the lowest sector, and under a mixed random backlog high sectors are reached by expiry only; expiry is checked
+//! between batches only. A request that starts where a younger one arrives is dispatched at once, before any decision: a
+//! process that writes one sector repeatedly monopolises the device.
 //!
 //! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
-//! at most a batch of 16, 20 ms a request. It does not hold against a stream of requests to one and the same sector.
+//! at most a batch of 16, 20 ms per request. It does not hold against a stream of requests to one sector.
 //!
-//! Departures: none known. `writes_starved` below 0, which sysfs takes and which acts as 0, is out of range here.
+//! Departures: none known. `writes_starved` below 0, which sysfs accepts and which acts as 0, is out of range here.
 
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
@@ -49,9 +54,9 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     tunables: &[
         tunable("read_expire", "ms", INT_MAX, "age from which a read is taken out of order"),
         tunable("write_expire", "ms", INT_MAX, "age from which a write is taken out of order"),
-        tunable("writes_starved", "decisions", INT_MAX, "how often reads go first while writes wait"),
-        tunable("fifo_batch", "requests", INT_MAX, "contiguous requests sent without a new decision"),
-        tunable("front_merges", "switch", 1, "1: pieces may join a request at its start; 0: only at its end"),
+        tunable("writes_starved", "decisions", INT_MAX, "decisions for reads while writes wait"),
+        tunable("fifo_batch", "requests", INT_MAX, "contiguous requests dispatched without a new decision"),
+        tunable("front_merges", "switch", 1, "1: front and back merges; 0: back merges only"),
     ],
     build,
 };
@@ -61,7 +66,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 struct Direction {
     sorted: Starts,
     fifo: Fifo,
-    /// The tag where the sweep goes on; at most one direction has one.
+    /// The tag at which the sweep continues; at most one direction has one.
     next: Option<u32>,
     /// Age at which requests expire, in jiffies.
     expire: u64,
@@ -130,7 +135,7 @@ impl Deadline {
         self.held[tag as usize].expect("trees and FIFOs hold the same requests")
     }
 
-    /// Adds to the tree. One that starts at the same sector goes to the device at once.
+    /// Adds to the tree. A request that starts at the same sector is dispatched at once.
     fn add(&mut self, request: BlockRequest, expiry: u64) {
         if let Some(alias) = self.direction(request.op).sorted.at(request.sector) {
             self.send(alias);
@@ -143,7 +148,7 @@ impl Deadline {
         self.held[at] = Some((request, expiry));
     }
 
-    /// Takes out of tree and FIFO; the sweep goes on behind it.
+    /// Removes from tree and FIFO; the sweep continues behind it.
     fn remove(&mut self, request: &BlockRequest) {
         let direction = self.direction(request.op);
         if direction.next == Some(request.tag) {
@@ -154,7 +159,7 @@ impl Deadline {
         self.held[request.tag as usize] = None;
     }
 
-    /// Moves to the dispatch list; the sweep of its direction goes on behind it, that of the other is forgotten.
+    /// Moves to the dispatch list; the sweep of its direction continues behind it, that of the other is discarded.
     fn send(&mut self, tag: u32) {
         let (request, _) = self.held(tag);
         (self.reads.next, self.writes.next) = (None, None);
@@ -165,7 +170,7 @@ impl Deadline {
         self.list.add_tail(request);
     }
 
-    /// Decides what goes to the device next, and moves it to the dispatch list.
+    /// Chooses the next request and moves it to the dispatch list.
     fn decide(&mut self, now: Time) -> Option<()> {
         if let Some(next) = self.writes.next.or(self.reads.next) {
             if self.held(next).0.sector != self.last_sector {
@@ -186,7 +191,7 @@ impl Deadline {
         let tag = if expired {
             oldest
         } else if let Some(next) = next {
-            // The batch goes on counting: its sweep is not contiguous, and is decided anew for each request.
+            // The batch continues to count: its sweep is not contiguous, and is decided for each request.
             self.batching = self.batching.saturating_add(1);
             self.send(next);
             return Some(());

@@ -1,8 +1,14 @@
 //! fcfs: first come, first served.
 //!
-//! Source: textbooks; the yardstick of every paper on disk scheduling. Parameters: none. It differs from `none` in that
-//! pieces of any process are merged, and from `noop` in its queue, which is that of blk-mq. Departures: none; a request that
-//! took a neighbour in has the place of the older of the two, which is our proposal.
+//! Problem: the baseline that disk scheduling is compared with.
+//!
+//! Approach: order of arrival. It differs from `none` in merging pieces of any process, and from `noop` in its queue,
+//! which is that of blk-mq.
+//!
+//! Source: textbooks.
+//!
+//! Parameters: none. Departures: none; a request that a neighbour was merged into has the position of the older of the
+//! two (proposed).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +20,7 @@ use crate::textbook::{Held, Rule, Textbook, View};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "fcfs",
     origin: Origin::Literature,
-    help: "first come, first served: fair by arrival, blind to the arm",
+    help: "first come, first served: fair by arrival, ignores seek times",
     source: "textbooks",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],

@@ -1,10 +1,16 @@
 //! fscan: sweeps over a closed group of requests while arrivals wait for the next group.
 //!
-//! Source: textbooks (FSCAN, N-step-SCAN). The group is served as LOOK would; nothing that arrives joins it, so the arm cannot be
-//! held where it is. With `step` = 0 a new group is everything that waits (FSCAN); with N > 0 it is the oldest N (N-step-SCAN).
-//! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; our proposal). Departures, our
-//! proposals: a piece may still merge into a request of the closed group, because the arm goes there anyway; a
-//! request that took an older neighbour in belongs to that one's group.
+//! Problem: in look, a process that stays on a cylinder keeps the actuator there.
+//!
+//! Approach: the group is served as by LOOK, and arrivals do not join it. With `step` = 0 a new group consists of all
+//! waiting requests (FSCAN), with N > 0 of the oldest N (N-step-SCAN).
+//!
+//! Source: textbooks (FSCAN, N-step-SCAN).
+//!
+//! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; proposed).
+//!
+//! Departures (proposed): a piece can merge into a request of the closed group, because the actuator moves there
+//! anyway; a request that an older neighbour was merged into belongs to the neighbour's group.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +35,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: 65536,
             evidence: Evidence::Confirmed,
-            help: "requests of a group: 0 all that wait when it is made (FSCAN), N the oldest N (N-step-SCAN)",
+            help: "requests per group: 0 all waiting ones (FSCAN), N the oldest N (N-step-SCAN)",
             role: Role::Knob,
         },
         FIRST_DIRECTION,

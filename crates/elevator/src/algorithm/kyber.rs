@@ -1,21 +1,27 @@
-//! kyber: no order at all, but fewer requests in flight when the device cannot hold its latency targets.
+//! kyber: order of arrival, with a limit of requests in flight that adapts to latency targets.
 //!
-//! Source: Linux 6.12 block/kyber-iosched.c; confirmed. Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms.
-//! Each kind of request (a domain) has tokens, one for each request in flight: at most 256 for reads, 128 for writes. A timer
-//! compares latencies with the targets 100 ms after a completion, and sets the numbers of tokens.
+//! Problem: a fast device with many requests in flight exceeds the latencies that reads need.
 //!
-//! Quirk, derived from the source: the two percentiles of a domain share one timeout of a second. The look at the I/O latency
-//! ends the timeout that the look at the total latency is about to ask for, so under steady traffic the total latency is
-//! judged after 500 samples only, never after a second.
+//! Approach: each kind of request (a domain) has tokens, one for each request in flight: at most 256 for reads, 128 for
+//! writes. 100 ms after a completion a timer compares latencies with the targets, and adjusts the numbers of tokens.
 //!
-//! The bound on waits in the row is derived: a request waits for those that were taken out of the software queues before it and
-//! those taken out with it, 126 of its domain at most; at worst each goes alone, with 16 of the other domain and the return of
-//! the one token before it, 20 ms each.
+//! Source: Linux 6.12 block/kyber-iosched.c; confirmed.
 //!
-//! Departures: of the domains only reads and writes exist here. A software queue is a process, or with `one_cpu` there is a single
-//! one (the kernel has one for each CPU). After the number of tokens has shrunk, none is given until fewer are in use (the kernel forgets those in use whose
-//! number is beyond the new end of its bitmap). The kernel compares an arriving piece with the last eight requests of its
-//! software queue, the queue here with all of them. As there, pieces join requests, but requests do not join each other.
+//! Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms.
+//!
+//! Derived from the source: the two percentiles of a domain share one timeout of a second. The check of the I/O latency
+//! clears the timeout that the check of the total latency would use, so under steady traffic the total latency is
+//! evaluated after 500 samples only, never after a second.
+//!
+//! The bound on waits in the row is derived: a request waits for those that were taken out of the software queues
+//! before it and with it, 126 of its domain at most; at worst each is alone in flight, with 16 of the other domain and
+//! the return of the one token before it, 20 ms each.
+//!
+//! Departures: only the domains of reads and writes exist. A software queue is a process, or with `one_cpu` there is a
+//! single one (the kernel has one per CPU). After the number of tokens has shrunk, none is given until fewer are in use
+//! (the kernel ignores those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
+//! piece with the last eight requests of its software queue, the queue here with all of them. As there, pieces are
+//! merged into requests, but requests are not merged with each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +35,7 @@ use crate::vocabulary::{Op, Time};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "kyber",
     origin: Origin::BlkMq,
-    help: "holds latency targets by limiting how many reads and writes are in flight; for fast devices",
+    help: "keeps latencies within targets by limiting reads and writes in flight; for fast devices",
     source: "Linux 6.12 block/kyber-iosched.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(44_000)],
@@ -40,7 +46,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: i64::MAX as u64,
             evidence: Evidence::Confirmed,
-            help: "latency that reads shall not exceed",
+            help: "target latency of reads",
             role: Role::Knob,
         },
         Tunable {
@@ -49,7 +55,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: i64::MAX as u64,
             evidence: Evidence::Confirmed,
-            help: "latency that writes shall not exceed",
+            help: "target latency of writes",
             role: Role::Knob,
         },
     ],
@@ -80,7 +86,7 @@ enum Kind {
 struct Domain {
     /// By software queue, then in order of arrival; what was inserted at the head has a negative number.
     queued: BTreeMap<(u32, i64), u32>,
-    /// Taken out of the software queues; goes first, and is not merged any more.
+    /// Taken out of the software queues; dispatched first, and not merged any more.
     flushed: VecDeque<u32>,
     depth: u32,
     in_use: u32,
@@ -140,11 +146,11 @@ impl Domain {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
-    place: Place,
+    place: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     /// In its software queue, under this number.
     Queued(i64),
     Flushed,
@@ -219,7 +225,7 @@ impl Kyber {
             domain.flushed = std::mem::take(&mut domain.queued).into_values().collect();
             for tag in &domain.flushed {
                 let slot = self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
-                slot.place = Place::Flushed;
+                slot.place = State::Flushed;
             }
         }
         let tag = domain.flushed.pop_front()?;
@@ -227,7 +233,7 @@ impl Kyber {
         self.batching += 1;
         self.len -= 1;
         let slot = self.slot(tag);
-        slot.place = Place::InFlight;
+        slot.place = State::InFlight;
         Some(slot.request)
     }
 
@@ -237,11 +243,11 @@ impl Kyber {
         let queue = self.software_queue(&slot.request);
         let domain = &mut self.domains[domain(slot.request.op)];
         match slot.place {
-            Place::Queued(number) => {
+            State::Queued(number) => {
                 domain.queued.remove(&(queue, number)).expect("the request is in its software queue");
             }
-            Place::Flushed => domain.flushed.retain(|flushed| *flushed != tag),
-            Place::InFlight => unreachable!("a request that is in flight is not merged"),
+            State::Flushed => domain.flushed.retain(|flushed| *flushed != tag),
+            State::InFlight => unreachable!("a request that is in flight is not merged"),
         }
         self.len -= 1;
     }
@@ -260,7 +266,7 @@ impl Elevator for Kyber {
         }
         let queue = self.software_queue(&request);
         let domain = &mut self.domains[domain(request.op)];
-        // A request that comes back from the driver gives its token back.
+        // A request returned by the driver releases its token.
         if self.slots[tag].is_some() {
             domain.in_use -= 1;
         }
@@ -270,7 +276,7 @@ impl Elevator for Kyber {
             InsertAt::Head => std::mem::replace(head, *head - 1),
         };
         domain.queued.insert((queue, number), request.tag);
-        self.slots[tag] = Some(Slot { request, place: Place::Queued(number) });
+        self.slots[tag] = Some(Slot { request, place: State::Queued(number) });
         self.len += 1;
     }
 
@@ -292,7 +298,7 @@ impl Elevator for Kyber {
 
     fn complete(&mut self, now: Time, done: &Finished) {
         let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        debug_assert_eq!(slot.place, State::InFlight, "a completed request was dispatched");
         let domain = &mut self.domains[domain(slot.request.op)];
         domain.in_use -= 1;
         domain.sample(Kind::Total, now - slot.request.allocated);
@@ -344,7 +350,7 @@ impl Elevator for Kyber {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
-        self.software_queue(request) == self.software_queue(piece) && matches!(place, Some(Place::Queued(_)))
+        self.software_queue(request) == self.software_queue(piece) && matches!(place, Some(State::Queued(_)))
     }
 
     fn coalesces(&self) -> bool {
@@ -356,17 +362,17 @@ impl Elevator for Kyber {
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        // The queue does not ask for this (see `coalesces`); whoever does gets the older one's place for both.
+        // The queue does not call this (see `coalesces`); the merged request gets the older one's position.
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);
-        if let [Place::Queued(own), Place::Queued(other)] = places
+        if let [State::Queued(own), State::Queued(other)] = places
             && survivor.process == gone.process
             && other < own
         {
             let queued = &mut self.domains[domain(survivor.op)].queued;
             queued.remove(&(survivor.process, own)).expect("the survivor is in its software queue");
             queued.insert((survivor.process, other), survivor.tag);
-            self.slot(survivor.tag).place = Place::Queued(other);
+            self.slot(survivor.tag).place = State::Queued(other);
         }
     }
 

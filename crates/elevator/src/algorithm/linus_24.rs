@@ -1,28 +1,37 @@
-//! linus-2.4: one roughly sorted list in which each request may be passed so many times, as set by elvtune. Linux 2.4.
+//! linus-2.4: one roughly sorted list in which each request may be passed a limited number of times, as set by elvtune.
+//! Linux 2.4.
 //!
-//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. 2.4.18's rules are a switch. Parameters, as elvtune names them:
+//! Problem: a list sorted by sector starves requests far away.
+//!
+//! Approach: insertion scans the list from its end for a position by sector; each request counts how often it may be
+//! passed.
+//!
+//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. The rules of 2.4.18 are a switch.
+//!
+//! Parameters, with elvtune's names:
 //!
 //! | name | unit | 2.4.32 | 2.4.18 | meaning |
 //! |---|---|---|---|---|
 //! | `read_latency` | requests | 128 | 8192 | how often a read may be passed |
 //! | `write_latency` | requests | 256 | 16384 | how often a write may be passed |
 //! | `max_bomb_segments` | weighted writes | 4 | 6 | writes that stay ahead of a new read; 0: the rule is off |
-//! | `variant_2_4_18` | switch | 0 | 1 | which kernel's rules |
+//! | `variant_2_4_18` | switch | 0 | 1 | selects the kernel's rules |
 //!
-//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count when it is made. The switch changes
-//! the rules only: whoever wants 2.4.18 sets all four. Its rules: every request that the scan comes by loses one from its
-//! count, whether it is passed or not; a used-up count (or one below the piece's sectors) allows merges only, and lets the
-//! scan go on; a new read goes ahead of writes even if it has passed a read.
+//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count when it is created.
+//! The switch changes the rules only; for 2.4.18 set all four. Its rules: every request that the scan visits loses one
+//! from its count, whether it is passed or not; a used-up count (or one below the piece's sectors) allows merges only,
+//! and the scan continues; a new read is inserted before writes even if it has passed a read.
 //!
-//! Cost: the scan over the list is what this scheduler is, so that time grows with the number of requests held. Not for 4096.
+//! Cost: insertion scans the list, so its time grows with the number of held requests. Not suited to 4096.
 //!
-//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256 counted passings of a write at
-//! most, and reads put near the head by `max_bomb_segments`, which no count sees: one for each older write ahead (127),
-//! and as many as the pool holds (128) while a used-up write hides the reads before it.
+//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256 counted passings of a
+//! write at most, and reads inserted near the head by `max_bomb_segments`, which no count covers: one for each older
+//! write ahead (127), and as many as the pool holds (128) while a used-up write hides the reads before it.
 //!
-//! Departures: requests of one device only. The source keeps the request that the drive works on at the head of the list and
-//! excludes it from the scan; here it has left the list, which comes to the same. The source joins two requests only
-//! if they are neighbours in the list; here the queue joins any two that touch, and the survivor keeps its place.
+//! Departures: requests of one device only. The source keeps the request that the drive serves at the head of the list
+//! and excludes it from the scan; here it has left the list, which is equivalent. The source merges two requests only
+//! if they are neighbours in the list; here the queue merges any two that are contiguous, and the survivor keeps its
+//! position.
 
 use std::collections::VecDeque;
 
@@ -43,19 +52,14 @@ const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'stati
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "linus-2.4",
     origin: Origin::LegacyLinux,
-    help: "one sorted list, each request is passed a limited number of times; scans the list, so cost grows with its length",
+    help: "one sorted list, in which each request is passed a limited number of times; cost grows with the list's length",
     source: "Linux 2.4.32 drivers/block/elevator.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::PassedAtMost { requests: 512 }],
     tunables: &[
-        tunable("read_latency", "requests", INT_MAX, "how often a read made from now on may be passed"),
-        tunable("write_latency", "requests", INT_MAX, "how often a write made from now on may be passed"),
-        tunable(
-            "max_bomb_segments",
-            "writes",
-            INT_MAX,
-            "writes that stay ahead of a new read; 0: as many as there are",
-        ),
+        tunable("read_latency", "requests", INT_MAX, "how often a new read may be passed"),
+        tunable("write_latency", "requests", INT_MAX, "how often a new write may be passed"),
+        tunable("max_bomb_segments", "writes", INT_MAX, "writes that stay ahead of a new read; 0: all"),
         tunable("variant_2_4_18", "switch", 1, "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6")
             .of(Role::Reading),
     ],
@@ -82,7 +86,7 @@ impl Held {
         self.end - self.sector
     }
 
-    /// Whether `piece` goes the same way and the two are small enough together.
+    /// Whether `piece` has the same direction and the sum of the sectors is within the limit.
     fn fits(&self, piece: &BlockRequest, max_sectors: u32) -> bool {
         self.op == piece.op && self.nr_sectors() + u64::from(piece.nr_sectors) <= u64::from(max_sectors)
     }

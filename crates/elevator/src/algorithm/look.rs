@@ -1,9 +1,15 @@
 //! look: up and down over the requests, turning at the last one on each side.
 //!
-//! Source: textbooks (many call it SCAN). The next request is the nearest at the arm or beyond it in its direction; arrivals
-//! ahead of the arm join the sweep; where none is left ahead, the arm turns. Requests on one cylinder go in order of arrival (our
-//! proposal). As in the books, arrivals on the arm's own cylinder join too, so a process that never leaves a cylinder
-//! holds the arm there: `fscan` is the answer to that. Parameters: `direction` (switch, default 0: up first; our proposal).
+//! Problem: order of arrival moves the actuator back and forth over the disk.
+//!
+//! Approach: the next request is the nearest at the actuator or beyond it in its direction. Arrivals ahead of the
+//! actuator join the sweep; when none is left ahead, it turns. Requests on one cylinder are served in order of arrival
+//! (proposed). As in the textbooks, arrivals on the current cylinder join too, so that a process that never leaves a
+//! cylinder keeps the actuator there; `fscan` avoids that.
+//!
+//! Source: textbooks, of which many call it SCAN.
+//!
+//! Parameters: `direction` (switch, default 0: up first; proposed). Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;

@@ -1,19 +1,25 @@
-//! mq-deadline: sorts by sector in batches, prefers reads, and lets no request wait much longer than its deadline; three
-//! priority classes served strictly, but for aging.
+//! mq-deadline: sorts by sector in batches, prefers reads, and bounds waiting times by deadlines; three priority
+//! classes served strictly, except for aging.
 //!
-//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 behind the switch `linux` are confirmed too.
-//! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms, writes_starved 2, fifo_batch
-//! 16, front_merges 1, async_depth = tags. Times are counted in jiffies, as the kernel does.
+//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs wait for.
 //!
-//! What one would not expect: a batch goes on over gaps; after the highest sector it goes to the oldest request, not to the
-//! lowest sector; a lower class waits while a higher one has requests in flight only; `last_dir`, `batching` and `starved`
-//! are shared by the classes, so that a class that is only looked at for aging ends another one's batch.
+//! Approach: per class and direction a sorted list and a FIFO; batches from the sorted list, started at the oldest
+//! request if that has expired.
 //!
-//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
-//! a batch of 16, 20 ms a request.
+//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 (switch `linux`) are confirmed, too.
 //!
-//! Departures: a call of dispatch that gives nothing leaves these shared variables as they were (in the kernel it may change
-//! them, so that asking twice is not asking once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
+//! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms, writes_starved 2,
+//! fifo_batch 16, front_merges 1, async_depth = tags. Times are counted in jiffies, as in the kernel.
+//!
+//! Consequences of the source: a batch continues over gaps; after the highest sector it continues with the oldest
+//! request, not with the lowest sector; a lower class waits while a higher one only has requests in flight; `last_dir`,
+//! `batching` and `starved` are shared by the classes, so that checking a class for aging ends a batch of another.
+//!
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other,
+//! each turn a batch of 16, 20 ms per request.
+//!
+//! Departures: a dispatch that returns nothing does not change these shared variables (in the kernel it may, so that
+//! calling twice is not the same as calling once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
 //! devices are not modelled.
 
 mod choice;
@@ -41,11 +47,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     tunables: &[
         tunable("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
         tunable("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
-        tunable("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long goes first"),
+        tunable("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long is served first"),
         tunable("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
-        tunable("fifo_batch", "requests", 0, INT_MAX, "requests of one direction before it is decided again"),
-        tunable("front_merges", "switch", 0, 1, "1: requests grow at their start too; 0: only at their end"),
-        tunable("async_depth", "requests", 1, INT_MAX, "tags that all but synchronous reads may hold")
+        tunable("fifo_batch", "requests", 0, INT_MAX, "requests of one direction in a batch"),
+        tunable("front_merges", "switch", 0, 1, "1: front and back merges; 0: back merges only"),
+        tunable("async_depth", "requests", 1, INT_MAX, "tags available to requests other than synchronous reads")
             .of(Role::Window),
         tunable(
             "linux",
@@ -75,7 +81,7 @@ fn direction(op: Op) -> usize {
 
 /// Where a request of the elevator is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     Head,
     Sorted,
     InFlight,
@@ -84,7 +90,7 @@ enum Place {
 /// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    place: Place,
+    state: State,
     request: BlockRequest,
     /// In jiffies.
     expires: u64,
@@ -156,12 +162,12 @@ impl MqDeadline {
         self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Whose list a head insertion goes to.
+    /// The list of a head insertion.
     fn head_class(&self, request: &BlockRequest) -> usize {
         if self.is_61() { class(request) } else { 0 }
     }
 
-    /// The request that goes on upwards in a direction of a class.
+    /// The next request in ascending order in a direction of a class.
     fn next(&self, class: usize, dir: usize) -> Option<u32> {
         let class = &self.classes[class];
         if self.is_61() { class.next[dir] } else { class.going_up(dir) }
@@ -202,12 +208,12 @@ impl Elevator for MqDeadline {
             InsertAt::Head => {
                 let list = self.head_class(&request);
                 self.classes[list].head.push_front(request.tag);
-                Slot { place: Place::Head, request, expires: now }
+                Slot { state: State::Head, request, expires: now }
             }
             InsertAt::Sorted => {
                 self.classes[class].sorted[dir].insert(by_sector(&request), request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
-                Slot { place: Place::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
+                Slot { state: State::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
             }
         };
         self.slots[tag] = Some(slot);
@@ -225,7 +231,7 @@ impl Elevator for MqDeadline {
 
     fn complete(&mut self, _now: Time, done: &Finished) {
         let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        debug_assert_eq!(slot.state, State::InFlight, "a completed request was dispatched");
         self.classes[class(&slot.request)].pending -= 1;
     }
 
@@ -247,8 +253,8 @@ impl Elevator for MqDeadline {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let slot = self.slot(before.tag);
-        let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).place;
-        if place == Place::Sorted {
+        let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).state;
+        if place == State::Sorted {
             let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
             if by_sector(before) != by_sector(after) {
                 class.sorted[dir].remove(by_sector(before));
@@ -260,14 +266,14 @@ impl Elevator for MqDeadline {
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let (old, young) = (*self.held(survivor.tag), *self.held(gone.tag));
         let (class, dir) = (class(&young.request), direction(gone.op));
-        if old.place == Place::Sorted && young.place == Place::Sorted && young.expires < old.expires {
+        if old.state == State::Sorted && young.state == State::Sorted && young.expires < old.expires {
             let fifo = &mut self.classes[class].fifo[dir];
             fifo.remove(survivor.tag);
             fifo.insert_before(survivor.tag, gone.tag);
             self.slot(survivor.tag).expires = young.expires;
         }
-        match young.place {
-            Place::Head => {
+        match young.state {
+            State::Head => {
                 let list = self.head_class(gone);
                 self.classes[list].head.remove(gone.tag);
             }

@@ -1,11 +1,16 @@
-//! none: no scheduler. Requests go to the device in order of arrival.
+//! none: no scheduler. Requests are dispatched in order of arrival.
 //!
-//! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. The kernel keeps a list for each CPU; a client of the
-//! laboratory is a process on a CPU of its own unless `one_cpu` says otherwise, so an arriving piece joins requests of its own
-//! process only. Pieces join
-//! requests, but requests do not join each other (blk_bio_list_merge): a piece that fills a gap leaves two that touch.
-//! Parameters: none. Departures: lists of several CPUs are taken in order of arrival, not CPU by CPU; the kernel compares a
-//! piece with the last eight requests of its list, the queue here with all of them.
+//! Problem: sorting costs CPU time and gains nothing on devices without seek times.
+//!
+//! Approach: order of arrival. The kernel keeps a list per CPU; a client is a process on a CPU of its own unless
+//! `one_cpu` is set, so a piece is merged into requests of its own process only. Pieces are merged into requests, but
+//! requests are not merged with each other (blk_bio_list_merge): a piece that fills a gap leaves two contiguous
+//! requests.
+//!
+//! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
+//!
+//! Parameters: none. Departures: lists of several CPUs are dispatched in order of arrival, not CPU by CPU; the kernel
+//! compares a piece with the last eight requests of its list, the queue here with all of them.
 
 use std::collections::VecDeque;
 

@@ -1,10 +1,14 @@
-//! noop: a queue in order of arrival that joins what follows on. What Linux 2.6 offered before there was `none`.
+//! noop: a queue in order of arrival with back merges. The choice in Linux 2.6 for devices that later use `none`.
 //!
-//! Source: Linux 2.6.20 block/noop-iosched.c; confirmed. Requests go to the dispatch list one at a time, when it is empty, so
-//! that its sorting never has anything to sort: order of arrival. Back merges by the queue's hash; no front merges; a piece
-//! may join a request of any process. Parameters: none. Timers: none.
+//! Problem: as none.
 //!
-//! Departure: the source joins two requests only if they are neighbours in the list; here the queue joins any two that touch.
+//! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting has no effect: order
+//! of arrival. Back merges by the queue's hash; no front merges; a piece may be merged into a request of any process.
+//!
+//! Source: Linux 2.6.20 block/noop-iosched.c; confirmed.
+//!
+//! Parameters: none. Departures: the source merges two requests only if they are neighbours in the list; here the queue
+//! merges any two that are contiguous.
 
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
@@ -16,7 +20,7 @@ use crate::vocabulary::Time;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "noop",
     origin: Origin::LegacyLinux,
-    help: "order of arrival with back merges: for devices that sort by themselves",
+    help: "order of arrival with back merges; for devices that sort requests",
     source: "Linux 2.6.20 block/noop-iosched.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
@@ -121,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_follows_on_joins_a_request_whoever_asks() {
+    fn only_contiguous_pieces_are_merged_from_any_process() {
         let noop = filled(&[100]);
         let other = BlockRequest { process: 7, ..request(1, 108) };
         assert!(noop.allow_merge(&request(0, 100), &other, Merge::Back));

@@ -1,9 +1,16 @@
 //! scan: up and down over the whole disk.
 //!
-//! Source: textbooks. SCAN orders requests as LOOK does; it differs in going on to the last cylinder before it turns. That run is
-//! no I/O: an elevator orders requests and cannot send an arm anywhere, so in this laboratory SCAN costs what LOOK costs, and
-//! the test below adds the run to the edge by hand where it holds the order against the textbook's sum. Parameters:
-//! `direction` (switch, default 0: up first; our proposal). Departure: the run to the edge, as said.
+//! Problem: as look.
+//!
+//! Approach: requests are ordered as by look. SCAN continues to the last cylinder before it turns.
+//!
+//! Source: textbooks.
+//!
+//! Parameters: `direction` (switch, default 0: up first; proposed).
+//!
+//! Departures: the stroke to the last cylinder is not made, because it is not I/O: an elevator orders requests and
+//! cannot move the actuator. SCAN therefore costs the same as LOOK here, and the test below adds the stroke to compare
+//! the order with the textbook's sum.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;
@@ -14,7 +21,7 @@ use crate::textbook::Textbook;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "scan",
     origin: Origin::Literature,
-    help: "sweeps up and down; orders as look does, since the run to the last cylinder is no request",
+    help: "sweeps up and down; the same order as look, because the stroke to the last cylinder is not a request",
     source: "textbooks",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }],

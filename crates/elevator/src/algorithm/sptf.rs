@@ -1,13 +1,19 @@
-//! sptf: shortest positioning time first (also SATF), the scheduler that knows the angle.
+//! sptf: shortest positioning time first (also SATF), which includes rotation.
 //!
-//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson and Wilkes 1991), recalled;
-//! DiskSim (disksim_ioqueue.c, SPTF_OPT) was read. The next request is the one whose first sector is under the head soonest:
-//! seek and settle or head switch, then rotation, asked of the disk at the moment of decision. Ties: the older. The best mean
-//! service time of all, and long waits for the unlucky. Parameters: none.
+//! Problem: on a disk the rotational latency is as long as a seek, and orders by cylinder ignore it.
 //!
-//! Cost: linear in the requests held, by nature: each one's rotational wait changes with every decision, so no order survives to
-//! the next. Only a simulator (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
-//! positioning times are 0 and it is fcfs.
+//! Approach: the next request is the one whose first sector is under the head soonest: seek and settle or head switch,
+//! then rotation, computed by the disk at the time of the decision. Ties: the older request. It has the best mean
+//! service time, and starves requests that are always farther away than others.
+//!
+//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson and Wilkes 1991),
+//! recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed.
+//!
+//! Parameters: none.
+//!
+//! Cost: linear in the requests held: each one's rotational latency changes with every decision, so no order can be
+//! kept. Only a simulator (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
+//! positioning times are 0 and it is fcfs. Departures: none.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +25,7 @@ use crate::textbook::{Held, Rule, Textbook, View};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "sptf",
     origin: Origin::Literature,
-    help: "shortest positioning time first: seek and rotation, asked of the disk; linear in the requests held",
+    help: "shortest positioning time first: seek and rotation, computed by the disk; linear in the requests held",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::LinearTime],
@@ -91,7 +97,7 @@ pub(crate) mod bench {
 
     /// What a steady load of random requests of one sector got.
     #[derive(Debug)]
-    pub(crate) struct Seen {
+    pub(crate) struct Measured {
         pub(crate) mean_service_ns: u64,
         pub(crate) longest_wait_ns: u64,
         /// Standard deviation of the time from arrival to the end of service.
@@ -99,7 +105,7 @@ pub(crate) mod bench {
     }
 
     /// 4000 requests, `held` waiting at any time.
-    pub(crate) fn steady(row: &ElevatorKind, set: &[(&str, u64)], held: u32) -> Seen {
+    pub(crate) fn steady(row: &ElevatorKind, set: &[(&str, u64)], held: u32) -> Measured {
         let mut elevator = (row.build)(&drive(200));
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         let mut seed = 3_u64;
@@ -123,7 +129,7 @@ pub(crate) mod bench {
             arrive(elevator.as_mut(), now, next.tag);
         }
         let variance = squares / 4000 - (sum / 4000) * (sum / 4000);
-        Seen { mean_service_ns: now.as_ns() / 4000, longest_wait_ns, response_sd_ns: variance.isqrt() as u64 }
+        Measured { mean_service_ns: now.as_ns() / 4000, longest_wait_ns, response_sd_ns: variance.isqrt() as u64 }
     }
 }
 
@@ -163,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn on_any_snapshot_nobody_finds_a_request_that_takes_less() {
+    fn on_any_snapshot_there_is_no_request_that_takes_less() {
         let mut seed = 11_u64;
         for round in 0..300 {
             let mut elevators =

@@ -1,14 +1,19 @@
 //! sstf: shortest seek time first.
 //!
-//! Source: textbooks. The next request is the one on the nearest cylinder; of two equally near the one in the direction of the
-//! last movement, then the older (the tie-break is our proposal). Short seeks for most, at the price of those far away: under
-//! a steady load near the arm they starve, which is what the classical comparisons show and what a test below shows.
-//! Parameters: none. Cost: logarithmic; only the nearest on each side of the arm can be the nearest.
+//! Problem: order of arrival makes long seeks.
+//!
+//! Approach: the next request is the one on the nearest cylinder; of two at the same distance the one in the direction
+//! of the last movement, then the older (the tie-break is proposed). Most seeks are short, but requests far away starve
+//! under a steady load near the actuator, as a test below shows.
+//!
+//! Source: textbooks.
+//!
+//! Parameters: none. Departures: none. Cost: logarithmic; only the nearest request on each side is considered.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, Places};
-use crate::textbook::{Arm, Held, Rule, Textbook, View};
+use crate::textbook::{Actuator, Held, Rule, Textbook, View};
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -26,7 +31,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sstf::default())
 }
 
-/// Requests along the arm's way, and where it went last.
+/// Requests along the actuator's way, and where it went last.
 #[derive(Debug, Default)]
 struct Sstf {
     places: Places,
@@ -43,7 +48,7 @@ impl Rule for Sstf {
     }
 
     fn choose(&mut self, view: &View<'_>) -> u32 {
-        let Arm { head, .. } = view.arm;
+        let Actuator { head, .. } = view.arm;
         let ahead = self.places.ahead(head, self.direction);
         match (ahead, self.places.behind(head, self.direction)) {
             (Some((near, tag)), Some((far, _))) if near.abs_diff(head) <= far.abs_diff(head) => tag,

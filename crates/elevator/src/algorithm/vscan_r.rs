@@ -1,16 +1,22 @@
 //! vscan-r: V(R), a continuum from SSTF to LOOK.
 //!
-//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987: the abstract was read, not the
-//! paper; DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2. A request opposite to the direction of the last movement
-//! counts as R·N cylinders farther away than it is, N being the cylinders of the disk; the nearest is next. V(0) is SSTF,
-//! V(1) is LOOK. Ties: the request in the direction, then the older (our proposal; DiskSim alternates).
-//! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first; our proposal). Cost: logarithmic, as
-//! SSTF. Departure, our proposal: without a geometry, N is the end of the highest request seen so far.
+//! Problem: SSTF starves, LOOK makes longer seeks.
+//!
+//! Approach: a request opposite to the direction of the last movement counts as R·N cylinders farther away than it is,
+//! with N the cylinders of the disk; the nearest is next. V(0) is SSTF, V(1) is LOOK. Ties: the request in the
+//! direction, then the older (proposed; DiskSim alternates). Cost: logarithmic, as SSTF.
+//!
+//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987, of which the abstract was
+//! read; DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2.
+//!
+//! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first; proposed).
+//!
+//! Departures (proposed): without a geometry, N is the end of the highest request so far.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION, Places};
-use crate::textbook::{Arm, Held, Rule, Textbook, View};
+use crate::textbook::{Actuator, Held, Rule, Textbook, View};
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -27,7 +33,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: 100,
             evidence: Evidence::Confirmed,
-            help: "how much of the disk's width a turn costs: 0 is sstf, 100 is look",
+            help: "share of the disk's width that a turn costs: 0 is sstf, 100 is look",
             role: Role::Knob,
         },
         FIRST_DIRECTION,
@@ -40,20 +46,20 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Vscan { r_percent: 20, places, direction, first: direction })
 }
 
-/// Requests along the arm's way, and where it went last.
+/// Requests along the actuator's way, and where it went last.
 #[derive(Debug)]
 struct Vscan {
     r_percent: u64,
     places: Places,
     direction: Direction,
-    /// What the tunable was set to; the arm has turned since.
+    /// What the tunable was set to; the actuator has turned since.
     first: Direction,
 }
 
 impl Vscan {
     /// Whether the nearest ahead is at least as near as the nearest behind with its penalty; in hundredths of a cylinder, so
     /// that nothing is rounded.
-    fn stays(&self, arm: Arm, ahead: u64, behind: u64) -> bool {
+    fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
         hundredths(ahead) <= hundredths(behind) + u128::from(self.r_percent) * u128::from(arm.positions)
     }

@@ -1,8 +1,17 @@
-//! wpcas: waits as long as the process's most frequent intervals say, and only if a shorter service time is expected of it.
+//! wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that shortens the expected
+//! service time.
 //!
-//! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. Its classifier (PC) and service time evaluation
-//! (STE) are confirmed in the paper, the base in the kernel; everything that the paper leaves open, most of the numbers
-//! among it, is a proposal of ours. Its equations 11 and 13 and its S_0 are wrong; see `wpcas/evaluation.rs`.
+//! Problem: anticipatory waits equally long for all processes, and also when the seek that it may save is short.
+//!
+//! Approach: a classifier (PC) derives the waiting time from the densest range of a process's intervals; a service time
+//! evaluation (STE) compares the expected gain of a wait with its cost. Without a geometry no seek can be saved and it
+//! never waits.
+//!
+//! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. PC and STE are confirmed in the paper, the base
+//! in the kernel. What the paper leaves open, which includes most of the numbers, is proposed. Its equations 11 and 13 and
+//! its S_0 are wrong; see `wpcas/evaluation.rs`.
+//!
+//! Parameters: those of anticipatory, and one for each open question of the paper:
 //!
 //! | # | open question | here (proposed) | tunable |
 //! |---|---|---|---|
@@ -14,7 +23,7 @@
 //! | 6 | which j of \[a, b\] | the upper end, at least a bin and a tick | `which_j` |
 //! | 7 | intervals above 20 ms | in no bin, but in the denominator of p_ab | `cap_ms` |
 //! | 8 | too few samples | below 8 intervals as the base: antic_expire and rule 8 | `min_samples`, `antic_expire` |
-//! | 9 | T_as as a period | mean of observed intervals up to the cap, rounded up to a bin; literal: mean success wait, which cuts itself short | `tas` |
+//! | 9 | T_as as a period | mean of observed intervals up to the cap, rounded up to a bin; literal: mean success wait, which shortens itself | `tas` |
 //! | 10 | sign of S^a | only its distance counts, clamped to the disk | fixed |
 //! | 11 | a_seek_dist | mean over the same n, the first term skipped; from the end of a request to the start of the next | fixed |
 //! | 12 | unit of positions | cylinder = sector / sectors per cylinder of the configured arm | `cylinders`, `cylinder_sectors`, `seek_*` |
@@ -29,12 +38,12 @@
 //! | 21 | timer and P | fixed when the wait begins | fixed |
 //! | 22 | flag and FIFO | an expired request first | fixed |
 //! | 23 | writes | after synchronous requests only, which direct writes are | fixed |
-//! | 24 | learning anew | every 64 refusals of a process one wait on trial | `relearn` |
+//! | 24 | relearning | after 64 decisions against a process one trial wait | `relearn` |
 //! | 25 | HZ | the arena's, 1000 for the paper | build |
 //!
-//! A mean distance between two whole ones takes a time in proportion (proposed). After an arrival that does not break a wait
-//! STE is asked again; if it now says no, the wait is called off and counts neither way (proposed). Without an arm no seek
-//! can be saved: it does not even wait as its base would. Nanoseconds and whole numbers throughout.
+//! Departures (proposed): the seek time of a mean distance is interpolated between whole distances. After an arrival that
+//! does not break a wait STE is evaluated again; if it is negative, the wait is cancelled and counts neither as a success
+//! nor as a failure. Integer nanoseconds throughout.
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
@@ -42,7 +51,7 @@ use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable}
 use crate::scheduler::Elevator;
 use crate::vocabulary::Time;
 
-use super::anticipatory::arm::Arm;
+use super::anticipatory::arm::Actuator;
 use super::anticipatory::history::Arrival;
 use super::anticipatory::machine::Machine;
 use super::anticipatory::rule::{Asked, Ending, Outlook, Rule, thinks_too_long};
@@ -68,7 +77,7 @@ const fn own(name: &'static str, unit: &'static str, min: u64, max: u64, help: &
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "wpcas",
     origin: Origin::LegacyLinux,
-    help: "anticipatory with WPCAS's process classifier and service time evaluation (open points filled by us)",
+    help: "anticipatory with WPCAS's process classifier and service time evaluation (open points proposed)",
     source: "the WPCAS paper, on Linux 2.6.20 block/as-iosched.c",
     evidence: Evidence::Proposed,
     promises: &[Promise::IdlesWithTimer],
@@ -83,7 +92,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunables::FIRST_WRITE,
         own("interval", "switch", 0, 1, "an interval is: 0 = completion to arrival, 1 = arrival to arrival")
             .of(Role::Reading),
-        own("window", "intervals", 16, 1024, "intervals and seeks that are remembered of each process"),
+        own("window", "intervals", 16, 1024, "number of recent intervals and seeks stored per process"),
         own("bin_us", "µs", 100, 1000, "resolution of the density of intervals"),
         own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds").of(Role::Reading),
         own("width_ms", "ms", 1, 20, "width of the densest interval"),
@@ -91,8 +100,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             .of(Role::Reading),
         own("gamma_percent", "percent", 1, 100, "share of intervals that the densest one must hold (γ)"),
         own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end").of(Role::Reading),
-        own("cap_ms", "ms", 1, 100, "longer intervals are in no bin"),
-        own("min_samples", "intervals", 0, 1024, "below so many it decides as anticipatory does"),
+        own("cap_ms", "ms", 1, 100, "intervals above this are not counted in a bin"),
+        own("min_samples", "intervals", 0, 1024, "with fewer intervals, decide as anticipatory"),
         own(
             "tas",
             "switch",
@@ -101,8 +110,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "without a dense interval wait for: 0 = the mean interval, 1 = the mean success wait",
         )
         .of(Role::Reading),
-        own("cylinders", "cylinders", 0, 10_000_000, "of the disk; 0: no arm, no waiting").of(Role::Disk),
-        own("cylinder_sectors", "sectors", 0, 1_000_000_000, "sectors of a cylinder; 0: no arm, no waiting")
+        own("cylinders", "cylinders", 0, 10_000_000, "cylinders of the disk; 0: unknown, no waiting").of(Role::Disk),
+        own("cylinder_sectors", "sectors", 0, 1_000_000_000, "sectors per cylinder; 0: unknown, no waiting")
             .of(Role::Disk),
         own(
             "seek_knee",
@@ -126,11 +135,17 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "against asynchronous requests only: 0 = as against others, 1 = as anticipatory",
         )
         .of(Role::Reading),
-        own("counter_halving", "waits", 0, 1_000_000, "counts of waits are halved at so many; 0: never"),
+        own("counter_halving", "waits", 0, 1_000_000, "number of waits at which the counters are halved; 0: never"),
         own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together").of(Role::Reading),
-        own("mean_close", "switch", 0, 1, "nearer than the mean seek is close: 0 = no, 1 = yes (anticipatory)")
-            .of(Role::Reading),
-        own("relearn", "refusals", 0, 1_000_000, "after so many one wait on trial; 0: never"),
+        own(
+            "mean_close",
+            "switch",
+            0,
+            1,
+            "requests within the mean seek count as close: 0 = no, 1 = yes (anticipatory)",
+        )
+        .of(Role::Reading),
+        own("relearn", "refusals", 0, 1_000_000, "refused waits before one trial wait; 0: never"),
     ],
     build,
 };
@@ -170,11 +185,11 @@ struct Switches {
     relearn: u64,
 }
 
-/// The rule: PC says how long, STE whether.
+/// The rule: PC gives the period, STE decides whether to wait.
 #[derive(Debug)]
 struct ServiceTime {
     clock: Clock,
-    arm: Arm,
+    actuator: Actuator,
     classes: Classes,
     switches: Switches,
     /// By process.
@@ -190,7 +205,7 @@ impl ServiceTime {
         let clock = Clock::new(build.hz);
         ServiceTime {
             clock,
-            arm: Arm::new(build.geometry.clone()),
+            actuator: Actuator::new(build.geometry.clone()),
             classes: Classes {
                 window: 64,
                 bin_ns: 1_000_000,
@@ -268,7 +283,7 @@ impl ServiceTime {
     }
 
     /// The request that a wait is compared with.
-    fn rival(&self, see: &Outlook<'_>) -> Option<u64> {
+    fn candidate(&self, see: &Outlook<'_>) -> Option<u64> {
         let next = see.candidate.or(see.background).map(|request| request.sector);
         if !self.switches.nearest || see.candidate.is_none() {
             return next;
@@ -278,15 +293,15 @@ impl ServiceTime {
 
     /// STE: whether Δ > 0.
     fn pays(&mut self, see: &Outlook<'_>) -> bool {
-        let Some(rival) = self.rival(see) else { return false };
+        let Some(candidate) = self.candidate(see) else { return false };
         let period = self.period(self.clock, see.process);
         let antic_ns = self.switches.antic_expire * self.tick_ns();
         let record = self.record(see.process);
         let (waits, (sum, count)) = (record.waits, record.seeks.sum_and_count());
-        let distance = self.arm.distance(see.head, rival);
+        let distance = self.actuator.distance(see.head, candidate);
         let times = Times {
-            seek_s: self.arm.seek_ns(distance),
-            seek_a: self.arm.mean_seek_ns(sum, count),
+            seek_s: self.actuator.seek_ns(distance),
+            seek_a: self.actuator.mean_seek_ns(sum, count),
             t_as: waits.mean_success_ns().unwrap_or(antic_ns),
             p: self.ns_of(period),
         };
@@ -310,7 +325,7 @@ impl ServiceTime {
 
 impl Rule for ServiceTime {
     fn is_on(&self) -> bool {
-        self.switches.antic_expire > 0 && self.arm.exists()
+        self.switches.antic_expire > 0 && self.actuator.exists()
     }
 
     fn period(&mut self, clock: Clock, process: u32) -> Period {
@@ -363,7 +378,7 @@ impl Rule for ServiceTime {
 
     fn learn(&mut self, arrival: &Arrival) {
         let interval = self.interval_ns(arrival);
-        let distance = arrival.since.map(|since| self.arm.distance(since.last_pos, arrival.sector));
+        let distance = arrival.since.map(|since| self.actuator.distance(since.last_pos, arrival.sector));
         let classes = self.classes;
         let record = self.record(arrival.process);
         record.last_arrival = Some(arrival.now.time);
@@ -399,7 +414,7 @@ impl Rule for ServiceTime {
     }
 }
 
-/// The arm with other numbers; distances that a drive's sheet listed go when the curve changes.
+/// The actuator with other numbers; distances that a drive's sheet listed go when the curve changes.
 fn changed(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
     let mut new = geometry.clone();
     change(&mut new);

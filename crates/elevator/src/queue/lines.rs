@@ -1,10 +1,10 @@
-//! Waiting for a tag in blk-mq: whoever finds no free tag sleeps in one of eight lines and is woken with others.
+//! Waiting for a tag in blk-mq: a client that finds no free tag sleeps in one of eight wait queues and is woken in batches.
 //!
-//! Source: Debian's Linux 6.1 lib/sbitmap.c (as since 6.2) and block/blk-mq-tag.c; confirmed. The lines are joined in turn. Tags that
-//! become free while somebody waits are counted; each full batch wakes as many at the front of one line, the lines again in
-//! turn. Nothing is reserved for those who are woken: they try again, and may find that somebody who has just arrived took the
-//! tag; then they stand in the line whose turn it was when they woke, at its end. So arrivals overtake, and order of arrival is lost where more clients ask than
-//! there are tags.
+//! Source: Debian's Linux 6.1 lib/sbitmap.c (as since 6.2) and block/blk-mq-tag.c; confirmed. Clients join the wait queues
+//! round-robin. Freed tags are counted while clients wait; each full batch wakes as many clients at the front of one wait
+//! queue, again round-robin. Tags are not reserved for woken clients: they try again, and if a new arrival has taken the tag
+//! they join the end of the wait queue that was next when they woke. With more clients than tags, arrivals therefore
+//! overtake, and order of arrival is not kept.
 //!
 //! A batch is an eighth of the tags, 1 to 8; where a scheduler limits kinds of requests to a part of each word of the bitmap, an
 //! eighth of the least such part ([`crate::Elevator::least_depth`]).
@@ -25,7 +25,7 @@ pub(super) fn word(tags: u32) -> u32 {
     bits
 }
 
-/// How many freed tags wake somebody, if a word of the bitmap is used to `least` bits.
+/// Number of freed tags that wake clients, if `least` bits of each word of the bitmap are used.
 fn batch(tags: u32, least: Option<u32>) -> u32 {
     let word = word(tags);
     let least = least.unwrap_or(word).min(word);
@@ -33,18 +33,17 @@ fn batch(tags: u32, least: Option<u32>) -> u32 {
     (usable / LINES as u32).clamp(1, MOST_WOKEN)
 }
 
-/// The lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: [VecDeque<Waiter>; LINES],
-    /// The line that is joined next, and the one that is woken next.
+    /// Indices of the wait queue that is joined next and of the one that is woken next.
     joined: usize,
     woken_line: usize,
     batch: u32,
     /// Tags that became free since the last batch.
     freed: u32,
     waiting: usize,
-    /// Those that try again, in this order.
+    /// Woken clients in the order in which they try again.
     woken: VecDeque<Waiter>,
 }
 
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_become_free_while_nobody_waits_do_not_count_and_empty_lines_are_passed_over() {
+    fn tags_that_become_free_while_no_piece_waits_do_not_count_and_empty_lines_are_passed_over() {
         let mut lines = Lines::new(32, None);
         (0..9).for_each(|_| lines.freed());
         (0..3).for_each(|part| lines.join(waiter(part)));

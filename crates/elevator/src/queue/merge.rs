@@ -8,7 +8,7 @@
 //! Departures: of several requests that end (start) at the same sector all are tried, the youngest first; the kernel tries the
 //! first in its hash only. Front merges are found by a hash as well; the kernel's elevators look in their trees, which finds
 //! the same. Joining two requests asks the elevator too, as since Linux 4.9; the older kernel's elevators name the
-//! neighbour themselves and thereby exclude those of another class. Of several deadlines the earliest stands (our proposal);
+//! neighbour themselves and thereby exclude those of another class. Of several deadlines the earliest stands (proposed);
 //! everything else is as the request's first piece had it.
 //!
 //! Only requests that the elevator holds are joined. The kernel also takes a request out of its hash when it goes to the dispatch
@@ -100,7 +100,7 @@ impl Queue {
         touches && request.op == piece.op && request.nr_sectors + piece.nr_sectors <= self.limits.max_sectors
     }
 
-    /// A held request takes the sectors of a piece or of a neighbour that it touches.
+    /// A held request grows by the sectors of a piece or of a contiguous request.
     fn grow(&mut self, now: Time, tag: u32, piece: &BlockRequest) {
         let before = self.slot(tag).request;
         let mut after = before;

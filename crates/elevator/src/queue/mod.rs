@@ -1,16 +1,16 @@
 //! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
 //!
-//! The only caller of an [`Elevator`]. Whoever drives it (the simulator's event loop, a law, a benchmark) hands pieces of I/O
-//! over, asks what the device shall get, and says what the device has finished.
+//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a law, a benchmark) submits pieces of
+//! I/O, dispatches requests to the device, and reports their completion.
 //!
-//! A piece joins a request that it touches (`merge.rs`), or becomes a request if it gets a tag (`tags.rs`), or waits for one: under
-//! blk-mq in one of eight lines (`lines.rs`), elsewhere first come first served within its kind (direction and whether somebody
-//! waits), and among kinds by arrival as far as their limits allow. A piece that had to wait does not look for a merge again when its turn comes; 2.6.20's __make_request does
-//! not either (block/ll_rw_blk.c; confirmed). First come first served among those that wait is our proposal: the kernel wakes
-//! waiters one by one as requests are freed, and whoever arrives meanwhile may be faster (recalled).
+//! A piece is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag (`tags.rs`), or waits for one:
+//! under blk-mq in one of eight wait queues (`lines.rs`), elsewhere first come, first served within its kind (by direction and
+//! synchrony), and among kinds by arrival as far as their limits allow. A piece that had to wait is not merged when it gets its
+//! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among waiters is proposed: the kernel
+//! wakes them one by one as requests are freed, and a new arrival can overtake them (recalled).
 //!
-//! Plugging (algorithms of 2.6.20's queue: hold back the first requests until four are there) is left out: whoever waits for
-//! I/O unplugs at once. Wrong use by an elevator or a caller is an assertion: it would falsify a measurement quietly.
+//! Plugging (2.6.20 holds back the first requests until there are four) is not implemented: a client that waits for I/O unplugs
+//! at once. Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
 
 mod index;
 mod lines;
@@ -47,7 +47,7 @@ enum State {
     InFlight,
 }
 
-/// What the queue knows of a tag.
+/// The state of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     state: State,
@@ -76,7 +76,7 @@ pub struct Queue {
     lines: Option<Lines>,
     nr_waiting: usize,
     in_flight: u32,
-    /// The latest time that was heard.
+    /// The latest time of a call.
     now: Time,
 }
 
@@ -106,7 +106,7 @@ impl Queue {
         }
     }
 
-    /// Hands a piece over. What became of it (of its parts, if it was split) is told to `seen` in order, then what became of
+    /// Submits a piece. `seen` is called for it, or for its parts if it was split, in order, then for
     /// others that could take a tag that a merge has freed.
     pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut dyn FnMut(Entry)) {
         assert!(piece.nr_sectors > 0, "a piece has a sector at least: {piece:?}");
@@ -132,7 +132,7 @@ impl Queue {
         self.check();
     }
 
-    /// The request that the device shall get now, if it has room for one and the elevator gives one.
+    /// The next request for the device, if the device accepts one and the elevator returns one.
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
         if self.in_flight == self.limits.queue_depth {
@@ -159,8 +159,8 @@ impl Queue {
         Some(request)
     }
 
-    /// Hears that the device has finished the request with this tag. The cookies of pieces that are done with it are appended to
-    /// `done`, in order of submission; what became of pieces that waited for a free request is told to `seen`.
+    /// The device has completed the request with this tag. The cookies of pieces that complete with it are appended to `done`, in
+    /// order of submission; `seen` is called for pieces that waited for a free request.
     pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>, seen: &mut dyn FnMut(Entry)) -> Finished {
         self.tick(now);
         let Slot { request, issued, parts, .. } = self.in_flight_slot(tag);
@@ -178,7 +178,7 @@ impl Queue {
         finished
     }
 
-    /// The device gives a request back unserved: it goes to the elevator again, before all others.
+    /// The device returns a request unserved: it is inserted at the head.
     pub fn requeue(&mut self, now: Time, tag: u32) {
         self.tick(now);
         let request = self.in_flight_slot(tag).request;

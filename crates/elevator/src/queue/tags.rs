@@ -4,7 +4,7 @@
 //! (recalled). In both, the elevator can bound a kind of request further ([`crate::Elevator::depth_limit`]; blk-mq's
 //! limit_depth), and a process that is waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests
 //! at most: that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to 2.6.13). blk-mq has
-//! no such exception (recalled); an anticipating elevator of the literature needs it too, so it stands for all (our proposal).
+//! no such exception (recalled); an anticipating elevator of the literature needs it too, so it stands for all (proposed).
 //!
 //! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more requests within 20 ms;
 //! confirmed) is left out. blk-mq bounds a limited kind by the tags of everybody, a shallow part of the bitmap (recalled); here

@@ -150,7 +150,7 @@ fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
 }
 
 #[test]
-fn a_tag_that_coalescing_frees_goes_to_whoever_waits() {
+fn a_tag_that_coalescing_frees_goes_to_the_waiting_piece() {
     let mut bed = Bed::new(&fcfs::ROW, limits(2, 1));
     bed.reads(&[(0, 8), (16, 8), (100, 8), (8, 8)]);
     assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.held()), (1, 0, 2));

@@ -1,4 +1,4 @@
-//! What goes into a queue and what is known of it: pieces, bounds, counters.
+//! The types of the queue's interface: pieces, limits, counters.
 
 use crate::kind::{ElevatorKind, Origin};
 use crate::request::{BlockRequest, Priority};
@@ -9,7 +9,7 @@ use crate::vocabulary::Op;
 pub struct Piece {
     /// The caller's name for it; comes back when it is done.
     pub cookie: u64,
-    /// The process (I/O context) that asks; dense, from 0.
+    /// The process (I/O context) that issues it; dense, from 0.
     pub process: u32,
     /// Direction.
     pub op: Op,
@@ -32,7 +32,7 @@ pub struct Piece {
 pub struct Limits {
     /// Requests that can exist at once: per direction for legacy Linux, in all for blk-mq. The rest waits outside.
     pub nr_requests: u32,
-    /// Requests that the device takes at once.
+    /// Requests that the device accepts at once.
     pub queue_depth: u32,
     /// Sectors of the largest request; larger pieces are split, merges stop there.
     pub max_sectors: u32,
@@ -40,7 +40,7 @@ pub struct Limits {
     pub merge: bool,
 }
 
-/// Commands that an adapter takes at once for its disks, at least: AHCI's 32.
+/// Smallest number of commands of an adapter: AHCI's 32.
 const ADAPTER_TAGS: u32 = 32;
 
 impl Limits {

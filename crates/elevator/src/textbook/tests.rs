@@ -136,7 +136,7 @@ fn sweeps_turn_as_seldom_as_promised_over_requests_that_overlap_and_repeat() {
 }
 
 #[test]
-fn nobody_is_passed_by_more_later_arrivals_than_promised_while_the_arm_is_held_in_one_place() {
+fn no_request_is_passed_by_more_later_arrivals_than_promised_while_the_arm_is_held_in_one_place() {
     for row in &ROWS {
         let bound = row.promises.iter().find_map(|promise| match promise {
             Promise::PassedAtMost { requests } => Some(*requests),
@@ -158,7 +158,7 @@ fn nobody_is_passed_by_more_later_arrivals_than_promised_while_the_arm_is_held_i
                 assert!(passed[other] <= bound, "{}: {} passes", row.name, passed[other]);
             }
             (arrival[served], passed[served]) = (seq, 0);
-            // Half of all arrivals are where the arm is.
+            // Half of all arrivals are where the actuator is.
             let place = if seq % 2 == 0 { 100 } else { random(&mut seed, 200) };
             elevator.insert(Time::ZERO, cylinder(served as u32, place, 200), InsertAt::Sorted);
         }

@@ -1,6 +1,6 @@
-//! The arm as a scheduler in the host knows it: cylinders and a seek curve, with the times that were asked for kept.
+//! The actuator as a scheduler in the host knows it: cylinders and a seek curve, with the times that were asked for kept.
 //!
-//! A square root for every decision is most of what a decision costs, and distances repeat.
+//! A square root would take most of the time of a decision, and distances repeat.
 
 use crate::geometry::Geometry;
 
@@ -9,15 +9,15 @@ const KEPT: u64 = 1 << 16;
 
 /// A disk's arm.
 #[derive(Debug, Clone)]
-pub(crate) struct Arm {
+pub(crate) struct Actuator {
     geometry: Geometry,
-    /// Nanoseconds by distance, 0 where nobody has asked yet.
+    /// Nanoseconds by distance, 0 if not computed yet.
     kept: Vec<u64>,
 }
 
-impl Arm {
-    pub(crate) fn new(geometry: Geometry) -> Arm {
-        Arm { kept: vec![0; geometry.cylinders.min(KEPT) as usize], geometry }
+impl Actuator {
+    pub(crate) fn new(geometry: Geometry) -> Actuator {
+        Actuator { kept: vec![0; geometry.cylinders.min(KEPT) as usize], geometry }
     }
 
     /// Whether there is anything to move.
@@ -47,7 +47,7 @@ impl Arm {
         }
     }
 
-    /// Nanoseconds for a mean distance of `sum / count` cylinders: between two whole distances in proportion, so that an arm
+    /// Nanoseconds for a mean distance of `sum / count` cylinders: between two whole distances in proportion, so that an actuator
     /// that moves one time in ten takes a tenth of a seek.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn kept_times_are_those_of_the_curve() {
         let geometry = hp97560();
-        let mut arm = Arm::new(geometry.clone());
+        let mut arm = Actuator::new(geometry.clone());
         for distance in [0, 1, 383, 384, 1961, 1, 384, 1961] {
             assert_eq!(arm.seek_ns(distance), geometry.seek.seek_ns(distance));
         }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_mean_between_two_distances_takes_a_time_in_between() {
-        let mut arm = Arm::new(hp97560());
+        let mut arm = Actuator::new(hp97560());
         assert_eq!([(0, 0), (0, 7), (7, 7)].map(|(sum, count)| arm.mean_seek_ns(sum, count)), [0, 0, 3_640_000]);
         assert_eq!(arm.mean_seek_ns(1, 10), 364_000);
         let [one, two] = [1, 2].map(|distance| arm.seek_ns(distance));
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn without_an_arm_nothing_moves() {
-        let mut arm = Arm::new(Geometry::default());
+        let mut arm = Actuator::new(Geometry::default());
         assert!(!arm.exists());
         assert_eq!((arm.distance(0, 1 << 40), arm.seek_ns(9), arm.mean_seek_ns(1000, 1)), (0, 0, 0));
     }

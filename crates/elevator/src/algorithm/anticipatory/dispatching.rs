@@ -1,4 +1,4 @@
-//! What goes to the device next: batches of synchronous and asynchronous requests in turn, the elevator's order within them.
+//! The choice of the next request: alternating batches of synchronous and asynchronous requests.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning waits for the device to
 //! drain starts with the deadline of the batch before (`drain`), and the first write is not the oldest (`first_write`).
@@ -34,7 +34,7 @@ impl<R: Rule> Machine<R> {
             }
             if let Some(next) = next {
                 if reads && !writes {
-                    // Nobody contends: the batch does not age.
+                    // Without contention the batch does not age.
                     self.batch_expires = now.jiffies + self.settings.batch_expire[SYNC];
                 }
                 return self.unless_expired(now, next);
@@ -44,7 +44,7 @@ impl<R: Rule> Machine<R> {
         self.unless_expired(now, first)
     }
 
-    /// Hears of a completion in the device: a drained device begins the new batch, whose first one sets its deadline.
+    /// Called on a completion. When the device has drained the new batch begins, and its first completion sets its deadline.
     pub(super) fn batch_completed(&mut self, now: Moment, class: usize) {
         if self.changed && self.nr_dispatched == 1 {
             self.changed = false;
@@ -63,7 +63,7 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// Switches classes, or goes on with the same one. The first request of the batch.
+    /// Begins a batch of the other class, or of the same. Returns its first request.
     fn new_batch(&mut self, now: Moment, reads: bool, writes: bool) -> Option<BlockRequest> {
         if reads && !(writes && self.dir == SYNC) {
             self.changed |= self.dir == ASYNC;
@@ -84,13 +84,13 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// An old request goes before the chosen one.
+    /// An expired request takes precedence over the chosen one.
     fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
         let request = if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
         self.begin(now, request)
     }
 
-    /// Begins a new batch with the request; nothing goes out while the device still works on the one before.
+    /// Begins a new batch with the request, once the device has completed the previous batch.
     fn begin(&mut self, now: Moment, request: BlockRequest) -> Option<BlockRequest> {
         if self.changed {
             if self.nr_dispatched > 0 {

@@ -1,4 +1,4 @@
-//! What the anticipatory family knows of each process, and of processes that it has just met.
+//! The history of each process, and the averages used for processes without history.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Departure: none. A record is the process's; it would be shared by all
 //! disks of the machine, which shows only where there are several.
@@ -64,7 +64,7 @@ pub(crate) struct Newcomers {
     pub(crate) seek_mean: u64,
 }
 
-/// What an arrival says of its process; for rules that keep a history of their own.
+/// A synchronous request with the history of its process, for rules that have a history of their own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     /// Whose history it belongs to; a close request of somebody else counts as the awaited process's.

@@ -21,7 +21,7 @@ use crate::vocabulary::{Op, Time};
 use super::history::{History, Newcomers};
 use super::rule::Rule;
 use super::timing::{Moment, Ticker};
-use super::trees::{ASYNC, Class, Place, SYNC, Slot};
+use super::trees::{ASYNC, Class, SYNC, Slot, State};
 use super::tunables::Settings;
 
 /// Backwards at most 512 MiB, and at twice the price; fixed at compile time in the kernel too.
@@ -65,7 +65,7 @@ pub(crate) struct Machine<R> {
     pub(super) write_count: u64,
     /// Writes left in this batch.
     pub(super) writes_left: u64,
-    /// Nobody contended for the write batch, so its duration says nothing.
+    /// The write batch had no contention, so its duration is not significant.
     pub(super) write_idled: bool,
     /// Requests in the dispatch list and in the device.
     pub(super) nr_dispatched: u32,
@@ -160,7 +160,7 @@ impl<R: Rule> Machine<R> {
 
     /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
     fn insert_at_head(&mut self, request: &BlockRequest) {
-        let given_back = self.slot(request.tag).is_some_and(|slot| slot.place == Place::Device);
+        let given_back = self.slot(request.tag).is_some_and(|slot| slot.place == State::Device);
         let history = self.history(request.process);
         history.listed += 1;
         if given_back {
@@ -168,7 +168,7 @@ impl<R: Rule> Machine<R> {
         } else {
             self.nr_dispatched += 1;
         }
-        self.put(request, Place::Listed, 0);
+        self.put(request, State::Listed, 0);
         self.list.add_head(*request);
     }
 }
@@ -186,7 +186,7 @@ impl<R: Rule> Elevator for Machine<R> {
         }
         self.history(request.process).queued += 1;
         self.plant(&request);
-        self.put(&request, Place::Queued, now.jiffies + self.settings.fifo_expire[of]);
+        self.put(&request, State::Queued, now.jiffies + self.settings.fifo_expire[of]);
         let class = &mut self.classes[of];
         class.fifo.push_back(request.tag);
         class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
@@ -201,7 +201,7 @@ impl<R: Rule> Elevator for Machine<R> {
             self.move_to_dispatch(&next);
         }
         let request = self.list.pop()?;
-        self.put(&request, Place::Device, 0);
+        self.put(&request, State::Device, 0);
         let history = self.history(request.process);
         history.listed -= 1;
         history.in_device += 1;
@@ -255,7 +255,7 @@ impl<R: Rule> Elevator for Machine<R> {
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.last_merge = Some(before.tag);
         let slot = self.slots[before.tag as usize].as_mut().expect("only held requests grow");
-        assert!(slot.place == Place::Queued, "only queued requests grow: {before:?}");
+        assert!(slot.place == State::Queued, "only queued requests grow: {before:?}");
         // A request stays in its class, whatever joined it.
         let after = BlockRequest { sync: slot.request.sync, ..*after };
         let before = std::mem::replace(&mut slot.request, after);

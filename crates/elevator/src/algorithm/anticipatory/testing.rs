@@ -1,4 +1,5 @@
-//! What the tests of the anticipatory family share: a device that takes a fixed time, an arm, and clients by hand.
+//! Shared by the tests of the anticipatory schedulers: a device with a constant service time, a geometry, and scripted
+//! clients.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::scheduler::{Elevator, InsertAt, NoDisk};
 use crate::testing::request;
 use crate::vocabulary::{Op, Time};
 
-/// The HP 97560 as a scheduler can be told of it.
+/// The geometry of the HP 97560.
 pub(crate) fn hp97560() -> Geometry {
     let seek = SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
     Geometry { cylinders: 1962, sectors_per_cylinder: 19 * 72, seek }

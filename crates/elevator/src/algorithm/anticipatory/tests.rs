@@ -106,7 +106,7 @@ fn only_asynchronous_requests_of_others_are_waited_against_too() {
 }
 
 #[test]
-fn nobody_is_waited_for_after_a_write_or_with_antic_expire_zero() {
+fn no_process_is_waited_for_after_a_write_or_with_antic_expire_zero() {
     let mut bench = at_hz(1000);
     bench.write(ms(1), 0, 0);
     bench.serve(ms(1), 0);
@@ -301,7 +301,7 @@ fn writes_served(drain: u64, depth: usize, readers: u32) -> u64 {
 }
 
 #[test]
-fn a_device_that_queues_gets_hardly_any_writes_unless_the_drain_is_mended() {
+fn a_device_that_queues_gets_hardly_any_writes_unless_drain_is_set() {
     let table =
         [(1, 8), (4, 8), (4, 3)].map(|(depth, readers)| [0, 1].map(|drain| writes_served(drain, depth, readers)));
     // The figures of an independent model of the same rules.

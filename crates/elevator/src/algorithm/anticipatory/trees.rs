@@ -30,7 +30,7 @@ pub(super) struct Class {
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum State {
     /// In a tree and a FIFO; it can grow.
     Queued,
     /// In the dispatch list.
@@ -42,13 +42,13 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) request: BlockRequest,
-    pub(super) place: Place,
+    pub(super) place: State,
     /// When it expires, in jiffies.
     pub(super) expires: u64,
 }
 
 impl<R: Rule> Machine<R> {
-    /// From the trees to the dispatch list: whoever was waited for, this is over.
+    /// Moves a request from the trees to the dispatch list, which ends any wait.
     pub(super) fn move_to_dispatch(&mut self, request: &BlockRequest) {
         if matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             self.call_off();
@@ -66,7 +66,7 @@ impl<R: Rule> Machine<R> {
         self.classes[of].next = self.next_after(request);
         self.take_out(request);
         self.list.add_sorted(*request);
-        self.put(request, Place::Listed, 0);
+        self.put(request, State::Listed, 0);
         self.history(request.process).listed += 1;
         self.nr_dispatched += 1;
     }
@@ -76,10 +76,10 @@ impl<R: Rule> Machine<R> {
     }
 
     pub(super) fn is_queued(&self, request: &BlockRequest) -> bool {
-        self.slot(request.tag).is_some_and(|slot| slot.place == Place::Queued)
+        self.slot(request.tag).is_some_and(|slot| slot.place == State::Queued)
     }
 
-    pub(super) fn put(&mut self, request: &BlockRequest, place: Place, expires: u64) {
+    pub(super) fn put(&mut self, request: &BlockRequest, place: State, expires: u64) {
         let at = request.tag as usize;
         if at >= self.slots.len() {
             self.slots.resize(at + 1, None);

@@ -102,7 +102,7 @@ impl Bfq {
         (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(now, id)
     }
 
-    /// A queue that was idle gets its first request. True if it goes on with the budget of its last turn.
+    /// An idle queue gets its first request. Returns true if it continues with the budget of its last service.
     pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
         let charge = self.next_charge(id).expect("the queue has got a request");
         let queue = self.queue_mut(id);
@@ -141,7 +141,7 @@ impl Bfq {
         }
         let queue = self.queue_mut(id);
         if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
-            // The service is kept: if the next request comes soon, the turn goes on.
+            // The service is retained: if the next request arrives soon, the queue continues.
             queue.left_willingly = true;
         } else {
             queue.entity.service = 0;

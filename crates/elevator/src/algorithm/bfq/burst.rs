@@ -1,4 +1,4 @@
-//! Bursts: many queues created at once are one program's many threads, and nobody waits at each of them.
+//! Bursts: many queues created at once belong to the threads of one program and are not interactive.
 //!
 //! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Eight queues created within 180 ms of one another, the first of them on an
 //! idle device, are a large burst: none of them is raised, nor those that follow within 180 ms. A queue leaves the burst when it

@@ -18,7 +18,7 @@ const RAISED_IDLE_NS: u64 = 20 * MS;
 pub(super) struct Queueing {
     /// It has one. Before enough samples this is assumed.
     pub(super) detected: bool,
-    /// It was seen to have one, which it keeps for ever.
+    /// The device was found to queue; this does not change back.
     settled: bool,
     samples: u32,
     pub(super) most_in_driver: u32,

@@ -1,28 +1,36 @@
-//! bfq: shares the device's sectors among processes by weight, in budgets, and favours those that somebody waits at.
+//! bfq: shares the device's sectors among processes by weight, in budgets, and favours interactive processes.
+//!
+//! Problem: time slices give a process with random I/O a smaller share of throughput than one with sequential I/O, and
+//! programs start slowly under load.
+//!
+//! Approach: B-WF2Q+ over three classes (`wf2q`), budgets with feedback, charging and expiration (`budget`), the choice
+//! of queue and request (`select`), idling (`idle`), raising the weight of interactive and of rare asynchronous queues
+//! (`raising`) unless they are created in a burst (`burst`), the peak rate (`rate`), detection of a device that queues,
+//! depth limits, strict_guarantees.
 //!
 //! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c, one actuator, no groups; confirmed.
 //!
-//! What is here: B-WF2Q+ over three classes (`wf2q`), budgets with feedback, charging and expiration (`budget`), the choice of
-//! queue and request (`select`), idling (`idle`), raising the weight of interactive and of rare asynchronous queues
-//! (`raising`) unless they come in a burst (`burst`), the peak rate (`rate`), detection of a device that queues, depth limits, strict_guarantees.
+//! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384 KiB, back_seek_penalty
+//! 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0 sectors (automatic: peak rate × timeout_sync),
+//! timeout_sync 125 ms, low_latency 1, strict_guarantees 0, burst 1 (added here). Weights are 10·(8 − level) of the I/O
+//! priority, or the promised share of the flow.
 //!
-//! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384 KiB, back_seek_penalty 2,
-//! slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0 sectors (automatic: peak rate × timeout_sync), timeout_sync
-//! 125 ms, low_latency 1, strict_guarantees 0, burst 1 (ours). Weights are 10·(8 − level) of the I/O priority, or what the flow is promised.
+//! Consequence of the source: sequential readers that start together get little throughput at first, in the kernel,
+//! too. All are raised, and while a raised queue is busy the scheduler does not idle to gain throughput, nor for equal
+//! shares (idling_boosts_thr_without_issues, idling_needed_for_service_guarantees). Raising ends after 120000 sectors,
+//! or after the time that the reference disk needs for seven seconds of work: ten and a half seconds until the peak
+//! rate is known. From then on, and with low_latency 0 at once, each is idled for until its budget or time is used up.
+//! A workload whose processes are created anew for each pass never leaves that stage.
 //!
-//! Left out, so without a switch: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while a queue is waited for, with wakers and injection limits; raising for soft
-//! real-time queues; groups; several actuators. How far that goes is in docs/src/explanation/conformance.md: most for sequential readers that start
-//! together on a disk that takes one request at a time. A queue that idles or waits for a completion is therefore alone meanwhile.
+//! Not implemented: merging of cooperating queues (EQM) and the stable merge; injection of other queues' requests while
+//! a queue is waited for, with wakers and injection limits; raising for soft real-time queues; groups; several
+//! actuators. See docs/src/explanation/conformance.md for the effect: it is largest for sequential readers that start
+//! together on a disk that accepts one request at a time. A queue that idles or waits for a completion is therefore
+//! alone meanwhile.
 //!
-//! Sequential readers that start together get little at first, in the kernel too: all are raised, and while a raised queue is busy
-//! nobody is idled for to gain throughput, nor for the shares of equals (idling_boosts_thr_without_issues,
-//! idling_needed_for_service_guarantees). Raising ends after 120000 sectors, or after what the reference disk needs seven seconds
-//! for: ten and a half seconds until the peak rate is known. From then on, and with low_latency 0 at once, each is idled for
-//! until its budget or time is used up. A workload whose processes are made anew for each pass never leaves that stage.
-//!
-//! Departures: those of `wf2q`; an in-service queue that got a lone small request goes on waiting only until the next
-//! dispatch call, which this queue makes at once (in the kernel too, the block layer decides when); that a budget is unsigned
-//! (it never goes below nothing in the kernel either); a queue is forgotten by its tree when its process has ended.
+//! Departures: those of `wf2q`; an in-service queue that got a single small request waits only until the next dispatch
+//! call, which this queue makes at once (in the kernel, too, the block layer decides when); a budget is unsigned (it
+//! does not become negative in the kernel either); a queue is removed from its tree when its process has ended.
 
 mod budget;
 mod burst;
@@ -68,7 +76,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     /// Inserted at the head: before everything else.
     Head,
     Queued,
@@ -80,7 +88,7 @@ enum Place {
 struct Slot {
     request: BlockRequest,
     queue: u32,
-    place: Place,
+    place: State,
     /// Position in the FIFO of its queue.
     fifo: u64,
     expires: Time,
@@ -271,10 +279,10 @@ impl Elevator for Bfq {
             if request.sync { self.settings.fifo_expire_sync_ms } else { self.settings.fifo_expire_async_ms };
         let fifo = self.fifo_numbers;
         self.fifo_numbers += 1;
-        let place = if at == InsertAt::Head { Place::Head } else { Place::Queued };
+        let place = if at == InsertAt::Head { State::Head } else { State::Queued };
         self.slots[tag] = Some(Slot { request, queue, place, fifo, expires: now + expire_ms * MS });
         match place {
-            Place::Head => self.head.push_front(request.tag),
+            State::Head => self.head.push_front(request.tag),
             _ => self.enqueue(now, queue, request),
         }
     }
@@ -292,7 +300,7 @@ impl Elevator for Bfq {
 
     fn complete(&mut self, now: Time, done: &Finished) {
         let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        debug_assert_eq!(slot.place, State::InFlight, "a completed request was dispatched");
         self.observe_queueing();
         self.leave_driver(self.clock.jiffies(now), slot.queue);
         self.queue_mut(slot.queue).last_end = Some(now);
@@ -342,7 +350,7 @@ impl Elevator for Bfq {
         let slot = self.slot_mut(before.tag);
         slot.request = *after;
         let (id, place) = (slot.queue, slot.place);
-        if place == Place::Queued {
+        if place == State::Queued {
             let sorted = &mut self.queue_mut(id).sorted;
             let overtakes = sorted.before(by_sector(before)).is_some_and(|(below, _)| below > after.sector);
             sorted.remove(by_sector(before));
@@ -355,7 +363,7 @@ impl Elevator for Bfq {
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let (old, young) = (*self.slot(survivor.tag), *self.slot(gone.tag));
-        let both = old.place == Place::Queued && young.place == Place::Queued && old.queue == young.queue;
+        let both = old.place == State::Queued && young.place == State::Queued && old.queue == young.queue;
         if both && young.expires < old.expires {
             let queue = self.queue_mut(old.queue);
             queue.fifo.remove(&old.fifo).expect("the survivor is in the FIFO");
@@ -370,7 +378,7 @@ impl Elevator for Bfq {
             self.queue_mut(young.queue).next = Some(survivor.tag);
         }
         match young.place {
-            Place::Head => self.head.retain(|tag| *tag != gone.tag),
+            State::Head => self.head.retain(|tag| *tag != gone.tag),
             _ => self.take_out(now, gone.tag),
         }
         self.slots[gone.tag as usize] = None;

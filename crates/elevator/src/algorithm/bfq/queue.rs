@@ -1,5 +1,5 @@
 //! A queue of bfq: the synchronous requests of one process, or the asynchronous ones of one priority, and what was learnt of
-//! whoever sends them.
+//! of any process.
 //!
 //! Source: Linux 6.12 block/bfq-iosched.c; confirmed.
 
@@ -79,7 +79,7 @@ pub(super) struct BfqQueue {
     pub(super) raised_service: u64,
 }
 
-/// The class and the weight that a priority asks for.
+/// The class and weight of a priority.
 pub(super) fn class_and_weight(priority: Priority) -> (usize, u64) {
     let weight = |level: u8| 10 * (8 - u64::from(level.min(7)));
     match priority.class {

@@ -17,7 +17,7 @@ pub(super) const MIN_IDLE_NS: u64 = 2_000_000;
 const UNREASONABLE: u64 = 20;
 /// Sectors from the one before that make a request seeky.
 const SEEKY_DISTANCE: u64 = 800;
-/// On a device without an arm only requests below this many sectors are seeky.
+/// On a device without a geometry only requests below this many sectors are seeky.
 const SEEKY_SECTORS: u32 = 64;
 
 /// Whether a request is far from the end of the one before it; the start of the disk counts as "none before".
@@ -70,7 +70,7 @@ impl Rate {
         (self.peak * 1000 * ms) >> RATE_BITS
     }
 
-    /// A request goes to the device, which has `in_driver` others. True if the estimate has changed.
+    /// A request is dispatched while `in_driver` others are. Returns true if the estimate has changed.
     pub(super) fn dispatched(&mut self, now: Time, request: &BlockRequest, in_driver: u32) -> bool {
         let mut changed = false;
         if self.samples == 0 {

@@ -3,7 +3,7 @@
 //! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c; confirmed.
 
 use super::queue::BfqQueue;
-use super::{Bfq, Expiry, Place};
+use super::{Bfq, Expiry, State};
 use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
@@ -53,7 +53,7 @@ impl Bfq {
         }
     }
 
-    /// The one that the arm at `last` should serve first; metadata before data.
+    /// The one that the actuator at `last` should serve first; metadata before data.
     fn better(&self, requests: [Option<BlockRequest>; 2], last: u64) -> Option<BlockRequest> {
         if let [Some(a), Some(b)] = requests
             && a.meta != b.meta
@@ -186,7 +186,7 @@ impl Bfq {
     /// Gives a request to the device.
     pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = self.slot_mut(tag);
-        slot.place = Place::InFlight;
+        slot.place = State::InFlight;
         let (request, id) = (slot.request, slot.queue);
         self.queue_mut(id).dispatched += 1;
         self.in_driver += 1;

@@ -16,7 +16,7 @@ pub(super) fn delta(sectors: u64, weight: u64) -> u128 {
     (u128::from(sectors) << FRACTION_BITS) / u128::from(weight)
 }
 
-/// What the scheduler knows of a queue.
+/// The state of a queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entity {
     /// Virtual start.
@@ -64,7 +64,7 @@ pub(super) struct ServiceTree {
 }
 
 impl ServiceTree {
-    /// Whether nobody waits for service.
+    /// Whether no queue waits for service.
     pub(super) fn is_empty(&self) -> bool {
         self.eligible.is_empty() && self.future.is_empty()
     }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_time_jumps_to_the_smallest_start_when_nobody_is_eligible() {
+    fn virtual_time_jumps_to_the_smallest_start_when_no_queue_is_eligible() {
         let mut world = World::new(&[40], 1000);
         world.serve(10_000);
         // Served alone, its start is ahead of virtual time by nothing; make it so.

@@ -9,7 +9,7 @@ const LEVELS: usize = 8;
 
 /// Where a queue waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// With others of this priority level.
     Level(u8),
     /// Apart, until its requests in flight are back.
@@ -20,12 +20,12 @@ pub(super) enum Place {
     Idle,
 }
 
-/// Where in its list a queue goes.
+/// The position of a queue in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
     /// Behind all others.
     Last,
-    /// New or preempted, as the source's comment says: first, but behind those that are new.
+    /// New or preempted, as the source's comment says: first, but behind other new ones.
     NewFirst,
     /// New or preempted, as the source's code does: before the last of the new ones that lead the list; last if none does.
     NewAsInSource,
@@ -39,7 +39,7 @@ pub(super) struct Lists {
     current: Fifo,
     idle: Fifo,
     /// By queue: where it was put. A level may have become current since.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Position>>,
     len: usize,
     level: usize,
     last_level: usize,
@@ -69,8 +69,8 @@ impl Lists {
         self.places.get(queue as usize).is_some_and(Option::is_some)
     }
 
-    /// Puts a queue that is in no list into one. `is_new` tells which queues have never had a slice.
-    pub(super) fn put(&mut self, queue: u32, place: Place, rank: Rank, is_new: impl Fn(u32) -> bool) {
+    /// Inserts a queue that is in no list. `is_new` returns whether a queue has never had a slice.
+    pub(super) fn put(&mut self, queue: u32, place: Position, rank: Rank, is_new: impl Fn(u32) -> bool) {
         if queue as usize >= self.places.len() {
             self.places.resize(queue as usize + 1, None);
         }
@@ -93,7 +93,7 @@ impl Lists {
     /// Takes a queue out of its list.
     pub(super) fn remove(&mut self, queue: u32) {
         let place = self.places[queue as usize].take().expect("the queue is in a list");
-        let place = if self.current.contains(queue) { Place::Current } else { place };
+        let place = if self.current.contains(queue) { Position::Current } else { place };
         self.list(place).remove(queue);
         self.len -= 1;
     }
@@ -139,12 +139,12 @@ impl Lists {
         }
     }
 
-    fn list(&mut self, place: Place) -> &mut Fifo {
+    fn list(&mut self, place: Position) -> &mut Fifo {
         match place {
-            Place::Level(level) => &mut self.levels[usize::from(level)],
-            Place::Busy => &mut self.busy,
-            Place::Current => &mut self.current,
-            Place::Idle => &mut self.idle,
+            Position::Level(level) => &mut self.levels[usize::from(level)],
+            Position::Busy => &mut self.busy,
+            Position::Current => &mut self.current,
+            Position::Idle => &mut self.idle,
         }
     }
 }
@@ -153,15 +153,15 @@ impl Lists {
 mod tests {
     use super::*;
 
-    /// A queue on each level, which goes back there after its turn: the levels served.
+    /// A queue on each level, which is reinserted there after its slice: the levels served.
     fn levels_served(turns: usize) -> Vec<u32> {
         let mut lists = Lists::new();
-        (0..8).for_each(|level| lists.put(level, Place::Level(level as u8), Rank::Last, |_| false));
+        (0..8).for_each(|level| lists.put(level, Position::Level(level as u8), Rank::Last, |_| false));
         (0..turns)
             .map(|_| {
                 let queue = lists.next().unwrap();
                 lists.remove(queue);
-                lists.put(queue, Place::Level(queue as u8), Rank::Last, |_| false);
+                lists.put(queue, Position::Level(queue as u8), Rank::Last, |_| false);
                 queue
             })
             .collect()
@@ -179,10 +179,10 @@ mod tests {
     fn an_empty_level_is_passed_over_and_a_level_is_served_as_a_whole() {
         let mut lists = Lists::new();
         for queue in [7, 8, 9] {
-            lists.put(queue, Place::Level(5), Rank::Last, |_| false);
+            lists.put(queue, Position::Level(5), Rank::Last, |_| false);
         }
         assert_eq!(lists.next(), Some(7));
-        lists.put(1, Place::Level(0), Rank::Last, |_| false);
+        lists.put(1, Position::Level(0), Rank::Last, |_| false);
         lists.remove(7);
         assert_eq!(lists.next(), Some(8), "level 0 waits until level 5 is done");
         lists.remove(8);
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn queues_with_requests_in_flight_come_last_and_the_idle_class_apart() {
         let mut lists = Lists::new();
-        lists.put(1, Place::Busy, Rank::Last, |_| false);
-        lists.put(2, Place::Idle, Rank::Last, |_| false);
-        lists.put(3, Place::Level(7), Rank::Last, |_| false);
+        lists.put(1, Position::Busy, Rank::Last, |_| false);
+        lists.put(2, Position::Idle, Rank::Last, |_| false);
+        lists.put(3, Position::Level(7), Rank::Last, |_| false);
         assert_eq!((lists.next(), lists.next_idle()), (Some(3), Some(2)));
         lists.remove(3);
         assert_eq!(lists.next(), Some(1));
@@ -209,9 +209,9 @@ mod tests {
         let order = |rank, new: &'static [u32], old: &'static [u32]| {
             let mut lists = Lists::new();
             for queue in new.iter().chain(old) {
-                lists.put(*queue, Place::Current, Rank::Last, |_| false);
+                lists.put(*queue, Position::Current, Rank::Last, |_| false);
             }
-            lists.put(9, Place::Current, rank, |queue| new.contains(&queue));
+            lists.put(9, Position::Current, rank, |queue| new.contains(&queue));
             lists.current.iter().collect::<Vec<_>>()
         };
         assert_eq!(order(Rank::NewFirst, &[1, 2], &[3]), [1, 2, 9, 3]);

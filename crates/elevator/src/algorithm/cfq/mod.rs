@@ -1,15 +1,21 @@
-//! cfq: completely fair queueing. Every process has a queue, queues have time slices in turn, and the disk waits a moment for the
+//! cfq: completely fair queueing: time slices for processes, and idling for the process whose slice it is.
+//!
+//! Problem: a process with many requests gets most of the disk, and one that issues its next request after the last has
+//! completed loses its turn to others.
+//!
+//! Approach: every process has a queue, queues get time slices in turn, and the disk idles for the next request of the
 //! process whose slice it is.
 //!
-//! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed. Parameters as sysfs has them (HZ ticks a second; milliseconds are stored in
-//! jiffies, rounded up):
+//! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed.
+//!
+//! Parameters as in sysfs (HZ ticks per second; milliseconds are stored in jiffies, rounded up):
 //!
 //! | name | unit | default | meaning |
 //! |---|---|---|---|
 //! | `quantum` | requests | 4 | moved to the dispatch list in one round |
 //! | `fifo_expire_sync`, `fifo_expire_async` | ms | HZ/8, HZ/4 | age from which a request is taken out of order, once a slice |
-//! | `back_seek_max` | KiB | 16384 | how far back the arm may go |
-//! | `back_seek_penalty` | factor | 2 | what a distance back counts |
+//! | `back_seek_max` | KiB | 16384 | longest backward seek |
+//! | `back_seek_penalty` | factor | 2 | factor of a backward distance |
 //! | `slice_sync`, `slice_async` | ms | HZ/10, HZ/25 | slice at priority 4; a fifth more or less for each level |
 //! | `slice_async_rq` | requests | 2 | an async slice ends after 2·(n + n·(7 − level)) requests |
 //! | `slice_idle` | ms | HZ/125, at least 1 jiffy | the wait for a process's next request; 0: no waits |
@@ -17,27 +23,30 @@
 //! | `new_queue_slip` | switch | 1 | see below |
 //!
 //! Fixed: the idle class is served 100 ms after the last completion of another; a seeking process (mean distance above 64 MiB) is
-//! waited for 2 ms; more than 4 requests in the driver mean, for ever, that the device queues by itself.
+//! waited for 2 ms; once more than 4 requests are in the driver, the device counts as one that queues, permanently.
 //!
-//! Slips of the source, kept by default (the conclusions are derived):
-//! * a queue preempts another only if it is itself being waited for, which only the queue that is served can be: preemption
-//!   happens against the idle class only, and since that has no slice beyond a round, only after a change of class.
-//!   `preempt_slip` 0 drops that condition, as later kernels did.
-//! * a new or preempted queue shall be first in its list but behind other new ones; the code puts it *before the last* of
-//!   them, and at the end if there is none. `new_queue_slip` 0 does what the comment says.
+//! Bugs of the source, retained by default (the conclusions are derived):
+//! * a queue preempts another only if it is itself waited for, which only the queue in service can be: only the idle class
+//!   is preempted, and since that has no slice beyond a round, only after a change of class. `preempt_slip` 0 removes that
+//!   condition, as later kernels did.
+//! * a new or preempted queue is meant to be first in its list but behind other new ones; the code inserts it *before the
+//!   last* of them, and at the end if there is none. `new_queue_slip` 0 does what the comment in the source says.
 //! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may reach beyond the slice.
-//! * the remainder of a slice (`slice_left`) is kept and then thrown away when the queue is chosen.
+//! * the remainder of a slice (`slice_left`) is stored and then discarded when the queue is chosen.
 //!
-//! Cost: logarithmic, but for one case. When no process is worth waiting for, one round moves everything that is held to the
-//! dispatch list, as in the source; with requests all over the disk its sorting then takes time by the length of the list.
+//! Cost: logarithmic, with one exception. If no process is to be waited for, one round moves all held requests to the
+//! dispatch list, as in the source; with requests all over the disk, sorting it then takes time in its length.
 //!
 //! Departures:
-//! * Asking for a dispatch while a wait's timer runs starts the timer again in the source. There it happens when the queue is run:
-//!   a request came to an empty scheduler, or a request completed; here everything asks, and only those two start it again.
-//! * A process that is waited for may exceed the pool as long as it is waited for; the source allows one request a slice.
-//! * No boost for holders of file system locks; no forced dispatch, for schedulers are not switched while requests are held.
+//! * In the source a dispatch attempt while the timer of a wait runs restarts the timer. There attempts are made when the
+//!   queue is run: on a request to an empty scheduler, or on a completion. Here all events attempt a dispatch, and only
+//!   those two restart the timer.
+//! * A process may exceed the pool while it is waited for; the source allows one request per slice.
+//! * No boost for holders of file system locks; no forced dispatch, because schedulers are not switched while requests are
+//!   held.
 //! * Jiffies start at 0, so that the idle class waits its 100 ms at the start as well.
-//! * If the next request of a queue is pushed out by another's front merge, the source is left without one; here it is that other.
+//! * If the next request of a queue is displaced by a front merge of another, the source has no next one; here it is the
+//!   other one.
 
 mod lists;
 mod process;
@@ -76,7 +85,7 @@ struct Now {
     jiffies: u64,
 }
 
-/// Requests of a process, or those of all processes of a priority that nobody waits for.
+/// The synchronous requests of a process, or the asynchronous ones of all processes of a priority.
 #[derive(Debug)]
 struct ProcessQueue {
     /// None: shared, of asynchronous requests.
@@ -152,7 +161,7 @@ struct Cfq {
     /// Ticks at which the wait for a request and the wait of the idle class end.
     idle_timer: Option<u64>,
     class_timer: Option<u64>,
-    /// Something happened that lets the next dispatch start the idle timer again.
+    /// An event after which the next dispatch restarts the idle timer.
     rearm: bool,
     /// When the present wait began, until its outcome is counted.
     waiting_since: Option<Time>,
@@ -285,7 +294,7 @@ impl Elevator for Cfq {
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         // What is on its way to the driver is out of the hash of ends, and has left the tree.
         let sorted = self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
-        // What somebody waits for and what nobody waits for are in different queues, so they never mix.
+        // Synchronous and asynchronous requests are in different queues, so they are not merged.
         sorted.is_some_and(|slot| self.known_queue(piece) == Some(slot.queue))
     }
 

@@ -1,4 +1,4 @@
-//! What cfq knows of a process: how long it thinks and how far it seeks.
+//! The history of a process in cfq: mean think time and seek distance.
 
 use crate::decay::{DecayingMean, Rounding};
 
@@ -26,7 +26,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// A process that asks for the first time.
+    /// A process without history.
     pub(super) fn new(now: u64) -> Process {
         Process {
             alive: true,
@@ -39,7 +39,7 @@ impl Process {
         }
     }
 
-    /// Hears that it has asked for sectors from `sector` to `end` synchronously. `longest` bounds think times, in jiffies.
+    /// Records a synchronous request for the sectors from `sector` to `end`. `longest` bounds think times, in jiffies.
     pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
         self.think.add((now - self.last_end).min(longest));
         // The odd far request shall not outweigh all others: more is let in while there are few samples.

@@ -1,6 +1,6 @@
-//! Queues and slices: where a request goes, whose turn it is, what is sent in it, and when it ends.
+//! Queues and slices: the queue of a request, the queue in service, its dispatches, and the end of its slice.
 
-use super::lists::{Place, Rank};
+use super::lists::{Position, Rank};
 use super::process::Process;
 use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
 use crate::chain::Chain;
@@ -11,9 +11,9 @@ use crate::starts::Starts;
 /// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
 const SLICE_SCALE: u64 = 5;
 
-// Which queue a request goes to.
+// The queue of a request.
 impl Cfq {
-    /// The queue that a request of this kind goes to, if there is one already.
+    /// The queue of a request of this kind, if it exists.
     pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
         if is_sync(request) {
             self.processes.get(request.process as usize)?.as_ref()?.sync_queue
@@ -23,7 +23,7 @@ impl Cfq {
         }
     }
 
-    /// The queue that a request goes to; made at its first request.
+    /// The queue of a request, created at its first request.
     pub(super) fn queue_of(&mut self, now: Now, request: &BlockRequest) -> u32 {
         let (sync, priority) = (is_sync(request), effective(request.priority));
         let known = self.known_queue(request);
@@ -98,7 +98,7 @@ fn effective(priority: Priority) -> Priority {
 
 // Requests in and out of the trees.
 impl Cfq {
-    /// Adds to a queue's tree. One that starts at the same sector goes to the dispatch list at once.
+    /// Adds to a queue's tree. A request that starts at the same sector moves to the dispatch list.
     pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
         if let Some(alias) = self.queue(queue).sorted.at(request.sector) {
             self.send(queue, alias);
@@ -152,7 +152,7 @@ impl Cfq {
         self.slots[tag as usize].request.expect("a sorted request is in its slot")
     }
 
-    /// Which of two requests of a queue should go first, from where the arm is.
+    /// Which of two requests of a queue should go first, from where the actuator is.
     pub(super) fn choose(&self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
         let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
         let (one, two) = (self.sorted_request(one), self.sorted_request(two));
@@ -167,7 +167,7 @@ impl Cfq {
         arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
-    /// The request to serve after one that is about to leave the tree. The arm is taken to be where it was before that one.
+    /// The request to serve after one that is about to leave the tree. The actuator is taken to be where it was before that one.
     fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
         let sorted = &self.queues[queue as usize].sorted;
         let wrapped = || sorted.first().filter(|first| *first != request.tag);
@@ -187,11 +187,11 @@ impl Cfq {
     fn file(&mut self, queue: u32, preempted: bool) {
         let this = &self.queues[queue as usize];
         let place = match this.priority.class {
-            PrioClass::RealTime => Place::Current,
-            PrioClass::Idle => Place::Idle,
+            PrioClass::RealTime => Position::Current,
+            PrioClass::Idle => Position::Idle,
             // Not to be chosen before its requests are back: who has much outstanding shall not come before who has not.
-            PrioClass::BestEffort if this.in_flight > 0 => Place::Busy,
-            PrioClass::BestEffort => Place::Level(this.priority.level),
+            PrioClass::BestEffort if this.in_flight > 0 => Position::Busy,
+            PrioClass::BestEffort => Position::Level(this.priority.level),
         };
         let rank = match (preempted || this.is_new, self.tunables.new_queue_slip) {
             (false, _) => Rank::Last,

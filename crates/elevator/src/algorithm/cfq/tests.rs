@@ -112,7 +112,7 @@ fn waits_end_on_ticks_at_every_hz() {
 }
 
 #[test]
-fn when_nobody_else_wants_the_disk_the_wait_goes_on_without_a_timer_and_starts_again_for_the_next_one() {
+fn when_no_other_process_has_requests_the_wait_goes_on_without_a_timer_and_starts_again_for_the_next_one() {
     let mut cfq = made(1000);
     serve(&mut cfq, ms(10), read(0, 0, 100));
     cfq.on_timer(ms(18));
@@ -124,7 +124,7 @@ fn when_nobody_else_wants_the_disk_the_wait_goes_on_without_a_timer_and_starts_a
 }
 
 #[test]
-fn nobody_waits_for_a_process_that_has_ended_or_with_slice_idle_0_or_that_thinks_long() {
+fn no_wait_for_a_process_that_has_ended_or_with_slice_idle_0_or_that_thinks_long() {
     let mut ended = made(1000);
     serve(&mut ended, ms(10), read(0, 0, 100));
     insert(&mut ended, ms(10), read(1, 1, 90_000));
@@ -182,7 +182,7 @@ fn within_a_queue_metadata_goes_first_and_then_what_is_near_in_front_or_nearer_b
     }
     insert(&mut cfq, ms(0), BlockRequest { meta: true, ..read(4, 0, 70_000) });
     let order = [0; 5].map(|_| dispatch(&mut cfq, ms(0)).unwrap());
-    // Each time the neighbours of what was sent are compared, from where the arm was before that: 60000 is ahead of 50000;
+    // Each time the neighbours of what was sent are compared, from where the actuator was before that: 60000 is ahead of 50000;
     // 52000 is 18008 behind 70008, and 100 is out of reach.
     assert_eq!(order, [4, 1, 3, 2, 0]);
 }
@@ -218,7 +218,7 @@ fn one_expired_request_is_taken_out_of_order_in_a_slice() {
 }
 
 #[test]
-fn a_request_joins_its_own_process_queue_only_and_never_waits_with_what_nobody_waits_for() {
+fn a_request_joins_its_own_process_queue_only_and_never_shares_a_queue_with_asynchronous_ones() {
     let mut cfq = made(1000);
     insert(&mut cfq, ms(0), read(0, 0, 100));
     insert(&mut cfq, ms(0), write(1, 0, 500));

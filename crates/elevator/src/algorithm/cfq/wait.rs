@@ -1,6 +1,6 @@
 //! Arrivals, completions and the waits between them.
 
-use super::lists::{Place, Rank};
+use super::lists::{Position, Rank};
 use super::{Cfq, Now, Stage, is_sync};
 use crate::request::{BlockRequest, PrioClass};
 
@@ -74,7 +74,7 @@ impl Cfq {
         this.slice_end = this.slice_left + now.jiffies;
         this.must_dispatch = true;
         self.lists.remove(queue);
-        self.lists.put(queue, Place::Current, Rank::NewFirst, |_| false);
+        self.lists.put(queue, Position::Current, Rank::NewFirst, |_| false);
     }
 
     pub(super) fn completed(&mut self, now: Now, request: &BlockRequest) {
@@ -157,11 +157,11 @@ impl Cfq {
     pub(super) fn idle_timer_fired(&mut self, now: Now) {
         self.idle_timer = None;
         if let Some(active) = self.active {
-            let nobody_waits = self.lists.is_empty();
+            let no_queue_waits = self.lists.is_empty();
             let this = self.queue(active);
             if now.jiffies <= this.slice_end {
-                if nobody_waits {
-                    // Its slice goes on, but the disk could not have done better: the wait has failed.
+                if no_queue_waits {
+                    // Its slice continues, but the disk had no other work: the wait has failed.
                     self.end_wait(now, false);
                     return;
                 }

@@ -52,7 +52,7 @@ fn requests_are_sorted_behind_the_head_and_wrap_once() {
 fn nothing_goes_behind_the_last_one_but_at_the_tail() {
     let linus = filled(&[request(0, 500), request(1, 400)]);
     assert_eq!(sectors(&linus), [500, 400]);
-    assert_eq!(passes(&linus), [128, 128], "going to the tail passes nobody");
+    assert_eq!(passes(&linus), [128, 128], "going to the tail passes no request");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_read_is_passed_by_as_many_later_ones_as_its_latency_says_and_no_more() {
 }
 
 #[test]
-fn with_writes_too_nobody_is_passed_more_often_than_the_row_promises() {
+fn with_writes_too_no_request_is_passed_more_often_than_the_row_promises() {
     let most = most_passed(&mut Linus::new(), 50);
     assert!(most[0] > 0 && most[1] > 0 && most.iter().all(|count| *count <= 512), "{most:?}");
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux 6.12 block/mq-deadline.c; confirmed.
 
-use super::{MqDeadline, Place, READ, Slot, WRITE, direction};
+use super::{MqDeadline, READ, Slot, State, WRITE, direction};
 use crate::request::BlockRequest;
 
 impl MqDeadline {
@@ -12,7 +12,7 @@ impl MqDeadline {
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
     }
 
-    /// Chooses from a class and takes out what it chose; only requests that did not come after `latest`.
+    /// Chooses from a class and removes the request; only requests not younger than `latest`.
     fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
@@ -52,7 +52,7 @@ impl MqDeadline {
         Some(next.unwrap_or(oldest))
     }
 
-    /// Counts a decision for reads while writes wait, and says whether there were enough of them.
+    /// Counts a decision for reads while writes wait. Returns whether there were enough of them.
     fn writes_are_starved(&mut self) -> bool {
         self.batch.starved += 1;
         self.batch.starved > self.writes_starved
@@ -61,7 +61,7 @@ impl MqDeadline {
     /// Hands a held request over to the driver.
     fn take(&mut self, class: usize, slot: Slot) -> BlockRequest {
         let request = slot.request;
-        if slot.place == Place::Head {
+        if slot.state == State::Head {
             self.classes[class].head.remove(request.tag);
         } else {
             let (dir, is_61) = (direction(request.op), self.is_61());
@@ -72,7 +72,7 @@ impl MqDeadline {
             }
             class.remove_sorted(&request);
         }
-        self.slot(request.tag).place = Place::InFlight;
+        self.slot(request.tag).state = State::InFlight;
         self.len -= 1;
         request
     }

@@ -12,7 +12,7 @@ pub(super) struct Class {
     pub(super) fifo: [Fifo; 2],
     /// First sector of what was dispatched last.
     pub(super) latest: [u64; 2],
-    /// 6.1: the request that goes on with the batch.
+    /// 6.1: the request that continues the batch.
     pub(super) next: [Option<u32>; 2],
     /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
     pub(super) head: Fifo,

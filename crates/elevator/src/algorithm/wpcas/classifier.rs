@@ -149,7 +149,7 @@ impl Intervals {
         self.short_ns -= u64::from(ns);
         self.bins[bin] -= 1;
         let around = self.around(bin, classes);
-        // The fullest may not be it any more; looked up when somebody asks.
+        // The fullest bin may have changed; computed on demand.
         self.best = self.best.filter(|best| !around.contains(best));
         around.for_each(|at| self.dense[at] -= 1);
     }

@@ -4,11 +4,11 @@ use crate::clock::Clock;
 use crate::geometry::Geometry;
 
 use super::classifier::{Classes, Point, Region};
-use super::{Arm, Distances, ServiceTime, changed};
+use super::{Actuator, Distances, ServiceTime, changed};
 
 impl ServiceTime {
     pub(super) fn knob(&self, clock: Clock, tunable: &str) -> Option<u64> {
-        let (switches, classes, geometry) = (&self.switches, &self.classes, self.arm.geometry());
+        let (switches, classes, geometry) = (&self.switches, &self.classes, self.actuator.geometry());
         Some(match tunable {
             "antic_expire" => clock.to_ms(switches.antic_expire),
             "interval" => u64::from(switches.arrival_to_arrival),
@@ -109,14 +109,14 @@ impl ServiceTime {
             "seek_e_ps" => |geometry, value| geometry.seek.e_ps = value,
             _ => return false,
         };
-        let old = self.arm.geometry();
+        let old = self.actuator.geometry();
         let new = changed(old, |geometry| change(geometry, value));
         let cylinders = |of: &Geometry| (of.cylinders, of.sectors_per_cylinder);
         if cylinders(&new) != cylinders(old) {
             // Distances in the old cylinders mean nothing in the new ones.
             self.all_records().for_each(|record| record.seeks = Distances::default());
         }
-        self.arm = Arm::new(new);
+        self.actuator = Actuator::new(new);
         true
     }
 }

@@ -1,6 +1,6 @@
 //! The last n numbers.
 
-/// The last n numbers of a process; n is told with each push, as the rings of thousands of processes share it.
+/// The last n numbers of a process; n is an argument of each push, as the rings of thousands of processes share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     values: Vec<u32>,
@@ -13,7 +13,7 @@ impl Ring {
         self.values.len() as u64
     }
 
-    /// Takes a number in; gives the one that had to go for it.
+    /// Adds a number. Returns the one that it replaced.
     pub(super) fn push(&mut self, value: u32, window: usize) -> Option<u32> {
         if self.values.len() < window {
             self.values.push(value);

@@ -162,7 +162,7 @@ fn a_stream_on_its_own_cylinder_against_one_beside_it_has_no_seek_to_save() {
     let mut bench = hp();
     bench.set("relearn", 0);
     let end = bench.stream(ms(1), 0, 0, 20, 1000);
-    // 60 cylinders off, so not close, but told that nothing takes time.
+    // 60 cylinders off, so not close, but with a geometry in which nothing takes time.
     for name in ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"] {
         bench.set(name, 0);
     }
@@ -248,7 +248,7 @@ fn a_process_whose_waits_fail_is_waited_for_no_more() {
 }
 
 #[test]
-fn the_rival_is_the_next_in_order_or_the_nearest() {
+fn the_candidate_is_the_next_in_order_or_the_nearest() {
     for (nearest, waits) in [(0, true), (1, false)] {
         let mut bench = with("nearest", nearest);
         let end = after_a_success(&mut bench, 1_500_000, 2800);
@@ -319,7 +319,7 @@ fn one_class_lets_a_newcomer_profit_from_the_others() {
 }
 
 #[test]
-fn what_a_process_does_lately_counts_though_nobody_waited_meanwhile() {
+fn recent_intervals_count_although_there_was_no_wait_meanwhile() {
     let mut bench = with("relearn", 0);
     let mid = bench.stream(ms(1), 0, 0, 20, 1000);
     bench.write(mid, 1, 9600);
@@ -368,5 +368,5 @@ fn a_number_is_given_anew_without_its_history_also_while_all_are_one_class() {
     bench.set("class", 0);
     bench.read(end, 1, FAR);
     assert_eq!(bench.dispatch(end), None);
-    assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "as for a process that nobody knows");
+    assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "as for an unknown process");
 }

@@ -51,7 +51,7 @@ fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_the
 
 #[test]
 fn an_ssd_with_a_queue_is_kept_busy() {
-    // While only some of the processes are raised, those are waited for; otherwise nobody is.
+    // While only some of the processes are raised, those are waited for; otherwise none is.
     for (low_latency, percent) in [(0, 99), (1, 85)] {
         let mut bfq = bfq(32, false);
         bfq.set("low_latency", low_latency);
