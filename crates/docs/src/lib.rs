@@ -21,7 +21,7 @@ const BESIDE: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CH
 /// A page with its text.
 #[derive(Debug)]
 pub struct Page {
-    /// From the repository's root, e.g. `docs/src/howto/keep.md`.
+    /// From the repository's root, e.g. `docs/src/howto/tune.md`.
     pub path: PathBuf,
     /// The text as it is in the file.
     pub text: String,

@@ -122,6 +122,42 @@ fn files_and_packages_that_pages_name_exist() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// Files whose comments and messages may name a page.
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a directory of the repository").map(|entry| entry.expect("readable")) {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path
+            .extension()
+            .is_none_or(|ext| ["rs", "c", "h", "toml", "sh", "patch", "html"].iter().any(|one| ext == *one))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn pages_that_the_sources_name_exist() {
+    let mut files = Vec::new();
+    ["crates", "kernel", "plans", "scripts"].iter().for_each(|dir| sources(&root().join(dir), &mut files));
+    // The checks of pages and of words have made-up pages in their tests.
+    let is_checked =
+        |file: &&PathBuf| ["docs", "lint"].iter().all(|one| !file.starts_with(root().join("crates").join(one)));
+    let mut faults = Vec::new();
+    for file in files.iter().filter(is_checked) {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        for rest in text.split("docs/").skip(1) {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"/._-".contains(c)).unwrap_or(rest.len());
+            let page = rest[..end].trim_end_matches('.');
+            if page.ends_with(".md") && !root().join("docs").join(page).exists() {
+                faults.push(format!("{}: docs/{page}", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "pages that do not exist:\n{}", faults.join("\n"));
+}
+
 #[test]
 fn lines_of_prose_are_at_most_100_columns() {
     // Tables, command lines and generated pages apart: they cannot be wrapped.
