@@ -121,7 +121,7 @@ pub fn read(source: &Path) -> Result<Record> {
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
-    Record::from_bytes(bytes).with_context(|| format!("{} is no readable record", path.display()))
+    Record::from_bytes(bytes).with_context(|| format!("{}: not a readable record", path.display()))
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {

@@ -11,6 +11,8 @@ use crate::workspace::{Krate, Workspace, files, is_rust, read};
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("elevator", &[]),
+    // Laws of every elevator, for tests.
+    ("elevator-laws", &["elevator"]),
     // The laws of schedulers, for tests only: nothing that ships depends on them.
     ("elevator-laws", &["elevator"]),
     ("workload", &["text", "elevator"]),
@@ -88,6 +90,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "cpu-workloads",
         ],
     ),
+    // For developers: the book's tests, and this crate.
+    ("docs", &[]),
     ("lint", &[]),
 ];
 

@@ -53,7 +53,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
 fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
     let own = RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name);
     usage(format!(
-        "workload {}: {} works on a device; processors are compared by {}, or any program of yours: command:run=…",
+        "workload {}: {} needs a device; for CPUs take {}, or any program: command:run=…",
         spec.name,
         spec.kind,
         own.collect::<Vec<_>>().join(", ")

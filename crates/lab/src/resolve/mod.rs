@@ -225,7 +225,7 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
         None => {
             let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
             Err(usage(format!(
-                "workload {workload}: no metric is called {primary:?}{nearest}; see: schedlab list metrics; of a figure of a program of your \
+                "workload {workload}: unknown metric {primary:?}; see schedlab list metrics{nearest}; of a figure of a program of your \
                  own say which way it improves: better=higher or better=lower"
             )))
         }

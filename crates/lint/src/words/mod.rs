@@ -23,6 +23,29 @@ const READ: &[&str] =
 /// Files that are not ours to word, and this table itself.
 const NOT_OURS: &[&str] = &["crates/lint/", "Cargo.lock", "fuzz/Cargo.lock", "LICENSE-"];
 
+/// A part of every phrase of the table.
+const KEYS: &[&str] = &[
+    "processor",
+    "works",
+    "hear",
+    "told",
+    "whoever",
+    "nobody",
+    "for ever",
+    "grief",
+    "mend",
+    "right",
+    "as you",
+    "cost",
+    "verdicts",
+    "loud",
+    "wish",
+    "silence",
+    "after",
+    "furnish",
+    "there are",
+];
+
 /// Every place where a word of the table stands.
 pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     let checker = Checker::new()?;
@@ -103,6 +126,11 @@ impl Checker {
     }
 
     fn phrases_in(&self, text: &str, add: &mut dyn FnMut(&str, &str)) {
+        // Nearly every line has none of these, and twenty expressions are slow in a build for tests.
+        let lower = text.to_lowercase();
+        if !KEYS.iter().any(|key| lower.contains(key)) {
+            return;
+        }
         for (pattern, instead) in &self.phrases {
             for hit in pattern.find_iter(text) {
                 add(hit.as_str(), instead);
@@ -188,6 +216,14 @@ mod tests {
         let innocent = "// A microprocessor; it works; requests are kept; an ordering; seen twice.\nlet seen = Ordering::Less; fn replace(kept: u8) {}";
         assert_eq!(found("a/b.rs", innocent), Vec::<String>::new());
         assert_eq!(found("a/b.md", "cat /proc/cpuinfo, and what was seen is kept in order\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_phrase_has_a_key() {
+        for row in PHRASES {
+            let pattern = row.pattern.to_lowercase();
+            assert!(KEYS.iter().any(|key| pattern.contains(key)), "{pattern}");
+        }
     }
 
     #[test]

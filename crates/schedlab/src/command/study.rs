@@ -87,8 +87,8 @@ fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)>
 fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
     let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
         return Err(usage(format!(
-            "{} is a table: say which column names what is compared and which one holds the numbers, \
-             --arm COL --metric COL; it has {}",
+            "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \
+             --arm COL --metric COL",
             source.display(),
             foreign::header(source)?.join(", ")
         )));

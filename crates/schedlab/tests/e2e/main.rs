@@ -19,6 +19,7 @@ mod programs_command;
 mod programs_fio;
 mod programs_pgbench;
 mod published;
+mod refusals;
 mod replay;
 mod settings;
 mod simulator;
