@@ -437,6 +437,18 @@ mod tests {
     }
 
     #[test]
+    fn the_path_of_the_actuator_is_shown_for_traced_arms_in_the_order_of_the_arms() {
+        let lab = Lab::typical();
+        assert!(!page(&lab).contains("Path of the actuator"));
+        let paths = ["bfq", "none"].map(|arm| crate::actuator::tests::two_readers(arm, 10));
+        let evidence = Evidence { actuator: &paths, ..lab.evidence() };
+        let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
+        well_formed(&page);
+        let at = |arm: &str| page.find(&format!("{arm}: position of the actuator over time")).expect("a plot");
+        assert!(at("none") < at("bfq") && page.matches("Path of the actuator").count() == 1);
+    }
+
+    #[test]
     fn void_evidence_is_an_alarm_at_the_top() {
         let mut lab = Lab::typical();
         assert!(!page(&lab).contains("Void evidence"));
