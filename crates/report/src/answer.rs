@@ -86,7 +86,7 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
         deciding.iter().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement)).collect();
     let count = |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
     let (open, void, all) = (count(Verdict::Inconclusive), count(Verdict::Void), all.len());
-    let told = |count: usize, what: &str| match count {
+    let clause = |count: usize, what: &str| match count {
         1 if all == 1 => format!("; the comparison is {what}"),
         2 if all == 2 => format!("; both comparisons are {what}"),
         count if count == all => format!("; all {count} comparisons are {what}"),
@@ -95,8 +95,8 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     };
     match (open, void) {
         (0, 0) => String::new(),
-        (open, 0) => told(open, "inconclusive"),
-        (0, void) => told(void, "void"),
+        (open, 0) => clause(open, "inconclusive"),
+        (0, void) => clause(void, "void"),
         (open, void) => format!("; of {all} comparisons {open} are inconclusive and {void} void"),
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn one_workload_is_told_in_one_line() {
+    fn one_workload_is_one_line() {
         let mut lab = Lab::typical();
         lab.study.judgements.retain(|judgement| judgement.workload == "oltp");
         lab.study.summaries.retain(|summary| summary.workload == "oltp");

@@ -1,4 +1,4 @@
-//! A table of a terminal: names to the left, numbers to the right, one rule under the head.
+//! A table in a terminal: names to the left, numbers to the right, one rule under the head.
 //!
 //! Numbers are never broken over lines, since a broken one is misread; when room is short the other columns give way first and
 //! the name, which may be long, is wrapped in what is left.

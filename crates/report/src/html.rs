@@ -15,7 +15,7 @@ use super::view::{self, MetricView, RowView, WorkloadView};
 use super::voids::VoidGroup;
 use super::{actuator, number, remarks, three_sigma, verdict, words};
 
-/// Where the long answer stands in schedlab's source.
+/// The page of schedlab's documentation that explains verdicts.
 const DOCS: &str = "docs/src/explanation/verdicts.md";
 
 /// The whole page.

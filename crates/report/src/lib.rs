@@ -96,7 +96,7 @@ mod tests {
 
     /// For the eye: `SCHEDLAB_KEEP_REPORT=DIR` keeps the reports of the fixtures.
     #[test]
-    fn reports_of_the_fixtures_can_be_kept() {
+    fn reports_of_the_fixtures_can_be_saved() {
         let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") else { return };
         for (name, lab) in [("typical", fixture::Lab::typical()), ("extreme", fixture::Lab::extreme())] {
             let dir = std::path::Path::new(&keep).join(name);

@@ -262,7 +262,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_group_of_void_trials_tells_is_not_told_again() {
+    fn a_reason_of_a_group_of_void_trials_is_not_repeated() {
         let mut lab = Lab::typical();
         let judgement =
             lab.study.judgements.iter_mut().find(|j| j.primary && j.void_blocks > 0).expect("one block is void");

@@ -45,7 +45,7 @@ pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf],
     printed.text
 }
 
-/// A report as far as it is printed.
+/// The text printed so far.
 struct Printed<'a> {
     text: String,
     options: &'a Options,

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn alike_reasons_are_told_once_and_a_metric_of_its_own_is_told_apart() {
+    fn like_reasons_are_one_group_and_each_metric_has_its_own() {
         let mut lab = Lab::typical();
         let few = |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
         for trial in &mut lab.trials {

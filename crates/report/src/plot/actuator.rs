@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_request_that_can_be_seen_is_a_dot_and_its_client_a_colour() {
+    fn each_visible_request_is_a_dot_in_the_colour_of_its_client() {
         let paths = [two_readers("deadline", 1), two_readers("anticipatory", 1000)];
         let found = excerpts(&paths, "oltp", 0);
         let drawn = |at: usize| plot("x", &found[at], span(&found)).unwrap().expect("there are requests");
@@ -83,7 +83,7 @@ mod tests {
             let RGBColor(r, g, b) = colour(client);
             assert!(deadline.contains(&format!("#{r:02X}{g:02X}{b:02X}")), "{client}");
         }
-        assert!(drawn(1).matches("<circle").count() < found[1].visits.len() / 2, "what cannot be seen is left out");
+        assert!(drawn(1).matches("<circle").count() < found[1].visits.len() / 2, "what is not visible is left out");
     }
 
     proptest! {

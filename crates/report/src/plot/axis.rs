@@ -120,7 +120,7 @@ impl Axis {
         Axis { range: -0.5..count as f64 - 0.5, ticks, log: false }
     }
 
-    /// Where a value stands.
+    /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         if self.log { value.clamp(1.0 / ABSURD, ABSURD).log10() } else { value.clamp(-ABSURD, ABSURD) }
     }
@@ -141,7 +141,7 @@ fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// About `wanted` round numbers between two values, with the decimals that tell them apart.
+/// About `wanted` round numbers between two values, with enough decimals to distinguish them.
 fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let raw = (high - low) / wanted as f64;
     if !raw.is_finite() || raw <= 0.0 {

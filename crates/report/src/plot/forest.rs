@@ -1,7 +1,7 @@
 //! The effect of each arm with its interval: the plot that a verdict can be read from.
 //!
 //! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is equivalence, and anything
-//! else is not known yet: that is the whole rule, visible. The small dots are the blocks. The axis is logarithmic in the
+//! else is inconclusive. The small dots are the blocks. The axis is logarithmic in the
 //! ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot ends in an arrow.
 
 use std::ops::Range;

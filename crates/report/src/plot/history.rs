@@ -1,7 +1,7 @@
-//! Effects from test to test: whether the best choice of last month is the best of today.
+//! Effects from test to test of a watch: whether last month's best arm still is the best.
 //!
 //! One line an arm: its change against the baseline with the interval of each test. Where the intervals of two tests lie apart the
-//! machine, the disk or the work has changed; where they overlap nothing can be said of a change.
+//! machine, the disk or the workload has changed; where they overlap, no change is shown.
 
 use std::ops::Range;
 

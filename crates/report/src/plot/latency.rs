@@ -1,8 +1,8 @@
 //! Latency by percentile: the whole distribution with its tail, one line for each arm.
 //!
-//! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on an even axis everything that a user
-//! waits for would hide in the last pixel. A line is the median of the trials' curves, its band their middle half: a
-//! curve of all requests thrown together would let one bad trial draw the tail.
+//! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on a linear axis the tail would be
+//! in the last pixel. A line is the median of the trials' curves, its band their middle half: a
+//! curve of the requests of all trials would have the tail of the worst trial.
 
 use experiment::record::{LatencyCurve, Trial};
 use plotters::prelude::*;
@@ -98,7 +98,7 @@ fn latency_at(curve: &LatencyCurve, percentile: f64) -> Option<f64> {
     Some((low + (high - low) * share).exp())
 }
 
-/// Where a percentile stands: one step to the right for each nine.
+/// The position of a percentile: one step to the right for each nine.
 fn position(percentile: f64) -> f64 {
     -(1.0 - percentile / 100.0).max(1e-12).log10()
 }

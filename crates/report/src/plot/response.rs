@@ -1,9 +1,9 @@
-//! Response curves: what a metric does while one tunable is turned.
+//! Response curves: a metric over the values of one tunable.
 //!
-//! Across: the values tried, and the default as a ring; logarithmic where they go by ratios, with 0, which has no logarithm, set apart at the
+//! Across: the values tried, and the default as a ring; logarithmic where they differ by ratios, with 0, which has no logarithm, at a place of its own at the
 //! left. Up: the ratio to the default, on the scale and with the shaded margin of the forest, so that the same rule can be read
 //! off: an interval wholly beside the band is a difference, one wholly inside it is none. All curves of a workload have one scale, so
-//! that the knob that matters is seen at once.
+//! that the tunable that matters can be seen at once.
 
 use std::ops::Range;
 
@@ -98,7 +98,7 @@ fn log_of(ratio: f64) -> f64 {
     ratio.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One value: the interval upright, with caps where it ends and arrows where it goes on, and the estimate on it; a cross at the bottom
+/// One value: the vertical interval, with caps where it ends and arrows where it continues, and the estimate on it; a cross at the bottom
 /// where there is no evidence.
 fn mark(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, x: f64, range: &Range<f64>) -> crate::Result<()> {
     let colour = verdict_colour(judgement.verdict);
@@ -136,12 +136,12 @@ fn mark(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, x: f64, range:
     Ok(())
 }
 
-/// Where values stand: in a straight line, or by their logarithms with 0 (and below) set apart.
+/// Positions of values: linear, or logarithmic with 0 (and below) at a place of its own.
 #[derive(Debug, Clone)]
 struct Places {
     values: Vec<f64>,
     log: bool,
-    /// Where 0 stands on a logarithmic axis.
+    /// The position of 0 on a logarithmic axis.
     zero: f64,
 }
 
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(svg.contains("fifo_batch (requests, log scale)"));
         let unknown = drawn(&[("1", judgement.clone())], None).expect("a number");
-        assert_eq!(unknown.matches("<circle").count(), 0, "where nobody noted the default there is no ring");
+        assert_eq!(unknown.matches("<circle").count(), 0, "without a known default there is no ring");
         assert!(drawn(&[("ext4", judgement)], None).is_none(), "words have no place on an axis");
     }
 

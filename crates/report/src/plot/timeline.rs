@@ -1,7 +1,7 @@
-//! The trials in the order in which they ran: drift, warming up and neighbours show here.
+//! The trials in the order in which they ran: drift, warm-up and interference by other programs.
 //!
-//! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what hits all arms alike, but the
-//! reader should know. A rise of one arm only is a finding of its own.
+//! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what affects all arms alike. A rise of
+//! one arm only is an effect of that arm.
 
 use plotters::prelude::*;
 

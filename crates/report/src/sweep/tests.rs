@@ -76,7 +76,7 @@ fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_tunable_is_told_in_one_line() {
+fn each_tunable_is_one_line() {
     let found = lines(|_| {});
     let of = |name: &str| found.iter().find(|(tunable, _)| tunable == name).expect("it is swept").1.clone();
     assert!(

@@ -85,7 +85,7 @@ fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
 }
 
-/// An experiment on processors: two settings that are what they are, and one of which the older rule claims too much.
+/// An experiment of the CPU arena: two settings with counters, and one of which the three-sigma rule claims too much.
 fn on_cpus() -> Lab {
     let counters = [
         ("none", "task_migrations", 4.0),
@@ -106,13 +106,13 @@ fn on_cpus() -> Lab {
 }
 
 #[test]
-fn of_processors_the_older_rule_is_told_below_the_table_and_what_is_out_of_the_ordinary_in_words() {
+fn for_cpus_the_three_sigma_rule_is_below_the_table_and_unusual_counters_are_notes() {
     let lab = on_cpus();
     insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &PLAIN));
 }
 
 #[test]
-fn where_there_is_room_the_older_rule_has_a_column_and_verbose_shows_what_the_scheduler_did() {
+fn with_enough_width_the_three_sigma_rule_has_a_column_and_verbose_shows_the_counters() {
     let mut lab = on_cpus();
     lab.study.judgements.retain(|j| j.primary && j.workload == "oltp");
     lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
@@ -122,7 +122,7 @@ fn where_there_is_room_the_older_rule_has_a_column_and_verbose_shows_what_the_sc
 }
 
 #[test]
-fn of_devices_the_older_rule_waits_for_verbose_and_as_the_method_itself_it_is_not_told_again() {
+fn for_devices_the_three_sigma_rule_needs_verbose_and_as_the_method_itself_it_is_not_repeated() {
     let mut lab = Lab::typical();
     let text = |lab: &Lab, verbose| render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose, ..PLAIN });
     assert!(!text(&lab, false).contains("three-sigma"));
