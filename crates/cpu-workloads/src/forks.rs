@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn it_forks_until_it_is_told_to_end_and_leaves_nobody() {
+    fn it_forks_until_it_is_stopped_and_leaves_no_process() {
         let report = stopped_after(60, |stop| run(&Spec { processes: 3, rate: 0, work_ns: 50_000 }, stop));
         assert!(report.counters["forks_per_s"] > 20.0, "{report:?}");
         let left = std::thread::spawn(|| {

@@ -2,7 +2,7 @@
 //!
 //! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of `kernel.sched_rt_period_us`), and from 6.12 on a server
 //! of the fair class does (`fair_server` in debugfs). With that switched off, a program that computes under fifo on every CPU can be
-//! stopped by nobody: not by the watchdog of an experiment either, where that is an ordinary process.
+//! stopped by no process: not by the watchdog of an experiment either, where that is an ordinary process.
 
 use super::attributes::sysctl_path;
 use super::setting::{Attribute, Setting};

@@ -10,7 +10,7 @@ use host::Root;
 use host::session::Session;
 use host::settings::Problem;
 
-/// Loads as its program begins, and unloads when that is told to end, as the kernel does when the program's last handle is closed.
+/// Loads as its program begins, and unloads when that gets SIGTERM, as the kernel does when the program's last handle is closed.
 const LOADS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/sys/kernel/sched_ext" || exit 1
 mkdir -p root

@@ -101,7 +101,7 @@ fn without_room_for_the_journal_nothing_is_made_and_nothing_is_left() {
     fs::create_dir_all(bench.root.state("")).expect("own directory");
     fs::write(bench.root.state("journal"), "no directory").expect("own directory");
     let error = make(&bench, bench.dir.path()).expect_err("the journal cannot be written").to_string();
-    assert_eq!(error.matches("File exists").count(), 1, "the kernel's answer is told once: {error}");
+    assert_eq!(error.matches("File exists").count(), 1, "the kernel's answer is printed once: {error}");
     fs::remove_file(bench.root.state("journal")).expect("own file");
     assert_no_trace(&bench, bench.dir.path());
 }

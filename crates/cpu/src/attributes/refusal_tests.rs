@@ -55,7 +55,7 @@ fn a_write_that_was_published_as_a_result_without_being_one_is_refused() {
 }
 
 #[test]
-fn names_that_nobody_knows_are_answered_with_the_nearest_and_all_there_are() {
+fn unknown_names_are_answered_with_the_nearest_and_all_there_are() {
     let machine = FakeCpus::booted();
     says(
         &machine,
@@ -180,7 +180,7 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     use crate::Attribute;
     use rustix::thread::{Uid, set_thread_res_uid};
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIPPED: this test becomes nobody, and needs root for that");
+        return eprintln!("SKIPPED: this test becomes unprivileged, and needs root for that");
     }
     let machine = FakeCpus::booted();
     let root = machine.root();
@@ -195,16 +195,16 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     };
     open(0o700);
     resolve("autogroup", "off").expect("root may");
-    let nobody = || {
-        let nobody = Uid::from_raw(65_534);
+    let as_unprivileged = || {
+        let unprivileged = Uid::from_raw(65_534);
         // The system call is of this thread alone.
-        set_thread_res_uid(nobody, nobody, nobody).expect("root may become anybody");
+        set_thread_res_uid(unprivileged, unprivileged, unprivileged).expect("root may become any user");
         [resolve("autogroup", "off"), resolve("debug:nr_migrate", "1"), resolve("feature:HRTICK", "on")]
     };
-    let told = std::thread::scope(|scope| scope.spawn(nobody).join().expect("no panic"));
+    let refused = std::thread::scope(|scope| scope.spawn(as_unprivileged).join().expect("no panic"));
     let words = ["only root may write", "only root may look at", "only root may look at"];
     for (told, words) in told.into_iter().zip(words) {
-        let error = told.expect_err("nobody may not");
+        let error = refused.expect_err("an unprivileged user may not");
         assert!(error.contains(words) && error.contains("run as root"), "{error}");
     }
 }

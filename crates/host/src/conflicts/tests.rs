@@ -40,7 +40,7 @@ fn only(files: &[(&str, &str)]) -> (&'static str, String, Precedence) {
     (conflict.program, format!("{}{line}", conflict.file.display()), conflict.order)
 }
 
-fn nobody(files: &[(&str, &str)]) {
+fn no_conflict(files: &[(&str, &str)]) {
     let conflicts = Tree::with(files).conflicts(false);
     assert!(conflicts.is_empty(), "{files:?}: {conflicts:#?}");
 }
@@ -49,7 +49,7 @@ const SCHEDULER: &str = "ATTR{queue/scheduler}=\"none\"\n";
 
 #[test]
 fn a_bare_machine_has_no_conflicts() {
-    nobody(&[]);
+    no_conflict(&[]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_rule_for_the_appearance_of_the_device_wins_by_its_name() {
         only(&[("etc/udev/rules.d/60-x.rules", &top)]),
         ("udev", "/etc/udev/rules.d/60-x.rules:2".into(), Precedence::Before)
     );
-    nobody(&[("etc/udev/rules.d/99-x.rules", &format!("ACTION==\"remove\", {SCHEDULER}"))]);
+    no_conflict(&[("etc/udev/rules.d/99-x.rules", &format!("ACTION==\"remove\", {SCHEDULER}"))]);
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn rules_for_other_devices_or_attributes_comparisons_and_our_own_are_no_conflict
         "ATTR{queue/scheduler_of_mine}=\"1\"",
         "# ATTR{queue/scheduler}=\"none\"",
     ] {
-        nobody(&[("etc/udev/rules.d/99-x.rules", text)]);
+        no_conflict(&[("etc/udev/rules.d/99-x.rules", text)]);
     }
-    nobody(&[("etc/udev/rules.d/90-schedlab-wwn-0x6.rules", SCHEDULER)]);
-    nobody(&[("etc/udev/rules.d/99-x.rules.old", SCHEDULER)]);
+    no_conflict(&[("etc/udev/rules.d/90-schedlab-wwn-0x6.rules", SCHEDULER)]);
+    no_conflict(&[("etc/udev/rules.d/99-x.rules.old", SCHEDULER)]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn rules_that_write_by_other_ways_are_seen() {
 #[test]
 fn a_rule_that_is_shadowed_or_masked_does_not_count() {
     let vendor = ("usr/lib/udev/rules.d/60-x.rules", SCHEDULER);
-    nobody(&[vendor, ("etc/udev/rules.d/60-x.rules", "")]);
+    no_conflict(&[vendor, ("etc/udev/rules.d/60-x.rules", "")]);
     let shadowed = only(&[vendor, ("run/udev/rules.d/60-x.rules", SCHEDULER)]);
     assert_eq!(shadowed.1, "/run/udev/rules.d/60-x.rules:1");
 }
@@ -123,15 +123,15 @@ fn tuned_counts_with_its_active_profile_and_what_that_includes() {
         only(&[active, mine, base]),
         ("tuned", "/usr/lib/tuned/throughput-performance/tuned.conf:3".into(), Precedence::After)
     );
-    nobody(&[mine, base]);
+    no_conflict(&[mine, base]);
     assert_eq!(only(&[active, ("etc/tuned/profiles/mine/tuned.conf", "[disk]\nelevator=bfq\n")]).0, "tuned");
     assert_eq!(
         only(&[active, ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n")]).0,
         "tuned"
     );
-    nobody(&[active, ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/nvme*/queue/scheduler=bfq\n")]);
-    nobody(&[active, ("etc/tuned/mine/tuned.conf", "include=mine\n#elevator=bfq\n[disk]\napm=128\n")]);
-    nobody(&[("etc/tuned/active_profile", "schedlab-x"), ("etc/tuned/schedlab-x/tuned.conf", "elevator=bfq\n")]);
+    no_conflict(&[active, ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/nvme*/queue/scheduler=bfq\n")]);
+    no_conflict(&[active, ("etc/tuned/mine/tuned.conf", "include=mine\n#elevator=bfq\n[disk]\napm=128\n")]);
+    no_conflict(&[("etc/tuned/active_profile", "schedlab-x"), ("etc/tuned/schedlab-x/tuned.conf", "elevator=bfq\n")]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn tlp_counts_unless_it_is_told_to_keep() {
     let line = "# x\nDISK_IOSCHED=\"mq-deadline keep\"\n";
     assert_eq!(only(&[("etc/tlp.conf", line)]), ("TLP", "/etc/tlp.conf:2".into(), Precedence::After));
     assert_eq!(only(&[("etc/tlp.d/01-disk.conf", line)]).1, "/etc/tlp.d/01-disk.conf:2");
-    nobody(&[("etc/tlp.conf", "#DISK_IOSCHED=\"bfq\"\nDISK_IOSCHED=\"keep keep\"\nDISK_IDLE=1\n")]);
+    no_conflict(&[("etc/tlp.conf", "#DISK_IOSCHED=\"bfq\"\nDISK_IOSCHED=\"keep keep\"\nDISK_IDLE=1\n")]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn laptop_mode_counts_when_it_controls_read_ahead() {
         only(&[(file, "CONTROL_READAHEAD=1\n")]),
         ("laptop-mode-tools", format!("/{file}:1"), Precedence::After)
     );
-    nobody(&[(file, "CONTROL_READAHEAD=0\n")]);
+    no_conflict(&[(file, "CONTROL_READAHEAD=0\n")]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn tmpfiles_count_when_they_write_to_this_queue() {
         only(&[("etc/tmpfiles.d/io.conf", line)]),
         ("systemd-tmpfiles", "/etc/tmpfiles.d/io.conf:1".into(), Precedence::After)
     );
-    nobody(&[(
+    no_conflict(&[(
         "etc/tmpfiles.d/io.conf",
         "w /sys/block/sdb/queue/scheduler - - - - bfq\nd /sys/block/sda/queue/scheduler\n",
     )]);
@@ -170,7 +170,7 @@ fn sysfsutils_count_when_they_write_to_this_queue() {
     let line = "\nblock/sda/queue/read_ahead_kb = 128\n";
     assert_eq!(only(&[("etc/sysfs.conf", line)]), ("sysfsutils", "/etc/sysfs.conf:2".into(), Precedence::After));
     assert_eq!(only(&[("etc/sysfs.d/x.conf", line)]).1, "/etc/sysfs.d/x.conf:2");
-    nobody(&[("etc/sysfs.conf", "mode block/sda/queue/scheduler = 0660\n# block/sda/queue/scheduler = bfq\n")]);
+    no_conflict(&[("etc/sysfs.conf", "mode block/sda/queue/scheduler = 0660\n# block/sda/queue/scheduler = bfq\n")]);
 }
 
 #[test]
@@ -182,7 +182,10 @@ fn scripts_and_units_that_run_at_boot_are_searched() {
         only(&[("etc/systemd/system/io.service", unit)]),
         ("a systemd unit", "/etc/systemd/system/io.service:2".into(), Precedence::After)
     );
-    nobody(&[("etc/rc.local", "# echo bfq > /sys/block/sda/queue/scheduler\ncat /sys/block/sdb/queue/scheduler\n")]);
+    no_conflict(&[(
+        "etc/rc.local",
+        "# echo bfq > /sys/block/sda/queue/scheduler\ncat /sys/block/sdb/queue/scheduler\n",
+    )]);
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn the_kernel_parameter_is_named_with_the_versions_that_heed_it() {
     let line = ("proc/cmdline", "BOOT_IMAGE=/vmlinuz elevator=deadline quiet\n");
     assert_eq!(only(&[line]), ("the kernel", "/proc/cmdline".into(), Precedence::Idle));
     assert_eq!(only(&[line, ("proc/sys/kernel/osrelease", "4.19.0")]).2, Precedence::Before);
-    nobody(&[("proc/cmdline", "quiet\n")]);
+    no_conflict(&[("proc/cmdline", "quiet\n")]);
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn alike(value: &str, found: &str) -> bool {
 /// What udev has to say against a file of rules that is in place; empty: it is understood.
 pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error> {
     if root.tool("udevadm").is_none() {
-        // Without it the device's identity would not be known; whoever has that from elsewhere has no udev here to ask.
+        // Without it the device's identity would not be known; where that comes from elsewhere there is no udev to ask.
         return Ok(Vec::new());
     }
     let run = |args: &[&str]| root.run("udevadm", args, "udev", "to check the rule");

@@ -53,7 +53,7 @@ impl Attributes {
     /// Of a task, 0 for the calling one.
     pub(super) fn of_task(task: i32) -> io::Result<Attributes> {
         let mut found = Attributes { size: SIZE, ..Attributes::default() };
-        // SAFETY: the structure lives as long as the call, which writes at most as many bytes as it is told.
+        // SAFETY: the structure lives as long as the call, which writes at most as many bytes as its size says.
         let done = unsafe { libc::syscall(libc::SYS_sched_getattr, task, &raw mut found, SIZE, 0) };
         if done != 0 { Err(io::Error::last_os_error()) } else { Ok(found) }
     }

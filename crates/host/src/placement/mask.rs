@@ -34,7 +34,7 @@ impl Mask {
     /// Of a task, 0 for the calling one: those of its CPUs that are online.
     pub fn of_task(task: u32) -> io::Result<Mask> {
         let mut words = Box::new([0u64; WORDS]);
-        // SAFETY: the words live as long as the call, which writes at most as many bytes as it is told.
+        // SAFETY: the words live as long as the call, which writes at most as many bytes as its size says.
         let done =
             unsafe { libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(&*words), words.as_mut_ptr()) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(Mask(words)) }

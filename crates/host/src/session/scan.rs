@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn marked_processes_and_their_children_belong_to_a_session_and_nobody_elses_do() {
+    fn marked_processes_and_their_children_belong_to_a_session_and_no_others_do() {
         let (_dir, root) = machine(&[
             (10, 1, "A=b\0SCHEDLAB_SESSION=k/1\0"),
             (11, 10, "overwritten title"),
