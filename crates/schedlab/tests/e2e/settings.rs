@@ -180,7 +180,7 @@ fn a_wrong_name_or_value_is_wrong_usage_that_says_what_is_right_and_nothing_is_w
         ("fifo_batch=4 slice_idle=0", &["tunable of bfq", "scheduler=bfq"]),
         ("fifo_batch=4 logical_block_size=512", &["read-only"]),
         ("fifo_batch=4 fifo_bacth=4", &["did you mean \"fifo_batch\""]),
-        ("fifo_batch=4 io_timeout=4", &["has no io_timeout"]),
+        ("fifo_batch=4 io_timeout=4", &["no io_timeout"]),
         ("scheduler=kyver", &["did you mean \"kyber\""]),
         ("scheduler=cfq", &["nearest choice is bfq"]),
         ("fifo_batch=4 fifo_batch=5", &["named twice"]),
@@ -192,7 +192,7 @@ fn a_wrong_name_or_value_is_wrong_usage_that_says_what_is_right_and_nothing_is_w
         lab.run(&format!("set {} {values}", device.path)).expect_status(2).says(words);
         assert_eq!(device.snapshot(), before, "{values}");
     }
-    lab.run("set no-such-disk nomerges=1").expect_status(2).says(&["no block device"]);
+    lab.run("set no-such-disk nomerges=1").expect_status(2).says(&["no such block device"]);
 }
 
 #[test]
