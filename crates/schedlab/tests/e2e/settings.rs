@@ -173,7 +173,7 @@ fn a_wrong_name_or_value_is_wrong_usage_that_says_what_is_right_and_nothing_is_w
     let Some(device) = tuned(&lab) else { return };
     let before = device.snapshot();
     for (values, words) in [
-        ("fifo_batch=4 nr_requests=1", &["nr_requests = 1", "from 4 to 2048 requests"][..]),
+        ("fifo_batch=4 nr_requests=1", &["nr_requests is out of range (found 1", "from 4 to 2048 requests"][..]),
         ("fifo_batch=4 scheduler=none nr_requests=100000", &["fifo_batch", "mq-deadline"]),
         ("scheduler=none nr_requests=100000", &["from 4 to 128 requests"]),
         ("fifo_batch=4 read_expire=soon", &["from 0 to 2147483647 ms"]),
