@@ -114,8 +114,8 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
     let blank = bench.blank_loop(16);
     for (files, needle) in [
         (wanted("zfs", "", ""), "ext4, xfs, btrfs"),
-        (wanted("xfs", "", ""), "xfs needs 300"),
-        (wanted("btrfs", "", ""), "btrfs needs 110"),
+        (wanted("xfs", "", ""), "too small for xfs (found 16.0 MiB, expected 300"),
+        (wanted("btrfs", "", ""), "too small for btrfs (found 16.0 MiB, expected 110"),
         (wanted("ext4", "/dev/vda", ""), "only the device under test"),
         (wanted("ext4", "-J device=UUID=0", ""), "only the device under test"),
         (wanted("xfs", "-l logdev=/dev/vda", ""), "only the device under test"),
