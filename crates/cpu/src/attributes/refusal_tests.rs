@@ -203,8 +203,8 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     };
     let refused = std::thread::scope(|scope| scope.spawn(as_unprivileged).join().expect("no panic"));
     let words = ["only root may write", "only root may look at", "only root may look at"];
-    for (told, words) in told.into_iter().zip(words) {
-        let error = refused.expect_err("an unprivileged user may not");
+    for (result, words) in refused.into_iter().zip(words) {
+        let error = result.expect_err("an unprivileged user may not");
         assert!(error.contains(words) && error.contains("run as root"), "{error}");
     }
 }

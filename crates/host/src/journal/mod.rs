@@ -10,5 +10,5 @@ mod store;
 
 pub use lasting::Lasting;
 pub use lock::{INHERITED, Lock, flock_within, try_flock};
-pub use restore::{Abandoned, Kind, Outcome, Stage, Undone, restore};
+pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};

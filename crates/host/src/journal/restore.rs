@@ -21,8 +21,11 @@ pub struct Kind {
     /// The user's name for what an entry is about.
     pub subject: fn(&Entry) -> Option<String>,
     /// Undoes an entry and removes it. Every step may already have been done: a crash can come between any two.
-    pub undo: fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>,
+    pub undo: Undo,
 }
+
+/// Undoes an entry; gives what was done.
+pub type Undo = fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>;
 
 /// The order in which entries are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
