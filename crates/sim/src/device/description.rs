@@ -110,7 +110,7 @@ impl Description {
         }
         // Perhaps it is there, but misspelt.
         let unasked = self.entries.iter().filter(|(_, entry)| !entry.asked).map(|(written, _)| written.as_str());
-        let close = text::nearest(key, unasked);
+        let close = text::nearest(key, unasked.filter(|written| written.len().abs_diff(key.len()) <= 2));
         Err(match close {
             Some(written) => DeviceError::UnknownKey {
                 place: self.place(written),
