@@ -105,7 +105,7 @@ fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
 
 fn position(header: &[String], name: &str) -> Result<usize> {
     header.iter().position(|column| column == name).ok_or_else(|| {
-        let nearest = crate::words::nearest(name, header.iter().map(String::as_str));
+        let nearest = text::did_you_mean(name, header.iter().map(String::as_str));
         usage(format!(
             "column {name:?}: not in the table (expected one of {}); name another{nearest}",
             header.join(", ")

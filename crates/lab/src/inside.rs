@@ -22,7 +22,7 @@ pub fn dispatch() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
     let role = words.next()?;
     let done = match role.to_str()? {
-        "background-load" => arena::host::background::inside(),
+        "background-load" => arena::disk::background::inside(),
         runner::processor::SUBCOMMAND => arena::cpu::inside::run(),
         "guest-warden" => warden(words),
         "guest-init" => in_guest(arena::kernel::inside::run),

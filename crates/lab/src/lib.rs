@@ -6,16 +6,18 @@
 
 pub mod arena;
 pub mod conduct;
+pub mod driver;
 pub mod failure;
 pub mod foreign;
 pub mod inside;
+pub mod length;
 pub mod progress;
 pub mod resolve;
+pub mod session;
 pub mod signals;
 pub mod store;
 pub mod trace_file;
 pub mod tune;
 pub mod watch;
 pub mod whole_file;
-pub mod words;
-pub mod work;
+pub mod workloads;

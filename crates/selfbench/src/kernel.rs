@@ -23,8 +23,8 @@ use guest::{Boot, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
 use serde::Serialize;
 
 use inside::{Case, Outcome, Readers};
-use lab::arena::kernel::{KernelArena, order};
-use lab::arena::{Arena, TrialOrder};
+use lab::arena::kernel::order;
+use lab::arena::{Arena, ArmIndex, TrialSpec};
 use lab::progress::{BuildProgress, Progress};
 use lab::signals::Stop;
 
@@ -240,17 +240,19 @@ fn almost_empty(source: &Source, options: &Options, stop: &Stop, progress: &dyn 
          [[arm]]\nname = \"bfq\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"w\"\nkind = \"randread\"\nprimary = \"iops\"\n\
          params = {{ amount = \"4k\" }}\n"
     ))?;
-    let mut arena = KernelArena::open(&plan, Some(&options.cache), stop, progress)?;
+    let mut arena = crate::arenas::kernel(&plan, Some(&options.cache), stop, progress)?;
     let start = Instant::now();
-    arena.apply(&plan.arms[1])?;
+    arena.apply(ArmIndex(1))?;
     let second = Duration::from_secs(1);
-    arena.measure(&TrialOrder { workload: &plan.workloads[0], seed: 1, duration: second, warmup: Duration::ZERO })?;
+    arena.measure(&TrialSpec { workload: 0, seed: 1, duration: second, warmup: Duration::ZERO })?;
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Real seconds of a whole comparison, by this program as a user starts it.
+/// Real seconds of a whole comparison by `schedlab`, which is built into the same directory as this program.
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
-    let exe = std::env::current_exe().context("this program's own file is not to be found")?;
+    let own = std::env::current_exe().context("this program's own file is not to be found")?;
+    let exe = own.with_file_name("schedlab");
+    ensure!(exe.exists(), "{}: there is no such program; build it: cargo build -p schedlab", exe.display());
     let out = tempfile::tempdir().context("there is no place for a comparison's record")?;
     let start = Instant::now();
     let done = Command::new(exe)

@@ -2,6 +2,7 @@
 //!
 //! A program for developers, which is not installed.
 
+mod arenas;
 mod cli;
 mod conformance;
 #[cfg(test)]

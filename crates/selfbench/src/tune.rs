@@ -17,8 +17,10 @@ use experiment::stats::describe;
 use serde::Serialize;
 use tuner::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search};
 
-use lab::arena::sim::{Model, SimArena};
-use lab::arena::{Arena, TrialOrder, Upcoming};
+use lab::arena::ArmIndex;
+use lab::arena::model::Model;
+use lab::arena::sim::SimArena;
+use lab::arena::{Arena, TrialSpec, Upcoming};
 use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, Wish, build_on, modelled_attributes};
@@ -274,22 +276,22 @@ impl<'a> Bench<'a> {
         let metric = plan.workloads[0].primary.clone().expect("a checked plan names what decides");
         let lower = experiment::metric::direction_of(&metric).0 == experiment::metric::Direction::LowerIsBetter;
         let sign = if lower { -1.0 } else { 1.0 };
-        Ok(Bench { arena: SimArena::open(&plan, stop)?, plan, field, metric, sign, known: BTreeMap::new(), stop })
+        Ok(Bench { arena: crate::arenas::sim(&plan, stop)?, plan, field, metric, sign, known: BTreeMap::new(), stop })
     }
 
     /// Measures what is not known yet, side by side.
     fn prepare(&mut self, arms: &[Arm], seeds: &[u64]) -> Result<()> {
         let duration = Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
         let warmup = Duration::from_millis(self.plan.trial.warmup_ms.expect("a checked plan says so"));
-        let workload = &self.plan.workloads[0];
+        let workload = 0;
         for &seed in seeds {
             let missing: Vec<&Arm> =
                 arms.iter().filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed))).collect();
-            missing.iter().try_for_each(|arm| self.arena.admit(arm))?;
-            self.arena.announce(&Upcoming { workload, arms: missing.clone(), seeds: vec![seed], duration, warmup })?;
-            for arm in missing {
-                self.arena.apply(arm)?;
-                let seen = self.arena.measure(&TrialOrder { workload, seed, duration, warmup })?;
+            let arms: Vec<ArmIndex> = missing.iter().map(|arm| self.arena.admit(arm)).collect::<Result<_>>()?;
+            self.arena.announce(&Upcoming { workload, arms: arms.clone(), seeds: vec![seed], duration, warmup })?;
+            for (arm, index) in missing.into_iter().zip(arms) {
+                self.arena.apply(index)?;
+                let seen = self.arena.measure(&TrialSpec { workload, seed, duration, warmup })?;
                 if let Some(signal) = self.stop.signal() {
                     anyhow::bail!("stopped by {signal}");
                 }

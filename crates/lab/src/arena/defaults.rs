@@ -28,12 +28,12 @@ pub(super) fn baseline(plan: &Plan) -> Option<&Arm> {
     plan.arms.iter().find(|arm| arm.name == plan.baseline())
 }
 
-/// What the simulator's baseline has on this device.
+/// The values of the simulator's baseline on this device.
 pub(super) fn simulated(plan: &Plan, setting: Option<&Setting>, device: &dyn DeviceModel) -> Defaults {
     let names = swept(plan);
-    let words = setting.filter(|_| !names.is_empty()).map(|setting| setting.describe(device)).unwrap_or_default();
-    let pairs = words.split_whitespace().filter_map(|word| word.split_once('='));
-    pairs.filter(|(name, _)| names.iter().any(|n| n == name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect()
+    let values = setting.filter(|_| !names.is_empty()).map(|setting| setting.values(device)).unwrap_or_default();
+    let wanted = values.into_iter().filter(|(name, _)| names.iter().any(|n| n == name));
+    wanted.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
 /// What the laboratory's table says of a scheduler of Linux.
@@ -56,7 +56,7 @@ pub(super) fn note(facts: &mut Environment, defaults: &Defaults) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::sim::Model;
+    use crate::arena::model::Model;
 
     fn plan(arms: &[&str]) -> Plan {
         let mut plan = Plan::from_toml(

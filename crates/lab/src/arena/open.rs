@@ -1,18 +1,19 @@
-//! Opening the arena of a plan, and putting everything back afterwards, whatever happened in it.
+//! Opening the arena of a resolved plan, and restoring everything afterwards, whatever happened in it.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Plan};
+use experiment::plan::Plan;
 use host::Root;
 
 use super::Arena;
 use super::cpu::CpuArena;
-use super::host::HostArena;
+use super::disk::{Consent, DiskArena};
 use super::kernel::KernelArena;
 use super::sim::SimArena;
 use crate::failure::usage;
 use crate::progress::Progress;
+use crate::resolve::{Resolved, UnderTest};
 use crate::signals::Stop;
 use crate::trace_file::Format;
 
@@ -29,57 +30,73 @@ pub struct OpenOptions {
     pub trace: Option<Format>,
 }
 
-/// Does `work` in the arena of a checked plan. On the host, what an earlier schedlab left behind is put right first; whatever happens,
-/// the machine is put back before anything else is said.
+/// Does `work` in the arena of a plan. On the machine, what an earlier process left behind is restored first; whatever happens,
+/// the machine is restored before anything else is reported.
 ///
 /// # Errors
-/// Those of opening, of the work, and of putting back; of the last two both are told.
+/// Those of opening, of the work, and of restoring; of the last two both are reported.
 pub fn within<T>(
     root: &Root,
-    plan: &Plan,
+    resolved: Resolved,
     options: &OpenOptions,
     stop: &Stop,
     progress: &dyn Progress,
-    work: impl FnOnce(&mut dyn Arena) -> Result<T>,
+    work: impl FnOnce(&Plan, &mut dyn Arena) -> Result<T>,
 ) -> Result<T> {
-    if plan.arena.is_virtual() && options.destroy_data.is_some() {
-        return Err(usage("--destroy-data: a modelled device holds nobody's data; leave it out".to_owned()));
-    }
-    if plan.arena.is_cpu() && options.destroy_data.is_some() {
-        return Err(usage("--destroy-data: CPUs hold no data; leave it out".to_owned()));
-    }
-    if plan.arena != ArenaKind::Sim && options.trace.is_some() {
-        return Err(usage(
-            "--trace: events are traced in the simulator only; use blktrace on a real device".to_owned(),
-        ));
-    }
-    let mut arena: Box<dyn Arena + '_> = match plan.arena {
-        ArenaKind::Disk | ArenaKind::Cpu => {
-            if !plan.arena.is_cpu() {
-                HostArena::require_root()?;
-            }
-            // What belongs to a running experiment is no unclean end.
-            for outcome in host::restore_all(root, &[cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
-                progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
-            }
-            if plan.arena.is_cpu() {
-                Box::new(CpuArena::open(root, plan, stop, progress)?)
-            } else {
-                Box::new(HostArena::open(root, plan, options, stop, progress)?)
-            }
+    let Resolved { plan, workloads, under_test } = resolved;
+    options.check(&under_test)?;
+    let mut arena: Box<dyn Arena + '_> = match under_test {
+        UnderTest::Disk { target, arms } => {
+            DiskArena::require_root()?;
+            restore_leftovers(root, progress)?;
+            let consent = Consent { destroy_data: options.destroy_data.as_deref(), loop_dir: &options.loop_dir };
+            Box::new(DiskArena::open(root, &plan, &target, arms, workloads, &consent, (stop, progress))?)
         }
-        ArenaKind::Sim => Box::new(SimArena::open(plan, &stop)?),
-        ArenaKind::Kernel => Box::new(KernelArena::open(plan, options.cache_dir.as_deref(), stop, progress)?),
+        UnderTest::Cpu { arms, loads } => {
+            restore_leftovers(root, progress)?;
+            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), (stop, progress))?)
+        }
+        UnderTest::Sim { model, arms } => Box::new(SimArena::open(&plan, model, arms, workloads, stop)?),
+        UnderTest::Kernel { model, source, arms } => {
+            let cache = options.cache_dir.as_deref();
+            Box::new(KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))?)
+        }
     };
-    let result = arena.rehearse(plan).and_then(|()| work(arena.as_mut()));
+    let result = arena.rehearse().and_then(|()| work(&plan, arena.as_mut()));
     progress.clear();
-    let put_back = arena.finish();
-    match (result, put_back) {
-        (Ok(done), Ok(words)) => {
-            words.iter().for_each(|word| progress.say(word));
+    let restored = arena.finish();
+    match (result, restored) {
+        (Ok(done), Ok(messages)) => {
+            messages.iter().for_each(|message| progress.say(message));
             Ok(done)
         }
         (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
         (Err(error), Err(also)) => Err(error.context(format!("and the settings could not be put back: {also:#}"))),
     }
+}
+
+impl OpenOptions {
+    /// Refuses an option that the arena would ignore.
+    fn check(&self, under_test: &UnderTest) -> Result<()> {
+        let what = match under_test {
+            UnderTest::Disk { .. } => None,
+            UnderTest::Cpu { .. } => Some("CPUs hold no data"),
+            UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Some("a modelled device holds nobody's data"),
+        };
+        if let Some(what) = what.filter(|_| self.destroy_data.is_some()) {
+            return Err(usage(format!("--destroy-data: {what}; leave it out")));
+        }
+        if self.trace.is_some() && !matches!(under_test, UnderTest::Sim { .. }) {
+            return Err(usage("--trace: events are traced in the simulator only; use blktrace on a real device"));
+        }
+        Ok(())
+    }
+}
+
+/// Restores the settings of processes that ended uncleanly. What belongs to a running experiment is not one of them.
+fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
+    for outcome in host::restore_all(root, &[::cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
+        progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
-//! Programs under test: prepared once, put back before each trial, measured, and their figures held against what the device counted.
+//! Programs under test: prepared once, reset before each trial, measured, and checked against the device's counters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, anyhow};
@@ -14,23 +14,37 @@ use loadgen::Issued;
 use runner::{Bench, Form, Moved, Noted, Opt, Runner, RunnerError, Seen, Trial};
 use sha2::{Digest, Sha256};
 
-use crate::arena::TrialOrder;
+use crate::arena::TrialSpec;
+use crate::arena::voids::share_of;
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::work::{Program, Works};
+use crate::workloads::{Program, Workload, Workloads};
 
-/// The programs of a plan by the labels of their workloads.
+/// The programs of a plan, by the numbers of their workloads.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    by_label: BTreeMap<String, (Program, Box<dyn Runner>)>,
+    all: BTreeMap<usize, Prepared>,
     versions: BTreeMap<String, String>,
-    /// Those that have given figures: what goes wrong with them later is data.
-    proven: BTreeSet<String>,
 }
 
-/// What programs work with.
+/// A program with the runner that starts it.
+#[derive(Debug)]
+struct Prepared {
+    workload: Workload,
+    runner: Box<dyn Runner>,
+    /// It has reported figures: its later failures are data.
+    proven: bool,
+}
+
+impl Prepared {
+    fn program(&self) -> &Program {
+        self.workload.program().expect("only programs are prepared")
+    }
+}
+
+/// What a program is given.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TrialContext<'a> {
     pub(super) session: &'a Session,
     pub(super) device: Option<&'a Device>,
     pub(super) stop: &'a AtomicBool,
@@ -39,7 +53,7 @@ pub(super) struct Place<'a> {
     pub(super) noted: &'a Noted,
 }
 
-impl Place<'_> {
+impl TrialContext<'_> {
     fn with<T>(&self, work: impl FnOnce(&Bench<'_>) -> Result<T, RunnerError>) -> Result<T, RunnerError> {
         let say = |text: &str| self.progress.phase(text);
         let directory = self.session.directory();
@@ -59,15 +73,17 @@ impl Programs {
     ///
     /// # Errors
     /// Wrong usage for a program that is missing or too old.
-    pub(super) fn look(works: &Works, place: &Place<'_>) -> Result<Programs> {
+    pub(super) fn find(workloads: &Workloads, place: &TrialContext<'_>) -> Result<Programs> {
         let mut all = Programs::default();
-        for (label, program) in works.programs() {
+        for (number, workload) in workloads.iter().enumerate() {
+            let Some(program) = workload.program() else { continue };
+            let label = &workload.name;
             let mut runner = (program.kind.make)(&program.options);
             let version =
                 place.with(|bench| runner.version(bench)).map_err(|e| usage(format!("workload {label}: {e}")))?;
-            all.versions.insert(label.to_owned(), version);
+            all.versions.insert(label.clone(), version);
             all.versions.extend(files_of(label, program)?);
-            all.by_label.insert(label.to_owned(), (program.clone(), runner));
+            all.all.insert(number, Prepared { workload: workload.clone(), runner, proven: false });
         }
         Ok(all)
     }
@@ -76,9 +92,9 @@ impl Programs {
     ///
     /// # Errors
     /// Whatever makes the experiment impossible.
-    pub(super) fn prepare(&mut self, place: &Place<'_>) -> Result<()> {
-        for (label, (_, runner)) in &mut self.by_label {
-            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {label}: {e}"))?;
+    pub(super) fn prepare(&mut self, place: &TrialContext<'_>) -> Result<()> {
+        for Prepared { workload, runner, .. } in self.all.values_mut() {
+            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {}: {e}", workload.name))?;
             runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
         }
         Ok(())
@@ -89,48 +105,45 @@ impl Programs {
         &self.versions
     }
 
-    /// Puts a program's things back as its first trial found them.
-    pub(super) fn reset(&mut self, label: &str, place: &Place<'_>) -> Result<()> {
-        let Some((_, runner)) = self.by_label.get_mut(label) else { return Ok(()) };
-        place.with(|bench| runner.reset(bench)).map_err(|e| anyhow!("workload {label}: {e}"))
+    /// Restores a program's files as its first trial found them.
+    pub(super) fn reset(&mut self, workload: usize, place: &TrialContext<'_>) -> Result<()> {
+        let Some(Prepared { workload, runner, .. }) = self.all.get_mut(&workload) else { return Ok(()) };
+        place.with(|bench| runner.reset(bench)).map_err(|e| anyhow!("workload {}: {e}", workload.name))
     }
 
     /// Measures one trial of a program.
     ///
     /// # Errors
-    /// What went wrong with a program that has not given any figures yet: it will not give any later.
+    /// The failure of a program that has not reported any figures yet: it will not report any later.
     pub(super) fn measure(
         &mut self,
-        order: &TrialOrder<'_>,
+        spec: &TrialSpec,
         placement: &Placement,
-        place: &Place<'_>,
+        place: &TrialContext<'_>,
     ) -> Result<Result<Seen, VoidReason>> {
-        let label = &order.workload.name;
-        let (program, runner) = self.by_label.get_mut(label).expect("a program is prepared before it is measured");
+        let prepared = self.all.get_mut(&spec.workload).expect("a program is prepared before it is measured");
         let trial = Trial {
-            seed: order.seed,
-            duration: order.duration,
-            warmup: order.warmup,
-            deadline: program.options.deadline(),
-            share: super::share_of(&order.workload.share),
+            seed: spec.seed,
+            duration: spec.duration,
+            warmup: spec.warmup,
+            deadline: prepared.program().options.deadline(),
+            share: share_of(&prepared.workload.share),
             placement: placement.clone(),
         };
-        match place.with(|bench| runner.measure(bench, &trial)) {
+        match place.with(|bench| prepared.runner.measure(bench, &trial)) {
             Ok(seen) => {
-                self.proven.insert(label.clone());
+                prepared.proven = true;
                 Ok(Ok(seen))
             }
             Err(RunnerError::Interrupted) => Ok(Err(VoidReason::Interrupted { by: "a signal".to_owned() })),
-            Err(error) if self.proven.contains(label) => {
-                Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() }))
-            }
-            Err(error) => Err(anyhow!("workload {label}: {error}")),
+            Err(error) if prepared.proven => Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() })),
+            Err(error) => Err(anyhow!("workload {}: {error}", prepared.workload.name)),
         }
     }
 
-    /// What the device's counters say against a trial. Of `device` the background's part has been taken off.
-    pub(super) fn voids(&self, label: &str, seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
-        let (program, _) = self.by_label.get(label).expect("a program is prepared before it is measured");
+    /// The reasons of the device's counters against a trial; the background's part has been taken off `device`.
+    pub(super) fn voids(&self, workload: usize, seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+        let program = self.all.get(&workload).expect("a program is prepared before it is measured").program();
         let mut voids = reached(seen, device, limits);
         if !(program.kind.reaches_device)(&program.options) && voids.is_empty() {
             let (issued_bytes, device_bytes) = (0, device.read_bytes + device.written_bytes);

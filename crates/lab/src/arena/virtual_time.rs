@@ -1,8 +1,8 @@
-//! What the arenas of virtual time have in common: the simulator, and the kernel arena.
+//! What the arenas of virtual time have in common: the simulator and the kernel arena.
 //!
-//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, on all processors; all arms of a block get one
-//! seed; nothing has to be put back, and time is spent by trials alone. An arena says what a trial needs and how one is measured
-//! ([`Virtual`]); everything else of [`Arena`] follows from that.
+//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel; all arms of a block get one seed;
+//! nothing has to be restored, and time is spent by trials alone. An arena says how one trial is measured ([`Virtual`]); everything
+//! else of [`Arena`] follows from that.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,40 +12,38 @@ use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
 
-use super::ahead::{Ahead, Key};
-use super::sim::Model;
-use super::{Arena, TrialOrder, Upcoming};
+use super::model::Model;
+use super::parallel::{Ahead, Key};
+use super::{Arena, ArmIndex, TrialSpec, Upcoming};
 use crate::trace_file::Format;
-use crate::work::Works;
+use crate::workloads::Workloads;
 
 /// How far an experiment in virtual time has come.
 #[derive(Debug, Default)]
 pub(super) struct Course {
     /// The arm that was applied last.
-    arm: String,
+    arm: Option<ArmIndex>,
     ahead: Ahead,
     elapsed: Duration,
 }
 
 /// An arena of virtual time.
 pub(super) trait Virtual: Sync {
-    /// One trial to be measured.
-    type Wanted<'w>: Sync;
+    /// What one trial needs beside its key.
+    type Wanted: Sync;
 
-    /// How far the experiment has come.
-    fn course(&self) -> &Course;
+    fn course(&mut self) -> &mut Course;
 
-    /// The same, to go on with.
-    fn course_mut(&mut self) -> &mut Course;
+    fn elapsed(&self) -> Duration;
 
-    /// What a trial of this arm needs.
-    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Self::Wanted<'w>;
+    /// What the trial of this key needs.
+    fn wanted(&mut self, key: &Key, trial: &TrialSpec) -> Self::Wanted;
 
     /// Measures one trial.
-    fn one(&self, key: &Key, wanted: &Self::Wanted<'_>) -> Result<Observation>;
+    fn one(&self, key: &Key, wanted: &Self::Wanted) -> Result<Observation>;
 
     /// As [`Arena::admit`].
-    fn take_in(&mut self, arm: &Arm) -> Result<()>;
+    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex>;
 
     /// As [`Arena::trace`].
     fn write_events(&mut self, _format: Format, _dir: &Path) -> Result<()> {
@@ -55,7 +53,7 @@ pub(super) trait Virtual: Sync {
     /// Facts about the kernel and the device.
     fn facts(&self) -> Environment;
 
-    /// What to tell the user at the end.
+    /// Messages for the user at the end.
     fn last_words(&mut self) -> Vec<String>;
 }
 
@@ -64,7 +62,7 @@ impl<V: Virtual> Arena for V {
         Ok(self.facts())
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<()> {
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
         self.take_in(arm)
     }
 
@@ -72,22 +70,23 @@ impl<V: Virtual> Arena for V {
         self.write_events(format, dir)
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
-        self.course_mut().arm.clone_from(&arm.name);
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
+        self.course().arm = Some(arm);
         Ok(Vec::new())
     }
 
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let key = (self.course_mut().arm.clone(), order.workload.name.clone(), order.seed);
-        let observation = match self.course_mut().ahead.take(&key) {
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        let arm = self.course().arm.expect("an arm is applied before a trial is measured");
+        let key = Key { arm, workload: trial.workload, seed: trial.seed };
+        let observation = match self.course().ahead.take(&key) {
             Some(ready) => ready,
             None => {
-                let wanted = self.wanted(&key.0, order);
-                measure_all(self, &[(key.clone(), wanted)])?;
-                self.course_mut().ahead.take(&key).expect("it was just measured")
+                let wanted = self.wanted(&key, trial);
+                measure_all(self, &[(key, wanted)])?;
+                self.course().ahead.take(&key).expect("it was just measured")
             }
         };
-        self.course_mut().elapsed += order.warmup + Duration::from_nanos(observation.duration_ns);
+        self.course().elapsed += trial.warmup + Duration::from_nanos(observation.duration_ns);
         Ok(observation)
     }
 
@@ -99,17 +98,16 @@ impl<V: Virtual> Arena for V {
         false
     }
 
-    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+    fn announce(&mut self, upcoming: &Upcoming) -> Result<()> {
         let Upcoming { workload, duration, warmup, .. } = *upcoming;
-        let missing = self.course_mut().ahead.missing(upcoming);
-        let order = |seed| TrialOrder { workload, seed, duration, warmup };
-        let wanted: Vec<_> =
-            missing.into_iter().map(|(arm, key)| (key.clone(), self.wanted(&arm.name, &order(key.2)))).collect();
+        let missing = self.course().ahead.missing(upcoming);
+        let trial = |key: &Key| TrialSpec { workload, seed: key.seed, duration, warmup };
+        let wanted: Vec<_> = missing.into_iter().map(|key| (key, self.wanted(&key, &trial(&key)))).collect();
         measure_all(self, &wanted)
     }
 
     fn elapsed(&self) -> Duration {
-        self.course().elapsed
+        Virtual::elapsed(self)
     }
 
     fn finish(&mut self) -> Result<Vec<String>> {
@@ -117,16 +115,22 @@ impl<V: Virtual> Arena for V {
     }
 }
 
-fn measure_all<V: Virtual>(arena: &mut V, wanted: &[(Key, V::Wanted<'_>)]) -> Result<()> {
-    let mut ahead = std::mem::take(&mut arena.course_mut().ahead);
+impl Course {
+    pub(super) fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+}
+
+fn measure_all<V: Virtual>(arena: &mut V, wanted: &[(Key, V::Wanted)]) -> Result<()> {
+    let mut ahead = std::mem::take(&mut arena.course().ahead);
     let shared: &V = arena;
     let done = ahead.measure(wanted, &|key, one| shared.one(key, one));
-    arena.course_mut().ahead = ahead;
+    arena.course().ahead = ahead;
     done
 }
 
 /// What a record says of a modelled device, of the traces that are replayed on it, and of this program.
-pub(super) fn facts_of(model: &Model, works: &Works) -> Environment {
+pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     let mut device = BTreeMap::new();
     let (sectors, depth) = model.look(|device| (device.sectors(), device.queue_depth()));
     device.insert("identity".to_owned(), model.word().to_owned());
@@ -137,6 +141,6 @@ pub(super) fn facts_of(model: &Model, works: &Works) -> Environment {
     let mut facts = Environment::new();
     facts.insert("schedlab".to_owned(), one("version", env!("CARGO_PKG_VERSION").to_owned()));
     facts.insert("device".to_owned(), device);
-    facts.extend(works.replayed().map(|traces| ("traces".to_owned(), one("replayed", traces))));
+    facts.extend(workloads.replayed().map(|traces| ("traces".to_owned(), one("replayed", traces))));
     facts
 }

@@ -6,7 +6,7 @@ use runner::{Needs, RUNNERS};
 
 use crate::arena::cpu;
 use crate::failure::usage;
-use crate::work::Program;
+use crate::workloads::Program;
 
 /// An arm of processors can be read; its scheduler is written out.
 pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {

@@ -14,12 +14,14 @@ use experiment::plan::{ArenaKind, Arm, Better, Budget, FileSystemSpec, OwnMetric
 use runner::{Form, RunnerKind};
 use workload::WorkloadKind;
 
-use crate::arena::kernel;
-use crate::arena::sim::{Model, Setting};
-use crate::conduct;
+use crate::arena::cpu as cpu_arena;
+use crate::arena::model::Model;
+use crate::arena::sim::Setting;
+use crate::arena::{Arms, disk, kernel};
 use crate::failure::usage;
-use crate::words::nearest;
-use crate::work::{self, Program};
+use crate::length;
+use crate::workloads::{self, Program, Workloads};
+use text::did_you_mean as nearest;
 
 mod cpu;
 
@@ -70,6 +72,53 @@ pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
     }
 }
 
+/// A plan whose every word is read: what the arenas take.
+#[derive(Debug)]
+pub struct Resolved {
+    /// The completed plan, for the record and for people.
+    pub plan: Plan,
+    pub workloads: Workloads,
+    pub under_test: UnderTest,
+}
+
+/// The device and the arms of a plan, by arena.
+#[derive(Debug)]
+pub enum UnderTest {
+    Disk { target: disk::Target, arms: Arms<host::Setting> },
+    Cpu { arms: Arms<::cpu::Setting>, loads: cpu_arena::background::Loads },
+    Sim { model: Model, arms: Arms<Setting> },
+    Kernel { model: Model, source: guest::Source, arms: Arms<kernel::Setting> },
+}
+
+impl Resolved {
+    /// Reads the words of a plan that [`checked`] has completed.
+    ///
+    /// # Errors
+    /// Wrong usage: a file that the plan names cannot be read any more.
+    pub fn of(plan: Plan) -> Result<Resolved> {
+        let workloads = Workloads::of(&plan)?;
+        let under_test = match plan.arena {
+            ArenaKind::Disk => UnderTest::Disk {
+                target: disk::Target::parse(&plan.device)?,
+                arms: Arms::resolve(&plan.arms, |arm| Ok::<_, anyhow::Error>(disk::setting_of(arm)))?,
+            },
+            ArenaKind::Cpu => UnderTest::Cpu {
+                arms: Arms::resolve(&plan.arms, cpu_arena::setting_of)?,
+                loads: cpu_arena::background::Loads::of(&plan)?,
+            },
+            ArenaKind::Sim => {
+                UnderTest::Sim { model: Model::read(&plan.device)?, arms: Arms::resolve(&plan.arms, Setting::of)? }
+            }
+            ArenaKind::Kernel => UnderTest::Kernel {
+                model: Model::read(&plan.device)?,
+                source: plan.kernel.as_deref().map_or(Ok(guest::Source::default()), kernel::source)?,
+                arms: Arms::resolve(&plan.arms, kernel::Setting::of)?,
+            },
+        };
+        Ok(Resolved { plan, workloads, under_test })
+    }
+}
+
 /// Checks a plan against what there is, and fills in what it leaves open.
 pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     cpu::check_arena(&plan)?;
@@ -93,7 +142,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
                 cpu::complete_load(&spec.name, load)?;
                 continue;
             }
-            let kind = work::find_load(&spec.name, &load.kind)?;
+            let kind = workloads::find_load(&spec.name, &load.kind)?;
             load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
         }
     }
@@ -107,10 +156,10 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     if plan.arena.is_virtual() {
         in_virtual_time(&mut plan)?;
     }
-    let (duration, warmup) = conduct::trial_length(&plan);
+    let (duration, warmup) = length::trial_length(&plan);
     let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years");
     plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
-    let round_s = conduct::round_s(&plan);
+    let round_s = length::round_s(&plan);
     if plan.budget.time_s < round_s {
         return Err(usage(format!(
             "budget: shorter than one block of every workload with its precondition (found {} s, expected about {round_s:.1} s); give \
@@ -124,7 +173,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
 
 /// Fills in what a workload of the load engine leaves open.
 fn complete_workload(spec: &mut WorkloadSpec) -> Result<()> {
-    let kind = work::find(&spec.kind)?;
+    let kind = workloads::find(&spec.kind)?;
     spec.params = complete(kind, &spec.params, &spec.name)?;
     spec.primary.get_or_insert_with(|| kind.primary.to_owned());
     if !spec.share.is_plain() {
@@ -240,7 +289,7 @@ fn in_virtual_time(plan: &mut Plan) -> Result<()> {
     if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
         plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
     }
-    let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * conduct::round_s(plan);
+    let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * length::round_s(plan);
     if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {
         plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s);
     }

@@ -184,7 +184,7 @@ fn kind_of(word: &str) -> Result<EventKind> {
     EventKind::ALL
         .into_iter()
         .find(|kind| kind.name() == word)
-        .ok_or_else(|| anyhow!("event {word:?}: unknown{}", crate::words::nearest(word, known())))
+        .ok_or_else(|| anyhow!("event {word:?}: unknown{}", text::did_you_mean(word, known())))
 }
 
 fn op_of(word: &str) -> Result<Option<Op>> {

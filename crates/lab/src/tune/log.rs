@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::result::BranchOut;
 use super::session::SearchEnd;
+use crate::driver::{TrialLog, is_cut_short};
 use crate::failure::usage;
 
 /// The name of the file in a search's directory.
@@ -168,6 +169,16 @@ impl Log {
     }
 }
 
+impl TrialLog for Log {
+    fn append_trial(&mut self, trial: &Trial) -> Result<()> {
+        self.append(&Line::Trial(Box::new(trial.clone())))
+    }
+
+    fn append_note(&mut self, note: Note) -> Result<()> {
+        self.append(&Line::Note(note))
+    }
+}
+
 impl Seen {
     fn take(&mut self, line: Line, environment: &Environment, dir: &Path) -> Result<()> {
         match line {
@@ -186,7 +197,9 @@ impl Seen {
             Line::Trial(trial) => {
                 let end = trial.started_ms + trial.observation.duration_ns / 1_000_000;
                 self.last = Some((trial.sequence, end));
-                self.trials.insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
+                if !is_cut_short(&trial) {
+                    self.trials.insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
+                }
             }
             Line::Note(_) => {}
             Line::Chosen { trials, .. } => self.ended = Some(trials),

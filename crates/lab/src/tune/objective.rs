@@ -10,7 +10,7 @@ use experiment::record::{Observation, VoidReason};
 use minijinja::{Environment, Value};
 
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 
 /// Short names for metrics.
 pub const ALIASES: [(&str, &str); 8] = [

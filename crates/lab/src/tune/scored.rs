@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{Arm, Plan};
+use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
 
 use super::objective::Objective;
-use crate::arena::{Arena, TrialOrder, Upcoming};
+use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
 use crate::trace_file::Format;
 
 /// Another arena, with the objective.
@@ -24,24 +24,24 @@ impl Arena for Scored<'_> {
         self.inner.capture()
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<()> {
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
         self.inner.admit(arm)
     }
 
-    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
-        self.inner.rehearse(plan)
+    fn rehearse(&mut self) -> Result<()> {
+        self.inner.rehearse()
     }
 
     fn trace(&mut self, format: Format, dir: &Path) -> Result<()> {
         self.inner.trace(format, dir)
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
         self.inner.apply(arm)
     }
 
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let mut observation = self.inner.measure(order)?;
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        let mut observation = self.inner.measure(trial)?;
         self.objective.complete(&mut observation);
         Ok(observation)
     }
@@ -54,7 +54,7 @@ impl Arena for Scored<'_> {
         self.inner.preconditions()
     }
 
-    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+    fn announce(&mut self, upcoming: &Upcoming) -> Result<()> {
         self.inner.announce(upcoming)
     }
 

@@ -7,9 +7,9 @@ use elevator::{Build, ElevatorKind};
 use experiment::plan::Arm;
 use tuner::{Branch, Dimension, Point, Space};
 
-use crate::arena::sim::Model;
+use crate::arena::model::Model;
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 
 /// What the user leaves of everything that can be turned.
 #[derive(Debug, Clone, Default)]

@@ -19,7 +19,7 @@ use host::Root;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 use window::{Days, Window};
 
 const SCHEMA: u32 = 1;

@@ -1,13 +1,19 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use experiment::plan::{self, ArenaKind, Budget, Plan, TrialLength};
-use experiment::record::{End, Ending, Environment, Event, Header, Note, Record};
+use anyhow::Result;
+use experiment::plan::{self, Plan, TrialLength};
+use experiment::record::{End, Ending};
 use host::Root;
 use jiff::Timestamp;
+use lab::arena::ArmIndex;
+use lab::arena::open::within;
+use lab::conduct::conduct;
+use lab::length;
+use lab::resolve::{Resolved, locate_files, locate_patches};
+use lab::session::{self, RecordOptions};
+use lab::signals::Stop;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
@@ -16,13 +22,6 @@ use crate::failure::{FAILED, REACHED, VOID, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
-use lab::arena::Arena;
-use lab::arena::host::Target;
-use lab::arena::open::within;
-use lab::conduct::{self, Conductor};
-use lab::resolve::{locate_files, locate_patches};
-use lab::signals::Stop;
-use lab::store::Store;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
@@ -48,7 +47,7 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     let mut plan = checked(plan)?;
     if design.budget.is_none() && plan.budget.blocks.is_some() {
         // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * conduct::expected_s(&plan));
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan));
     }
     Ok(plan)
 }
@@ -89,12 +88,14 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
         plan.trial = trial_of_record(asked, args)?;
     }
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let (dir, end) = within(root, &plan, &args.opening(), &stop, &progress, |arena| {
-        let (mut store, record) = open_store(&plan, args, arena)?;
+    let resolved = Resolved::of(plan)?;
+    let (dir, end) = within(root, resolved, &args.opening(), &stop, &progress, |plan, arena| {
+        let (mut store, record) = session::open(plan, &record_options(args), arena)?;
         if let Some(format) = args.trace {
             arena.trace(format.into(), &store.dir().join(report_files::TRACES))?;
         }
-        let end = Conductor::new(&plan, &record, arena, &mut store, &stop, &progress).run()?;
+        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+        let end = conduct(plan, &record, &arms, arena, &mut store, (&stop, &progress))?;
         Ok((store.dir().to_path_buf(), end))
     })?;
     conclude(&dir, &end, args)
@@ -117,107 +118,10 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
     Ok(trial)
 }
 
-/// A new record, or the one to go on with.
-pub(super) fn open_store(plan: &Plan, args: &ConductArgs, arena: &mut dyn Arena) -> Result<(Store, Record)> {
-    let environment = arena.capture()?;
-    let now = Timestamp::now();
-    if !args.resume {
-        let dir = args
-            .out
-            .clone()
-            .unwrap_or_else(|| Path::new("schedlab-out").join(now.strftime("%Y%m%dT%H%M%SZ").to_string()));
-        let header = Header {
-            schema: plan::SCHEMA,
-            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
-            plan: plan.clone(),
-            environment,
-            // Virtual time begins at 0: the same plan gives the same record, byte for byte.
-            started_unix_ms: if plan.arena.is_virtual() {
-                0
-            } else {
-                u64::try_from(now.as_millisecond()).context("clock: before 1970")?
-            },
-            command: repeat_command(),
-        };
-        let store = Store::create(&dir, &header)?;
-        return Ok((store, Record::new(header)));
-    }
-    let dir = args.out.as_deref().expect("clap requires --out with --resume");
-    let (mut store, mut record) = Store::resume(dir)?;
-    same_experiment(&record.header, plan, &environment, dir)?;
-    let at_ms = record.last_ms();
-    let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
-    let note = Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } };
-    store.append(&experiment::record::Line::Note(note.clone()))?;
-    record.notes.push(note);
-    Ok((store, record))
-}
-
-/// A record is one experiment on one machine: only the budget may be another when it is resumed.
-fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
-    let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
-    if comparable(&header.plan) != comparable(plan) {
-        return Err(usage(format!(
-            "{}: holds the record of another plan; go on with its own: schedlab run {}/plan.toml --out {0} --resume",
-            dir.display(),
-            dir.display()
-        )));
-    }
-    let same = [
-        ("kernel", "release"),
-        ("device", "identity"),
-        ("device", "size_bytes"),
-        ("device", "description"),
-        ("traces", "replayed"),
-    ];
-    for (section, name) in same {
-        let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
-        let temporary = plan.arena == ArenaKind::Disk && section == "device" && Target::is_temporary(&plan.device)?;
-        if then != now && !temporary {
-            return Err(usage(format!(
-                "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
-                now.as_deref().unwrap_or("unknown"),
-                then.as_deref().unwrap_or("unknown")
-            )));
-        }
-    }
-    same_kernels(header, environment)?;
-    let none = BTreeMap::new();
-    let versions = |facts: &'_ Environment| facts.get("programs").unwrap_or(&none).clone();
-    let (then, now) = (versions(&header.environment), versions(environment));
-    for (label, version) in &now {
-        let before = then.get(label).map_or("unknown", String::as_str);
-        if before != version {
-            return Err(usage(format!(
-                "workload {label}: another version of its program (found {version}, expected {before}), and trials of different programs are never \
-                 joined; name another --out"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.
-fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
-    let (then, now) = (&header.environment, environment);
-    let names = |env: &Environment| env.get("kernel").map(|facts| facts.keys().cloned().collect()).unwrap_or_default();
-    let all: BTreeSet<String> = [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
-    for name in all.iter().filter(|_| header.plan.arena == ArenaKind::Kernel) {
-        let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
-        if then != now {
-            return Err(usage(format!(
-                "kernel: another {name} (found {}, expected {}), and trials of different kernels are never joined; restore the patch, \
-                 or name another --out",
-                now.as_deref().unwrap_or("unknown"),
-                then.as_deref().unwrap_or("unknown")
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
-    env.get(section)?.get(name).cloned()
+/// Where the record goes: --out, or a directory named after the time.
+pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
+    let by_time = || Path::new("schedlab-out").join(Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string());
+    RecordOptions { dir: args.out.clone().unwrap_or_else(by_time), resume: args.resume, command: repeat_command() }
 }
 
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {

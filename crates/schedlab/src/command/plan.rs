@@ -9,10 +9,10 @@ use experiment::plan::{
 };
 use host::{Root, device};
 use lab::arena::cpu;
-use lab::arena::host::Target;
+use lab::arena::disk::Target;
 use lab::resolve::{bare, check_arm};
-use lab::words::nearest;
-use lab::work;
+use lab::workloads;
+use text::did_you_mean as nearest;
 
 use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
@@ -123,7 +123,7 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     for spec in workloads.iter_mut() {
         let accepts = match runner::find(&spec.kind) {
             Some(kind) => kind.options.iter().any(|option| option.name == "clients"),
-            None => work::find(&spec.kind)?.accepts.contains(&"clients"),
+            None => workloads::find(&spec.kind)?.accepts.contains(&"clients"),
         };
         if accepts {
             spec.params.entry("clients".to_owned()).or_insert_with(|| clients.to_string());

@@ -106,7 +106,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         }
     }
     if let Some(name) = args.lower_is_better.iter().find(|name| !args.metric.contains(name)) {
-        let nearest = lab::words::nearest(name, args.metric.iter().map(String::as_str));
+        let nearest = text::did_you_mean(name, args.metric.iter().map(String::as_str));
         return Err(usage(format!(
             "--lower-is-better {name:?}: none of the metrics given by --metric; add it there{nearest}"
         )));
@@ -120,7 +120,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         )));
     }
     if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
-        let nearest = lab::words::nearest(name, samples.iter().map(|sample| sample.arm.as_str()));
+        let nearest = text::did_you_mean(name, samples.iter().map(|sample| sample.arm.as_str()));
         return Err(usage(format!(
             "--baseline {name:?}: not an arm of {}; name one of its arms{nearest}",
             source.display()

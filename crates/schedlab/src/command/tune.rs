@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use tuner::Search;
 
 use crate::cli::{ConductArgs, TuneArgs};
-use crate::command::experiment::open_store;
+use crate::command::experiment::record_options;
 use crate::failure::{FAILED, REACHED, VOID};
 use crate::out;
 use crate::progress::Progress;
@@ -24,7 +24,9 @@ use crate::report_files;
 use answer::{show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
 use lab::arena::open::within;
-use lab::conduct::Conductor;
+use lab::arena::{Arena, ArmIndex};
+use lab::resolve::Resolved;
+use lab::session;
 use lab::signals::Stop;
 use lab::tune::log::{Log, Seen};
 use lab::tune::result::confirmed;
@@ -43,9 +45,10 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     });
     let conduct = conduct_args(args, &dir);
     let (stop, progress) = (Stop::install()?, Progress::new(conduct.quiet || conduct.json));
-    let done = within(root, &design.plan, &conduct.opening(), &stop, &progress, |arena| {
+    let resolved = Resolved::of(design.plan.clone())?;
+    let done = within(root, resolved, &conduct.opening(), &stop, &progress, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
-        let environment = lab::arena::Arena::capture(&mut scored)?;
+        let environment = scored.capture()?;
         let header = header(&design);
         let (mut log, seen) = if args.resume {
             Log::resume(&dir, &header, &environment)?
@@ -54,28 +57,24 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         };
         let mut search = Search::new(design.field.space.clone(), baseline_point(&design), options(&design));
         let course = Session {
-            plan: &design.plan,
             field: &design.field,
             constraints: &design.constraints,
-            arena: &mut scored,
             log: &mut log,
             seen,
-            stop: &stop,
-            progress: &progress,
             time: design.time_s.map(|s| Duration::from_secs_f64(s * (1.0 - CONFIRM_SHARE))),
         }
-        .run(&mut search)?;
+        .run(&mut search, &design.plan, &mut scored, (&stop, &progress))?;
         let winner = search.chosen().filter(|_| course.why != SearchEnd::Interrupted);
         let Some(winner) = winner else { return Ok(Done { search, course, environment, confirmation: None }) };
         let plan = confirmation_plan(&design, &search, &course, winner)?;
-        let conduct = ConductArgs {
+        let args = ConductArgs {
             out: Some(dir.join("confirm")),
             resume: dir.join("confirm").join(lab::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0),
             ..conduct_args(args, &dir)
         };
-        lab::arena::Arena::admit(&mut scored, &plan.arms[1])?;
-        let (mut store, record) = open_store(&plan, &conduct, &mut scored)?;
-        let end = Conductor::new(&plan, &record, &mut scored, &mut store, &stop, &progress).run()?;
+        let arms = [ArmIndex(0), scored.admit(&plan.arms[1])?];
+        let (mut store, record) = session::open(&plan, &record_options(&args), &mut scored)?;
+        let end = lab::conduct::conduct(&plan, &record, &arms, &mut scored, &mut store, (&stop, &progress))?;
         Ok(Done { search, course, environment, confirmation: Some((winner, plan, end)) })
     })?;
     conclude(&dir, &design, &done, args.json)

@@ -20,10 +20,10 @@ use serde::Serialize;
 
 pub(crate) use compare::Row;
 
-use lab::arena::TrialOrder;
-use lab::arena::ahead::on_all_processors;
 use lab::arena::kernel::KernelArena;
+use lab::arena::parallel::on_all_cpus;
 use lab::arena::sim::SimArena;
+use lab::arena::{ArmIndex, TrialSpec};
 use lab::failure::usage;
 use lab::progress::Progress;
 use lab::signals::Stop;
@@ -94,10 +94,10 @@ fn of_disk(
 ) -> Result<()> {
     let simulated = cases::plan(disk, wanted, cases::Side::Sim, options.kernel.as_deref())?;
     let real = cases::plan(disk, wanted, cases::Side::Kernel, options.kernel.as_deref())?;
-    let sim = SimArena::open(&simulated, stop)?;
-    let kernel = KernelArena::open(&real, options.cache.as_deref(), stop, progress)?;
+    let sim = crate::arenas::sim(&simulated, stop)?;
+    let kernel = crate::arenas::kernel(&real, options.cache.as_deref(), stop, progress)?;
     report.kernel = kernel.releases().join(", ");
-    let rows = on_all_processors(wanted, &|case: &cases::Case| -> Result<Row> {
+    let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
         let row = one(case, &simulated, (&sim, &kernel), options).with_context(|| case.name())?;
         progress.prepare(&case.name(), 0, 1);
         Ok(row)
@@ -114,12 +114,14 @@ fn one(
     (sim, kernel): (&SimArena<'_>, &KernelArena<'_>),
     options: &Options,
 ) -> Result<Row> {
-    let workload =
-        plan.workloads.iter().find(|spec| spec.name == case.workload.name).expect("the plan is made of the cases");
-    let order = TrialOrder { workload, seed: SEED, duration: case.workload.duration(), warmup: Duration::ZERO };
+    let workload = plan.workloads.iter().position(|spec| spec.name == case.workload.name);
+    let workload = workload.expect("the plan is made of the cases");
+    let arm = plan.arms.iter().position(|arm| arm.name == case.scheduler).map(ArmIndex);
+    let arm = arm.expect("the plan is made of the cases");
+    let trial = TrialSpec { workload, seed: SEED, duration: case.workload.duration(), warmup: Duration::ZERO };
     let mut heard = compare::Heard::default();
-    let simulated = sim.heard(case.scheduler, &order, &mut heard)?;
-    let (measured, log) = kernel.logged(case.scheduler, &order, LOG)?;
+    let simulated = sim.observed(arm, &trial, &mut heard)?;
+    let (measured, log) = kernel.logged(arm, &trial, LOG)?;
     if let Some(dir) = &options.logs {
         keep(dir, case, &heard, &log)?;
     }
@@ -127,7 +129,7 @@ fn one(
     let replayed = compare::replayed(&log, kernel.model().make(SEED)?.as_mut());
     let others = MORE_SEEDS.map(|seed| {
         let mut heard = compare::Heard::default();
-        let observation = sim.heard(case.scheduler, &TrialOrder { seed, ..order }, &mut heard)?;
+        let observation = sim.observed(arm, &TrialSpec { seed, ..trial }, &mut heard)?;
         Ok((observation, heard))
     });
     let others = others.collect::<Result<Vec<_>>>()?;

@@ -1,45 +1,41 @@
-//! Competition for the processors: loads of the crate `cpu_workloads`, each in a process of its own.
-
-use std::collections::BTreeMap;
+//! Competition for the CPUs: loads of the crate `cpu_workloads`, each in a process of its own.
 
 use anyhow::{Result, anyhow};
 use cpu_workloads::Spec;
-use experiment::plan::{Background, Plan};
+use experiment::plan::{Background, Plan, WorkloadSpec};
 use experiment::record::VoidReason;
 use host::Session;
 use runner::processor::{self, LOADS, LoadKind};
 
-use crate::arena::beside::{self, Beside};
+use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 
-/// The loads of a plan by the labels of the workloads that they go beside.
+/// The background loads of a plan, by the number of their workload: each with its name.
 #[derive(Debug, Default)]
-pub(super) struct Loads(BTreeMap<String, Vec<(String, Spec)>>);
+pub struct Loads(Vec<Vec<(String, Spec)>>);
 
 impl Loads {
     /// # Errors
     /// Wrong usage.
-    pub(super) fn of(plan: &Plan) -> Result<Loads> {
-        let mut all = Loads::default();
-        for spec in &plan.workloads {
+    pub fn of(plan: &Plan) -> Result<Loads> {
+        let of = |spec: &WorkloadSpec| {
             let loads = spec.background.iter().map(|load| {
                 let (kind, options) = read(&spec.name, load)?;
                 Ok((kind.name.to_owned(), (kind.order)(&options)))
             });
-            all.0.insert(spec.name.clone(), loads.collect::<Result<_>>()?);
-        }
-        Ok(all)
+            loads.collect::<Result<_>>()
+        };
+        plan.workloads.iter().map(of).collect::<Result<_>>().map(Loads)
     }
 
     /// Starts those of a workload, and waits until each has begun.
-    pub(super) fn start(&self, session: &Session, label: &str) -> Result<Beside> {
-        let loads = self.0.get(label).map(Vec::as_slice).unwrap_or_default();
-        let launches = loads.iter().map(|(name, order)| {
+    pub(super) fn start(&self, session: &Session, workload: usize) -> Result<Processes> {
+        let launches = self.0[workload].iter().map(|(name, order)| {
             let launch = processor::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
             Ok((name.clone(), launch))
         });
-        Beside::start(session, launches.collect::<Result<_>>()?)
+        Processes::start(session, launches.collect::<Result<_>>()?)
     }
 }
 
@@ -53,15 +49,15 @@ pub(super) struct Done {
 }
 
 /// Ends the loads of a trial.
-pub(super) fn end(beside: Beside) -> Result<Done> {
+pub(super) fn end(processes: Processes) -> Result<Done> {
     let mut done = Done::default();
-    for ended in beside.end()? {
+    for ended in processes.end()? {
         match ended.map(|(name, ended)| (processor::report(&name, &ended), name, ended)) {
             Ok((Ok(report), name, _)) => {
                 let told = report.counters.into_iter().chain(report.metrics);
                 done.counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
             }
-            Ok((Err(_), name, ended)) => done.voids.push(beside::ended_early(&name, &ended)),
+            Ok((Err(_), name, ended)) => done.voids.push(processes::ended_early(&name, &ended)),
             Err(void) => done.voids.push(void),
         }
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use anyhow::{Context, Result, bail};
 use cpu_workloads::Spec;
 
-use crate::arena::beside::BEGUN;
+use crate::arena::processes::BEGUN;
 use crate::inside::{self, DONE};
 use crate::signals::Stop;
 

@@ -15,18 +15,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use cpu::{Guard, KEYS, Setting};
-use experiment::plan::{Arm, Limits, Plan};
+use experiment::plan::{Arm, Limits};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::{Root, Session};
 use runner::Noted;
 
 use self::background::Loads;
-use super::program::{Place, Programs};
-use super::{Arena, TrialOrder, void_of};
+use super::program::{Programs, TrialContext};
+use super::voids::void_of;
+use super::{Arena, ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
-use crate::work::Works;
+use crate::workloads::Workloads;
 
 /// Reads an arm's settings.
 ///
@@ -49,9 +50,10 @@ pub struct CpuArena<'a> {
     guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
-    /// The setting that was applied last.
-    setting: Setting,
-    works: Works,
+    arms: Arms<Setting>,
+    /// The arm that was applied last.
+    applied: Option<ArmIndex>,
+    workloads: Workloads,
     loads: Loads,
     limits: Limits,
     stop: &'a Stop,
@@ -64,45 +66,55 @@ pub struct CpuArena<'a> {
 }
 
 impl<'a> CpuArena<'a> {
-    /// Takes hold of the processors' settings. Nothing is changed yet.
-    pub fn open(root: &Root, plan: &Plan, stop: &'a Stop, progress: &'a dyn Progress) -> Result<CpuArena<'a>> {
-        let works = Works::of(plan)?;
-        let loads = Loads::of(plan)?;
+    /// Claims the settings of the CPUs. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// Another experiment holds them, or this machine cannot have a setting of the plan.
+    pub fn open(
+        root: &Root,
+        limits: &Limits,
+        arms: Arms<Setting>,
+        (workloads, loads): (Workloads, Loads),
+        (stop, progress): (&'a Stop, &'a dyn Progress),
+    ) -> Result<CpuArena<'a>> {
         let guard = Guard::begin(root)?;
         let arena = CpuArena {
             root: root.clone(),
             programs: Programs::default(),
             session: Some(Session::begin(root)?),
             guard: Some(guard),
-            setting: Setting::default(),
-            words: works.words.clone(),
-            works,
+            arms,
+            applied: None,
+            words: workloads.remarks(),
+            workloads,
             loads,
-            limits: plan.limits.clone(),
+            limits: limits.clone(),
             stop,
             progress,
             flag: stop.flag(),
             unmovable: BTreeSet::new(),
             opened: Instant::now(),
         };
-        plan.arms.iter().try_for_each(|arm| arena.check(arm))?;
-        arena.remarks(plan).iter().for_each(|remark| progress.remark(remark));
+        for (_, name, setting) in arena.arms.iter() {
+            arena.check(name, setting)?;
+        }
+        arena.remarks().iter().for_each(|remark| progress.remark(remark));
         Ok(arena)
     }
 
-    fn check(&self, arm: &Arm) -> Result<()> {
+    fn check(&self, arm: &str, setting: &Setting) -> Result<()> {
         let guard = self.guard.as_ref().ok_or_else(given_back)?;
-        guard.admit(&setting_of(arm)?).map_err(|e| usage(format!("arm {}: {e}", arm.name)))
+        guard.admit(setting).map_err(|e| usage(format!("arm {arm}: {e}")))
     }
 
     /// What the user should know of the place that schedlab itself has, and of what it can see.
-    fn remarks(&self, plan: &Plan) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let place = inherited(&self.root);
         if !place.is_empty() {
             remarks.push(format!("schedlab itself has {place}: programs and loads inherit what an arm does not set"));
         }
-        let isolates = plan.arms.iter().any(|arm| arm.tunables.contains_key("isolate"));
+        let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
         if isolates && !cpu::sees_all_tasks(&self.root) {
             remarks.push(
                 "isolate moves the tasks of this PID namespace only; others keep using the processors".to_owned(),
@@ -116,8 +128,8 @@ impl<'a> CpuArena<'a> {
     }
 
     /// What programs work with.
-    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
-        Place { session, device: None, stop: &self.flag, progress: self.progress, noted }
+    fn context<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> TrialContext<'p> {
+        TrialContext { session, device: None, stop: &self.flag, progress: self.progress, noted }
     }
 }
 
@@ -158,35 +170,36 @@ impl Arena for CpuArena<'_> {
         Ok(facts)
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<()> {
-        self.check(arm)
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
+        let setting = setting_of(arm)?;
+        self.check(&arm.name, &setting)?;
+        Ok(self.arms.admit(&arm.name, setting))
     }
 
     /// Looks for the programs, and starts one that does nothing under every arm: what is not permitted is told before anything is measured.
-    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
+    fn rehearse(&mut self) -> Result<()> {
         let noted = Noted::default();
-        let programs = Programs::look(&self.works, &self.place(self.session()?, &noted))?;
+        let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
         self.programs = programs;
-        for arm in &plan.arms {
-            self.try_out(arm)?;
+        for (_, arm, setting) in self.arms.iter() {
+            self.try_out(arm, setting)?;
         }
         let mut programs = std::mem::take(&mut self.programs);
-        programs.prepare(&self.place(self.session()?, &noted))?;
+        programs.prepare(&self.context(self.session()?, &noted))?;
         self.programs = programs;
         Ok(())
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
-        let setting = setting_of(arm)?;
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
         let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else { return Err(given_back()) };
-        let problems = guard.apply(&setting, session)?;
+        let problems = guard.apply(self.arms.setting(arm), session)?;
         self.unmovable.extend(guard.unmovable());
-        self.setting = setting;
+        self.applied = Some(arm);
         Ok(problems.into_iter().map(void_of).collect())
     }
 
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        self.trial(order)
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        self.trial(trial)
     }
 
     /// Nothing is filled or warmed that the work's own warm-up does not warm.

@@ -3,15 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use experiment::plan::Arm;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
 use host::probe::{SystemCounters, SystemDelta, frequency_mhz};
 use host::session::Launch;
 use runner::Noted;
 
-use super::{CpuArena, background, setting_of};
+use cpu::Setting;
+
+use super::{CpuArena, background};
 use crate::arena::program::{self, Programs};
-use crate::arena::{TrialOrder, interrupted, seen, void_of};
+use crate::arena::voids::{interrupted, void_of};
+use crate::arena::{TrialSpec, evidence};
 use crate::failure::usage;
 
 /// How long a program that does nothing may take.
@@ -19,39 +21,40 @@ const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
 
 impl CpuArena<'_> {
     /// Starts a program that does nothing as this arm's programs will be placed.
-    pub(super) fn try_out(&self, arm: &Arm) -> Result<()> {
-        let refused = |e: host::Error| usage(format!("arm {}: {e}", arm.name));
+    pub(super) fn try_out(&self, arm: &str, setting: &Setting) -> Result<()> {
+        let refused = |e: host::Error| usage(format!("arm {arm}: {e}"));
         let session = self.session()?;
         let program = session.program("true", "coreutils", "to try how programs are placed")?;
-        let placement = setting_of(arm)?.placement;
+        let placement = setting.placement.clone();
         let running = session.start(&Launch { program, placement, ..Launch::default() }).map_err(refused)?;
         running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
     }
 
     /// Measures one trial: counters before and after, the setting looked at before and after.
-    pub(super) fn trial(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let label = &order.workload.name;
+    pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         let mut programs = std::mem::take(&mut self.programs);
-        let observation = self.trial_of(order, label, &mut programs);
+        let observation = self.trial_of(spec, &mut programs);
         self.programs = programs;
         observation
     }
 
-    fn trial_of(&self, order: &TrialOrder<'_>, label: &str, programs: &mut Programs) -> Result<Observation> {
+    fn trial_of(&self, spec: &TrialSpec, programs: &mut Programs) -> Result<Observation> {
         let session = self.session()?;
         let guard = self.guard.as_ref().ok_or_else(super::given_back)?;
-        programs.reset(label, &self.place(session, &Noted::default()))?;
-        let beside = self.loads.start(session, label)?;
-        std::thread::sleep(order.warmup);
+        programs.reset(spec.workload, &self.context(session, &Noted::default()))?;
+        let processes = self.loads.start(session, spec.workload)?;
+        std::thread::sleep(spec.warmup);
+        let arm = self.applied.expect("an arm is applied before a trial is measured");
+        let setting = self.arms.setting(arm);
         let before = self.system()?;
         let noted = Noted::default();
-        let outcome = programs.measure(order, &self.setting.placement, &self.place(session, &noted));
+        let outcome = programs.measure(spec, &setting.placement, &self.context(session, &noted));
         let system = self.system()?.since(&before);
         // Right at its end the processors are still as fast as the work made them.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();
-        let loads = background::end(beside)?;
+        let loads = background::end(processes)?;
         voids.extend(loads.voids);
         let displaced = noted.displaced.take().into_iter();
         voids.extend(displaced.map(|(attribute, wanted, found)| {
@@ -64,7 +67,7 @@ impl CpuArena<'_> {
         let mut observation = Observation::default();
         match outcome? {
             Ok(seen) => {
-                voids.extend(seen::of_system(&system, &self.limits));
+                voids.extend(evidence::of_system(&system, &self.limits));
                 voids.extend(program::too_few(&seen));
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);

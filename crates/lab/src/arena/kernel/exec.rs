@@ -21,7 +21,7 @@ use super::disk::Modelled;
 use super::files::{FileSystem, Files};
 use super::order::{self, Answer, Disk};
 use super::{Built, Setting};
-use crate::arena::sim::Model;
+use crate::arena::model::Model;
 use crate::progress::Progress;
 use crate::signals::Stop;
 

@@ -5,8 +5,8 @@ use experiment::record::Observation;
 use workload::{ClientTotals, Measured};
 
 use super::disk::Modelled;
+use crate::arena::evidence::curves;
 use crate::arena::modelled::{ms, of_anticipation, of_device};
-use crate::arena::seen::curves;
 
 /// What the clients of a trial showed.
 #[derive(Debug)]

@@ -62,7 +62,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
 fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
     let at = inside.workdir().join(order::FILES);
     files.make(inside, disk.path(), &at)?;
-    let work = crate::work::work_of(&order.workload)?;
+    let work = crate::workloads::work_of(&order.workload)?;
     let made = loadgen::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
     files::cold()?;
     Ok(made)
@@ -71,7 +71,7 @@ fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled)
 /// Lets the clients work: as threads of the kernel, or by system calls.
 fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
     let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
-    let params = crate::work::work_of(&order.workload)?.params;
+    let params = crate::workloads::work_of(&order.workload)?.params;
     let disk_bytes = disk.bytes()?;
     if order.clients != Clients::Syscalls && files.is_none() {
         let file = File::options().read(true).write(true).open(disk.path()).context("modelled disk: cannot open")?;
@@ -123,6 +123,6 @@ fn voids(measured: &Measured) -> Vec<VoidReason> {
         voids.push(VoidReason::DeviceErrors { count: measured.errors, first });
     }
     voids.extend(measured.vanished.clone().map(|detail| VoidReason::DeviceVanished { detail }));
-    voids.extend(crate::arena::seen::too_few(measured));
+    voids.extend(crate::arena::evidence::too_few(measured));
     voids
 }

@@ -26,15 +26,16 @@ use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTrav
 
 pub use setting::{ATTRIBUTES, MODULES, Setting};
 
-use super::ahead::Key;
 use super::defaults::{self, Defaults};
-use super::sim::Model;
+use super::model::Model;
+use super::parallel::Key;
 use super::virtual_time::{Course, Virtual, facts_of};
-use super::{TrialOrder, interrupted};
+use super::voids::interrupted;
+use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::progress::{BuildProgress, Progress};
 use crate::signals::Stop;
-use crate::work::{Work, Works};
+use crate::workloads::{Work, Workloads};
 use files::Files;
 use order::{Answer, Disk, Order};
 
@@ -55,10 +56,12 @@ struct Built {
 pub struct KernelArena<'a> {
     model: Model,
     cache: PathBuf,
-    settings: BTreeMap<String, Setting>,
+    arms: Arms<Setting>,
     /// By patch.
     kernels: BTreeMap<Option<PathBuf>, Built>,
-    works: Works,
+    workloads: Workloads,
+    /// The workloads as a guest reads them.
+    specs: Vec<WorkloadSpec>,
     /// What the tunables of a sweep have at the baseline.
     defaults: Defaults,
     course: Course,
@@ -75,9 +78,7 @@ pub struct KernelArena<'a> {
 
 /// One trial to be measured.
 #[derive(Debug)]
-pub struct Wanted<'w> {
-    setting: Setting,
-    workload: &'w WorkloadSpec,
+pub(super) struct Wanted {
     duration: Duration,
     warmup: Duration,
     /// Commands of the disk to keep.
@@ -93,25 +94,23 @@ struct Booted {
 }
 
 impl<'a> KernelArena<'a> {
-    /// Checks that the plan can be tried, and builds the kernels that it needs.
+    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its arms need.
+    ///
+    /// # Errors
+    /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot be built.
     pub fn open(
         plan: &Plan,
+        (model, source): (Model, Source),
+        arms: Arms<Setting>,
+        workloads: Workloads,
         cache_dir: Option<&Path>,
-        stop: &'a Stop,
-        progress: &dyn Progress,
+        (stop, progress): (&'a Stop, &dyn Progress),
     ) -> Result<KernelArena<'a>> {
-        let model = Model::read(&plan.device)?;
         tables(&model, 0)?;
-        let works = Works::of(plan)?;
-        let mut settings = BTreeMap::new();
-        for arm in &plan.arms {
-            settings.insert(arm.name.clone(), Setting::of(arm)?);
-        }
-        check_files(&settings, &works)?;
+        check_files(&arms, &workloads)?;
         let cache = cache(cache_dir)?;
-        let source: Source = plan.kernel.as_deref().map_or(Ok(Source::default()), source)?;
         let mut kernels = BTreeMap::new();
-        for setting in settings.values() {
+        for (_, _, setting) in arms.iter() {
             if !kernels.contains_key(&setting.patch) {
                 let built = Built::of(&cache, (&source, false), setting, stop, progress)?;
                 kernels.insert(setting.patch.clone(), built);
@@ -120,9 +119,10 @@ impl<'a> KernelArena<'a> {
         Ok(KernelArena {
             model,
             cache: cache.dir().to_owned(),
-            settings,
+            arms,
             kernels,
-            works,
+            workloads,
+            specs: plan.workloads.clone(),
             defaults: defaults::tabled(plan),
             course: Course::default(),
             stop,
@@ -147,18 +147,17 @@ impl<'a> KernelArena<'a> {
     }
 
     /// One trial, and the disk's log of its first `log` commands.
-    pub fn logged(&self, arm: &str, order: &TrialOrder<'_>, log: u32) -> Result<(Observation, Vec<u8>)> {
-        let key = (arm.to_owned(), order.workload.name.clone(), order.seed);
-        let Booted { observation, log } = self.boot(&key, &Wanted { log, ..self.described(arm, order) })?;
+    ///
+    /// # Errors
+    /// The guest failed.
+    pub fn logged(&self, arm: ArmIndex, trial: &TrialSpec, log: u32) -> Result<(Observation, Vec<u8>)> {
+        let TrialSpec { workload, seed, duration, warmup } = *trial;
+        let Booted { observation, log } = self.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log })?;
         Ok((observation, log))
     }
 
-    fn described<'w>(&self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
-        let TrialOrder { workload, duration, warmup, .. } = *order;
-        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, log: 0 }
-    }
-
-    fn boot(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Booted> {
+    fn boot(&self, key: &Key, wanted: &Wanted) -> Result<Booted> {
+        let setting = self.arms.setting(key.arm);
         let interrupted = || {
             let observation = Observation { voids: vec![interrupted(self.stop)], ..Observation::default() };
             Ok(Booted { observation, log: Vec::new() })
@@ -166,18 +165,18 @@ impl<'a> KernelArena<'a> {
         if self.flag.load(Ordering::Relaxed) {
             return interrupted();
         }
-        let built = &self.kernels[&wanted.setting.patch];
+        let built = &self.kernels[&setting.patch];
         let dir = guest::workdir(&self.cache)
             .with_context(|| format!("{}: cannot create a guest's working directory", self.cache.display()))?;
-        let files = wanted.setting.files.map(Files::found).transpose()?;
+        let files = setting.files.map(Files::found).transpose()?;
         if files.is_some() {
             std::fs::create_dir(dir.path().join(order::FILES))
                 .context("directory for the guest's files: cannot create")?;
         }
-        let memory_mib = memory_mib(wanted.setting.files, &wanted.workload.name, &self.works)?;
-        order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key.2, wanted) })?;
+        let memory_mib = memory_mib(setting.files, self.workloads.work(key.workload))?;
+        order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key, wanted) })?;
         // Of this trial's seed: a device may draw its times by lot.
-        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.2)?)
+        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
         let boot = Boot {
             kernel: &built.kernel,
@@ -187,7 +186,7 @@ impl<'a> KernelArena<'a> {
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
-        let named = || format!("arm {}, workload {}", key.0, key.1);
+        let named = || format!("arm {}, workload {}", self.arms.name(key.arm), self.workloads.get(key.workload).name);
         match boot.run(dir.path(), &self.flag) {
             Ok(_) => {}
             Err(BootError::Interrupted) => return interrupted(),
@@ -206,8 +205,9 @@ impl<'a> KernelArena<'a> {
         Ok(Booted { observation, log })
     }
 
-    fn order(&self, built: &Built, seed: u64, wanted: &Wanted<'_>) -> Order {
-        let Wanted { setting, workload, duration, warmup, log } = wanted;
+    fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> Order {
+        let Wanted { duration, warmup, log } = wanted;
+        let setting = self.arms.setting(key.arm);
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         Order {
             here: self.here.clone(),
@@ -215,10 +215,10 @@ impl<'a> KernelArena<'a> {
             disk: Disk { log: *log, ..disk(setting, &self.model) },
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
-            workload: (*workload).clone(),
+            workload: self.specs[key.workload].clone(),
             clients: setting.clients,
             files: None,
-            seed,
+            seed: key.seed,
             duration_ns: ns(duration),
             warmup_ns: ns(warmup),
             turnaround_ns: setting.turnaround_ns,
@@ -286,10 +286,10 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
 }
 
 /// Whether the files of every workload can be made where an arm wants files.
-fn check_files(settings: &BTreeMap<String, Setting>, works: &Works) -> Result<()> {
-    for files in settings.values().filter_map(|setting| setting.files) {
+fn check_files(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
+    for files in arms.iter().filter_map(|(_, _, setting)| setting.files) {
         files.found()?;
-        for work in works.iter() {
+        for (_, work) in workloads.engine() {
             file_bytes(work)?;
         }
     }
@@ -313,11 +313,10 @@ fn file_bytes(work: &Work) -> Result<u64> {
 }
 
 /// Memory of a guest: for files as much again as they hold, and again where they are cached.
-fn memory_mib(files: Option<Files>, label: &str, works: &Works) -> Result<u32> {
+fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     if files.is_none() {
         return Ok(MEMORY_MIB);
     }
-    let work = works.named(label);
     let mib = file_bytes(work)?.div_ceil(1 << 20);
     let copies = if work.params.direct { 1 } else { 2 };
     let more = u32::try_from(copies * mib + 2 * files::JOURNAL_MIB).expect("files are bounded");
@@ -325,25 +324,26 @@ fn memory_mib(files: Option<Files>, label: &str, works: &Works) -> Result<u32> {
 }
 
 impl Virtual for KernelArena<'_> {
-    type Wanted<'w> = Wanted<'w>;
+    type Wanted = Wanted;
 
-    fn course(&self) -> &Course {
-        &self.course
-    }
-
-    fn course_mut(&mut self) -> &mut Course {
+    fn course(&mut self) -> &mut Course {
         &mut self.course
     }
 
-    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
-        self.described(arm, order)
+    fn elapsed(&self) -> Duration {
+        self.course.elapsed()
     }
 
-    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
+    fn wanted(&mut self, _key: &Key, trial: &TrialSpec) -> Wanted {
+        let TrialSpec { duration, warmup, .. } = *trial;
+        Wanted { duration, warmup, log: 0 }
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
         Ok(self.boot(key, wanted)?.observation)
     }
 
-    fn take_in(&mut self, arm: &Arm) -> Result<()> {
+    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
         let setting = Setting::of(arm)?;
         if !self.kernels.contains_key(&setting.patch) {
             return Err(usage(format!(
@@ -351,12 +351,13 @@ impl Virtual for KernelArena<'_> {
                 arm.name
             )));
         }
-        self.settings.insert(arm.name.clone(), setting);
-        check_files(&self.settings, &self.works)
+        let index = self.arms.admit(&arm.name, setting);
+        check_files(&self.arms, &self.workloads)?;
+        Ok(index)
     }
 
     fn facts(&self) -> Environment {
-        let mut facts = facts_of(&self.model, &self.works);
+        let mut facts = facts_of(&self.model, &self.workloads);
         let about = facts.entry("kernel".to_owned()).or_default();
         for (patch, Built { kernel, modules }) in &self.kernels {
             let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -370,7 +371,7 @@ impl Virtual for KernelArena<'_> {
     }
 
     fn last_words(&mut self) -> Vec<String> {
-        let mut words = std::mem::take(&mut self.works.words);
+        let mut words = self.workloads.remarks();
         let (boots, ios) = (self.boots.load(Ordering::Relaxed), self.ios.load(Ordering::Relaxed));
         if boots > 0 {
             let virtual_s = self.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::files::Files;
 use crate::arena::sim::TURNAROUND_NS;
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 
 /// Elevators that we bring along as modules.
 pub const MODULES: &[&str] = &["anticipatory", "wpcas"];

@@ -3,8 +3,8 @@
 use experiment::record::Observation;
 use sim::Outcome;
 
-use super::super::modelled::{ms, of_anticipation, of_device};
-use super::super::seen::{curves, too_few};
+use crate::arena::evidence::{curves, too_few};
+use crate::arena::modelled::{ms, of_anticipation, of_device};
 
 /// The trial as the record keeps it.
 pub(super) fn observation(outcome: &Outcome) -> Observation {

@@ -1,200 +1,120 @@
-//! The sim arena: the laboratory's own schedulers on a modelled device, in virtual time.
+//! The sim arena: our own elevators on a modelled device, in virtual time.
 //!
 //! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes blocks of independent seeds.
 
 mod figures;
 mod setting;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Observation};
-use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
+use sim::{Observer, Outcome, SimError, Trial};
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
-use super::ahead::Key;
 use super::defaults::{self, Defaults};
+use super::model::Model;
+use super::parallel::Key;
 use super::virtual_time::{Course, Virtual, facts_of};
-use super::{TrialOrder, interrupted};
+use super::voids::interrupted;
+use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::signals::Stop;
 use crate::trace_file::{Format, TraceFile};
-use crate::work::Works;
-
-/// Larger files than this describe no device.
-const MAX_DESCRIPTION: u64 = 1 << 20;
-
-/// What a plan's `device` means in the simulator.
-#[derive(Debug)]
-pub struct Model {
-    /// As in the plan.
-    word: String,
-    /// The text of the file, where it names one, and the changes after it.
-    own: Option<(String, Vec<(String, String)>)>,
-    /// A new one, to look at and to copy; shared by the threads that simulate.
-    prototype: Mutex<Box<dyn DeviceModel>>,
-}
-
-/// The text of a device's description.
-fn description(name: &str) -> Result<String> {
-    if name.starts_with("/dev/") {
-        return Err(usage(format!(
-            "{name}: a real device, which the simulator cannot measure; use --arena disk, or a model of schedlab list devices"
-        )));
-    }
-    let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
-    let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
-    if !file.is_file() || file.len() > MAX_DESCRIPTION {
-        return Err(cannot("it is no file of at most 1 MiB".to_owned()));
-    }
-    std::fs::read_to_string(name).map_err(|e| cannot(e.to_string()))
-}
-
-impl Model {
-    /// Reads the file that the word names, if it names one; whether the device can be made is tried at once.
-    pub fn read(word: &str) -> Result<Model> {
-        let (name, changes) = word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
-        let own = if name.ends_with(".toml") || name.contains('/') {
-            let text = description(name)?;
-            let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
-                let (key, value) = change.split_once('=').ok_or_else(|| {
-                    usage(format!(
-                        "--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"
-                    ))
-                })?;
-                Ok((key.to_owned(), value.to_owned()))
-            });
-            Some((text, changes.collect::<Result<Vec<_>>>()?))
-        } else {
-            None
-        };
-        let prototype = made(word, own.as_ref(), 0)?;
-        Ok(Model { word: word.to_owned(), own, prototype: Mutex::new(prototype) })
-    }
-
-    /// A device for a trial with this seed.
-    pub fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
-        self.look(|device| device.copy(seed)).map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
-    }
-
-    /// As in the plan.
-    pub fn word(&self) -> &str {
-        &self.word
-    }
-
-    /// The text of the file that describes it, where it has one.
-    pub fn description(&self) -> Option<&str> {
-        self.own.as_ref().map(|(text, _)| text.as_str())
-    }
-
-    /// Looks at a device that nothing has been done to.
-    pub fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
-        see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
-    }
-}
-
-/// A new device.
-fn made(word: &str, own: Option<&(String, Vec<(String, String)>)>, seed: u64) -> Result<Box<dyn DeviceModel>> {
-    match own {
-        None => sim::device::device(word, seed).map_err(|e| usage(e.to_string())),
-        Some((text, changes)) => {
-            let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-            sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{word}: {e}")))
-        }
-    }
-}
+use crate::workloads::Workloads;
 
 /// The simulator.
 #[derive(Debug)]
 pub struct SimArena<'a> {
     model: Model,
-    settings: BTreeMap<String, Setting>,
-    works: Works,
-    /// What the tunables of a sweep have at the baseline.
+    arms: Arms<Setting>,
+    workloads: Workloads,
+    /// The values of a sweep's tunables at the baseline.
     defaults: Defaults,
     course: Course,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     traces: Option<TraceFile>,
     /// Workload and arm of trials that were traced.
-    traced: Vec<(String, String)>,
+    traced: BTreeSet<(usize, ArmIndex)>,
     /// Their files.
-    files: Vec<std::path::PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 /// One trial to simulate.
 #[derive(Debug)]
-pub struct Wanted<'w> {
-    setting: Setting,
-    workload: &'w WorkloadSpec,
+pub(super) struct Wanted {
     duration: Duration,
     warmup: Duration,
-    /// Where its events go.
-    trace: Option<std::path::PathBuf>,
+    /// The file of its events.
+    trace: Option<PathBuf>,
 }
 
 impl<'a> SimArena<'a> {
-    /// Checks that the plan can be simulated.
-    pub fn open(plan: &Plan, stop: &'a Stop) -> Result<SimArena<'a>> {
-        let model = Model::read(&plan.device)?;
-        let mut settings = BTreeMap::new();
-        for arm in &plan.arms {
-            settings.insert(arm.name.clone(), Setting::of(arm)?);
-        }
-        let works = Works::of(plan)?;
-        for spec in &plan.workloads {
-            let work = works.get(spec);
-            let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
+    /// Opens the arena for a plan whose parts are resolved.
+    ///
+    /// # Errors
+    /// Wrong usage: a workload that does not fit on the device.
+    pub fn open(
+        plan: &Plan,
+        model: Model,
+        arms: Arms<Setting>,
+        workloads: Workloads,
+        stop: &'a Stop,
+    ) -> Result<SimArena<'a>> {
+        let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
+        for (label, work) in workloads.engine() {
             work.kind
                 .extents(&work.params, bytes, 512)
-                .map_err(|e| usage(format!("workload {} on {}: {e}", spec.name, plan.device)))?;
+                .map_err(|e| usage(format!("workload {label} on {}: {e}", plan.device)))?;
         }
-        let setting = settings.get(plan.baseline());
-        let defaults = model.look(|device| defaults::simulated(plan, setting, device));
+        let baseline = arms.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(_, _, setting)| setting);
+        let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
         Ok(SimArena {
             model,
-            settings,
-            works,
+            arms,
+            workloads,
             defaults,
             course: Course::default(),
             stop,
             flag: stop.flag(),
             traces: None,
-            traced: Vec::new(),
+            traced: BTreeSet::new(),
             files: Vec::new(),
         })
     }
 
-    /// Where the events of this trial are to be written: the first one of each workload and arm is.
-    fn trace_of(&mut self, workload: &str, arm: &str) -> Option<std::path::PathBuf> {
+    /// The file for the events of a trial: the first one of each workload and arm has one.
+    fn trace_of(&mut self, workload: usize, arm: ArmIndex) -> Option<PathBuf> {
         let traces = self.traces.as_ref()?;
-        let named = (workload.to_owned(), arm.to_owned());
-        if self.traced.contains(&named) {
+        if !self.traced.insert((workload, arm)) {
             return None;
         }
-        let path = traces.path(workload, arm, &self.files);
-        self.traced.push(named);
+        let path = traces.path(&self.workloads.get(workload).name, self.arms.name(arm), &self.files);
         self.files.push(path.clone());
         Some(path)
     }
 
-    /// One trial, of which somebody hears every event.
-    pub fn heard(&self, arm: &str, order: &TrialOrder<'_>, observer: &mut dyn Observer) -> Result<Observation> {
-        let TrialOrder { workload, seed, duration, warmup } = *order;
-        let wanted = Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace: None };
+    /// One trial, every event of which goes to `observer`.
+    ///
+    /// # Errors
+    /// The trial cannot be simulated.
+    pub fn observed(&self, arm: ArmIndex, trial: &TrialSpec, observer: &mut dyn Observer) -> Result<Observation> {
+        let TrialSpec { workload, seed, duration, warmup } = *trial;
+        let key = Key { arm, workload, seed };
         let stop = || self.flag.load(Ordering::Relaxed);
-        self.observation(&wanted, sim::run(self.trial(seed, &wanted)?, observer, &stop))
+        self.observation(&key, sim::run(self.trial(&key, duration, warmup)?, observer, &stop))
     }
 
-    fn trial(&self, seed: u64, wanted: &Wanted<'_>) -> Result<Trial> {
-        let work = self.works.get(wanted.workload);
-        let setting = &wanted.setting;
+    fn trial(&self, key: &Key, duration: Duration, warmup: Duration) -> Result<Trial> {
+        let work = self.workloads.work(key.workload);
+        let setting = self.arms.setting(key.arm);
         let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         Ok(Trial {
             elevator: setting.kind,
@@ -203,64 +123,65 @@ impl<'a> SimArena<'a> {
             one_cpu: setting.one_cpu,
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
-            device: self.model.make(seed)?,
+            device: self.model.make(key.seed)?,
             workload: work.kind,
             params: work.params.clone(),
-            seed,
-            warmup_ns: ns(wanted.warmup),
-            duration_ns: ns(wanted.duration),
+            seed: key.seed,
+            warmup_ns: ns(warmup),
+            duration_ns: ns(duration),
             turnaround_ns: setting.turnaround_ns,
             turnaround_spread_ns: setting.turnaround_ns / 2,
         })
     }
 
-    fn observation(&self, wanted: &Wanted<'_>, outcome: Result<Outcome, SimError>) -> Result<Observation> {
+    fn observation(&self, key: &Key, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome)),
             Err(SimError::Interrupted) => {
                 Ok(Observation { voids: vec![interrupted(self.stop)], ..Observation::default() })
             }
-            Err(error) => Err(usage(format!("workload {} on {}: {error}", wanted.workload.name, self.model.word))),
+            Err(error) => {
+                let workload = &self.workloads.get(key.workload).name;
+                Err(usage(format!("workload {workload} on {}: {error}", self.model.word())))
+            }
         }
     }
 }
 
 impl Virtual for SimArena<'_> {
-    type Wanted<'w> = Wanted<'w>;
+    type Wanted = Wanted;
 
-    fn course(&self) -> &Course {
-        &self.course
-    }
-
-    fn course_mut(&mut self) -> &mut Course {
+    fn course(&mut self) -> &mut Course {
         &mut self.course
     }
 
-    fn wanted<'w>(&mut self, arm: &str, order: &TrialOrder<'w>) -> Wanted<'w> {
-        let TrialOrder { workload, duration, warmup, .. } = *order;
-        let trace = self.trace_of(&workload.name, arm);
-        Wanted { setting: self.settings[arm].clone(), workload, duration, warmup, trace }
+    fn elapsed(&self) -> Duration {
+        self.course.elapsed()
     }
 
-    fn one(&self, key: &Key, wanted: &Wanted<'_>) -> Result<Observation> {
-        let trial = self.trial(key.2, wanted)?;
+    fn wanted(&mut self, key: &Key, trial: &TrialSpec) -> Wanted {
+        let TrialSpec { duration, warmup, .. } = *trial;
+        Wanted { duration, warmup, trace: self.trace_of(key.workload, key.arm) }
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
+        let trial = self.trial(key, wanted.duration, wanted.warmup)?;
         let stop = || self.flag.load(Ordering::Relaxed);
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, &stop),
             Some(path) => {
-                let traces = self.traces.as_ref().expect("a trace is only wanted where there is a place for it");
+                let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
                 let mut writer = traces.writer(path)?;
                 let outcome = sim::run(trial, &mut writer, &stop);
                 writer.finish()?;
                 outcome
             }
         };
-        self.observation(wanted, outcome)
+        self.observation(key, outcome)
     }
 
-    fn take_in(&mut self, arm: &Arm) -> Result<()> {
-        self.settings.insert(arm.name.clone(), Setting::of(arm)?);
-        Ok(())
+    fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
+        Ok(self.arms.admit(&arm.name, Setting::of(arm)?))
     }
 
     fn write_events(&mut self, format: Format, dir: &Path) -> Result<()> {
@@ -269,18 +190,18 @@ impl Virtual for SimArena<'_> {
     }
 
     fn facts(&self) -> Environment {
-        let mut facts = facts_of(&self.model, &self.works);
+        let mut facts = facts_of(&self.model, &self.workloads);
         let release = format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION"));
         facts.entry("kernel".to_owned()).or_default().insert("release".to_owned(), release);
-        for (arm, setting) in &self.settings {
+        for (_, arm, setting) in self.arms.iter() {
             let described = self.model.look(|device| setting.describe(device));
-            facts.entry("arms".to_owned()).or_default().insert(arm.clone(), described);
+            facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
         }
         defaults::note(&mut facts, &self.defaults);
         facts
     }
 
     fn last_words(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.works.words)
+        self.workloads.remarks()
     }
 }

@@ -6,7 +6,7 @@ use experiment::plan::Arm;
 use sim::DeviceModel;
 
 use crate::failure::usage;
-use crate::words::nearest;
+use text::did_you_mean as nearest;
 
 /// What belongs to the simulated kernel rather than to a scheduler, and can be set on every arm.
 pub struct Attribute {
@@ -127,8 +127,8 @@ impl Setting {
         Ok(())
     }
 
-    /// Every tunable with the value that it has on this device, for the record.
-    pub fn describe(&self, device: &dyn DeviceModel) -> String {
+    /// Every tunable with its value on this device.
+    pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
         let queue = sim::queue_for(
             self.kind,
             &self.tunables,
@@ -138,14 +138,21 @@ impl Setting {
             device,
         );
         let (elevator, limits) = (queue.elevator(), queue.limits());
-        let mut words = vec![self.kind.name.to_owned()];
-        words.extend(self.kind.tunables.iter().map(|row| format!("{}={}", row.name, elevator.get(row.name))));
-        words.push(format!("hz={}", self.hz));
-        words.push(format!("one_cpu={}", u8::from(self.one_cpu)));
-        words.push(format!("nr_requests={}", limits.nr_requests));
-        words.push(format!("queue_depth={}", limits.queue_depth));
-        words.push(format!("turnaround_us={}", self.turnaround_ns / 1000));
-        words.join(" ")
+        let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
+        let around = [
+            ("hz", self.hz.into()),
+            ("one_cpu", self.one_cpu.into()),
+            ("nr_requests", limits.nr_requests.into()),
+            ("queue_depth", limits.queue_depth.into()),
+            ("turnaround_us", self.turnaround_ns / 1000),
+        ];
+        own.chain(around).collect()
+    }
+
+    /// The scheduler and its [`Setting::values`] in one line, for the record.
+    pub fn describe(&self, device: &dyn DeviceModel) -> String {
+        let values = self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
+        std::iter::once(self.kind.name.to_owned()).chain(values).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::cli::SetArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
-use lab::arena::host::HostArena;
+use lab::arena::disk::DiskArena;
 
 pub(crate) use show::show;
 
@@ -38,7 +38,7 @@ pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
     if args.dry_run {
         return dry_run(&device, &change, args.json);
     }
-    HostArena::require_root()?;
+    DiskArena::require_root()?;
     match lasting {
         None => report(&device, &change.carry_out().map_err(failed)?, None, args.json)?,
         Some(duration) => {
@@ -170,7 +170,7 @@ fn command(device: &str, setting: &Setting) -> String {
 }
 
 fn end_now(root: &Root, device: &Device, as_json: bool) -> Result<u8> {
-    HostArena::require_root()?;
+    DiskArena::require_root()?;
     let path = device.path.display();
     let outcome = end(root, device).with_context(|| format!("what is set on {path} for a while could not be ended"))?;
     let text = match &outcome {

@@ -13,9 +13,10 @@ use sim::DeviceModel;
 
 use crate::cli::DesignArgs;
 use crate::failure::usage;
-use lab::arena::host::Target;
+use lab::arena::disk::Target;
 use lab::arena::kernel::MODULES;
-use lab::arena::sim::{ATTRIBUTES, Model, Setting};
+use lab::arena::model::Model;
+use lab::arena::sim::{ATTRIBUTES, Setting};
 
 /// The largest value of an attribute whose range nobody told us.
 const ANY: u64 = u32::MAX as u64;

@@ -13,7 +13,7 @@ use experiment::stats::sequence;
 use crate::cli::DesignArgs;
 use crate::failure::usage;
 use crate::out;
-use lab::conduct;
+use lab::length;
 use report::number::span_ms;
 
 /// Blocks that the default budget has room for on the host: enough for an effect of two block deviations at the levels of
@@ -74,10 +74,10 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
 /// What one block of every workload takes, in seconds.
 fn block_s(plan: &Plan) -> f64 {
     let one = Plan { budget: experiment::plan::Budget { blocks: Some(1), ..plan.budget.clone() }, ..plan.clone() };
-    let (duration, warmup) = conduct::trial_length(plan);
+    let (duration, warmup) = length::trial_length(plan);
     let ms = |length: Duration| Some(u64::try_from(length.as_millis()).expect("a trial is shorter than a day"));
     let trial = experiment::plan::TrialLength { duration_ms: ms(duration), warmup_ms: ms(warmup) };
-    conduct::expected_s(&Plan { trial, ..one })
+    length::expected_s(&Plan { trial, ..one })
 }
 
 /// The fewest blocks after which the arm that is judged first can have an interval.

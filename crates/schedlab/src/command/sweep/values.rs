@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::knobs::{Offer, Offered};
 use crate::failure::usage;
 use crate::out;
-use lab::words::nearest;
+use text::did_you_mean as nearest;
 
 /// More values of one tunable than this are a slip of the keyboard.
 const MOST_VALUES: usize = 64;

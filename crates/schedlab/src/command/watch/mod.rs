@@ -18,12 +18,12 @@ use super::plan::plan_of;
 use crate::cli::{ApplyArg, HistoryArgs, WatchAddArgs, WatchArgs, WatchCommand};
 use crate::failure::{REACHED, usage};
 use crate::out;
-use lab::arena::host::{HostArena, Target};
+use lab::arena::disk::{DiskArena, Target};
 use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
 use lab::whole_file;
-use lab::work::Works;
+use lab::workloads::Workloads;
 
 /// What a test may take unless --budget says otherwise.
 const BUDGET: &str = "5min";
@@ -37,7 +37,7 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
         WatchCommand::List { json } => list(root, *json),
         WatchCommand::Run { name, now } => {
             let watch = Watch::load(root, name)?;
-            HostArena::require_root()?;
+            DiskArena::require_root()?;
             round::test(root, &watch, *now)
         }
         WatchCommand::Remove { name, force } => remove(root, name, *force),
@@ -58,7 +58,7 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
         }
         return Ok(REACHED);
     }
-    HostArena::require_root()?;
+    DiskArena::require_root()?;
     let name = &watch.name;
     if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(usage(format!(
@@ -187,7 +187,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
     let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()))?, &design)?;
     plan.name = format!("{} again", plan.name);
-    if !destroys && (plan.files.is_some() || Works::of(&plan)?.write()) {
+    if !destroys && (plan.files.is_some() || Workloads::of(&plan)?.write()) {
         return Err(usage(format!(
             "{0}: the test writes, and would destroy the data; give --destroy-data {0}, or watch with a workload that only reads, without --fs",
             device.path.display()
@@ -270,7 +270,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         }
         Err(error) => return Err(error),
     };
-    HostArena::require_root()?;
+    DiskArena::require_root()?;
     // Its own file is there to be edited; the units are not.
     let files: Vec<_> = files(root, &watch)
         .into_iter()
@@ -291,7 +291,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
 /// Removes the files of a watch, whatever they say.
 fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     watch::check_name(name)?;
-    HostArena::require_root()?;
+    DiskArena::require_root()?;
     let files = units::paths(root, name).into_iter().chain([watch::path(root, name)]);
     let files: Vec<_> = files.map(|path| (path, None)).collect();
     if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {

@@ -1,4 +1,4 @@
-//! Processes that go on beside the work that is measured: started before it, told to end after it.
+//! Processes that run beside a trial: started before it, ended after it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ pub(crate) const BEGUN: &str = "begun";
 
 /// The processes on their way; dropped, they are ended.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct Processes {
     running: Vec<(String, Running, Instant)>,
 }
 
-impl Beside {
+impl Processes {
     /// Starts them, each with the name that messages call it, and waits until each has begun.
-    pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Beside> {
-        let mut all = Beside::default();
+    pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Processes> {
+        let mut all = Processes::default();
         for (name, launch) in launches {
             all.running.push((name, session.start(&launch)?, Instant::now()));
         }

@@ -1,15 +1,13 @@
-//! From a plan's words to work that can be done: a workload's row, its parameters, and the trace that it replays; or a program with its
-//! options; and the load in the background.
+//! From a plan's workloads to work that can be done: a row of the table with its parameters and the trace that it replays, or a program
+//! with its options; and the background loads.
 //!
-//! Crate `workload` reads no files, so the one that `replay` names is read here, once for an experiment and before anything on
-//! the machine is touched. Every arena gets its workloads from here.
+//! Crate `workload` reads no files, so a trace is read here, once for an experiment and before anything on the machine is touched.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
 use anyhow::Result;
-use experiment::plan::{Background, Plan, Share, WorkloadSpec};
+use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
 use runner::{Needs, Options, RunnerKind};
 use workload::{Params, WorkloadKind};
 
@@ -46,65 +44,101 @@ impl Program {
     }
 }
 
-/// A load in the background.
+/// A background load of the load engine.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub work: Work,
     pub share: Share,
 }
 
-/// Every workload of a plan by its label.
-#[derive(Debug)]
-pub struct Works {
-    by_label: BTreeMap<String, Work>,
-    programs: BTreeMap<String, Program>,
-    loads: BTreeMap<String, Vec<Load>>,
-    program_shares: Vec<Share>,
-    /// What the user should know of the traces that were read.
-    pub words: Vec<String>,
+/// A workload of a plan.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// Its label in the plan.
+    pub name: String,
+    pub runs: Runs,
+    /// A program's share of the device.
+    pub share: Share,
+    /// The background loads of the load engine.
+    pub loads: Vec<Load>,
 }
 
-impl Works {
+/// What does the work of a workload.
+#[derive(Debug, Clone)]
+pub enum Runs {
+    Engine(Work),
+    Program(Program),
+}
+
+impl Workload {
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
-    pub fn of(plan: &Plan) -> Result<Works> {
-        let mut works = Works {
-            by_label: BTreeMap::new(),
-            programs: BTreeMap::new(),
-            loads: BTreeMap::new(),
-            program_shares: Vec::new(),
-            words: Vec::new(),
+    fn of(spec: &WorkloadSpec, arena: ArenaKind) -> Result<Workload> {
+        let loads = if arena.is_cpu() { &[][..] } else { &spec.background };
+        let loads = loads.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
+        let runs = match runner::find(&spec.kind) {
+            Some(kind) => Runs::Program(Program::of(kind, spec)?),
+            None => Runs::Engine(work_of(spec)?),
         };
-        for spec in &plan.workloads {
-            if !spec.background.is_empty() && !plan.arena.is_cpu() {
-                let loads = spec.background.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
-                works.loads.insert(spec.name.clone(), loads);
-            }
-            if let Some(kind) = runner::find(&spec.kind) {
-                works.programs.insert(spec.name.clone(), Program::of(kind, spec)?);
-                works.program_shares.push(spec.share.clone());
-                continue;
-            }
-            let work = work_of(spec)?;
-            works.words.extend(remark(&work.params));
-            works.by_label.insert(spec.name.clone(), work);
+        Ok(Workload { name: spec.name.clone(), runs, share: spec.share.clone(), loads })
+    }
+
+    pub fn work(&self) -> Option<&Work> {
+        match &self.runs {
+            Runs::Engine(work) => Some(work),
+            Runs::Program(_) => None,
         }
-        Ok(works)
     }
 
-    /// The program of this label, if it is one.
-    pub fn program(&self, label: &str) -> Option<&Program> {
-        self.programs.get(label)
+    pub fn program(&self) -> Option<&Program> {
+        match &self.runs {
+            Runs::Engine(_) => None,
+            Runs::Program(program) => Some(program),
+        }
+    }
+}
+
+/// The workloads of a plan, by their number in it.
+#[derive(Debug, Clone)]
+pub struct Workloads(Vec<Workload>);
+
+impl Workloads {
+    /// # Errors
+    /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
+    pub fn of(plan: &Plan) -> Result<Workloads> {
+        plan.workloads.iter().map(|spec| Workload::of(spec, plan.arena)).collect::<Result<_>>().map(Workloads)
     }
 
-    /// Programs by their labels.
+    pub fn get(&self, number: usize) -> &Workload {
+        &self.0[number]
+    }
+
+    /// The work of a workload of the load engine.
+    pub fn work(&self, number: usize) -> &Work {
+        self.0[number].work().expect("in virtual time every workload is the load engine's")
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Workload> {
+        self.0.iter()
+    }
+
+    /// The workloads of the load engine.
+    pub fn engine(&self) -> impl Iterator<Item = (&str, &Work)> {
+        self.0.iter().filter_map(|workload| Some((workload.name.as_str(), workload.work()?)))
+    }
+
+    /// Programs with their labels.
     pub fn programs(&self) -> impl Iterator<Item = (&str, &Program)> {
-        self.programs.iter().map(|(label, program)| (label.as_str(), program))
+        self.0.iter().filter_map(|workload| Some((workload.name.as_str(), workload.program()?)))
     }
 
-    /// What goes on beside the work of this label.
-    pub fn loads(&self, label: &str) -> &[Load] {
-        self.loads.get(label).map(Vec::as_slice).unwrap_or_default()
+    /// The background loads of all workloads.
+    pub fn loads(&self) -> impl Iterator<Item = &Load> {
+        self.0.iter().flat_map(|workload| &workload.loads)
+    }
+
+    fn all_work(&self) -> impl Iterator<Item = &Work> {
+        self.engine().map(|(_, work)| work).chain(self.loads().map(|load| &load.work))
     }
 
     /// Clients that work on files need to know how large these are: before a file system is made.
@@ -112,61 +146,44 @@ impl Works {
     /// # Errors
     /// Wrong usage, with the parameter that is missing.
     pub fn check_files(&self) -> Result<()> {
-        let loads = self.loads.values().flatten().map(|load| &load.work);
-        self.by_label.values().chain(loads).try_for_each(|work| {
+        let mut all = self.all_work();
+        all.try_for_each(|work| {
             let sizes = work.kind.file_sizes(&work.params, 512);
             sizes.map(drop).map_err(|e| usage(format!("{}: {e}", work.kind.name)))
         })
     }
 
-    /// What shares of the device do not do under some of the arms, or for some of the work.
-    pub fn without_effect(&self, arms: &[String]) -> Vec<String> {
-        let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != "bfq").collect();
-        let mut words = Vec::new();
-        if self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty() {
-            words.push(format!(
+    /// The shares of the device that have no effect under some of the schedulers.
+    pub fn without_effect<'s>(&self, schedulers: impl Iterator<Item = &'s str>) -> Option<String> {
+        let others: Vec<&str> = schedulers.filter(|name| *name != "bfq").collect();
+        (self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty()).then(|| {
+            format!(
                 "io_weight is bfq's: under {} it does nothing (unless the kernel's iocost is set up), so the arms do not meet the same load",
                 others.join(", ")
-            ));
-        }
-        words
+            )
+        })
     }
 
-    /// What shares of the device are asked for, by programs and by loads.
+    /// The shares of the device of programs and loads.
     pub fn shares(&self) -> impl Iterator<Item = &Share> {
-        self.loads.values().flatten().map(|load| &load.share).chain(self.program_shares.iter())
+        let programs = self.0.iter().filter(|workload| workload.program().is_some());
+        self.loads().map(|load| &load.share).chain(programs.map(|workload| &workload.share))
     }
 
-    /// The labels of all workloads.
-    pub fn labels(&self) -> impl Iterator<Item = &str> + Clone {
-        self.by_label.keys().chain(self.programs.keys()).map(String::as_str)
-    }
-
-    /// Whether something is written to the bare device.
+    /// Whether any of them writes to the bare device.
     pub fn write(&self) -> bool {
-        let loads = self.loads.values().flatten().map(|load| &load.work);
-        self.by_label.values().chain(loads).any(|work| work.kind.writes_with(&work.params))
-            || self.programs.values().any(|program| (program.kind.writes)(&program.options))
+        self.all_work().any(|work| work.kind.writes_with(&work.params))
+            || self.programs().any(|(_, program)| (program.kind.writes)(&program.options))
     }
 
-    /// Workloads of the load engine by their labels.
-    pub fn engine(&self) -> impl Iterator<Item = (&str, &Work)> {
-        self.by_label.iter().map(|(label, work)| (label.as_str(), work))
+    /// What was not replayed of the traces.
+    pub fn remarks(&self) -> Vec<String> {
+        self.engine().filter_map(|(_, work)| remark(&work.params)).collect()
     }
 
-    /// The workload of this spec.
-    pub fn get(&self, spec: &WorkloadSpec) -> &Work {
-        self.named(&spec.name)
-    }
-
-    /// The workload with this label.
-    pub fn named(&self, label: &str) -> &Work {
-        self.by_label.get(label).expect("trials are made of the plan's own workloads")
-    }
-
-    /// What the traces that are replayed hold, so that a record does not go on with another one; None without a trace.
+    /// A digest of the traces that are replayed, so that a record is not resumed with other ones; None without a trace.
     pub fn replayed(&self) -> Option<String> {
-        let told = self.by_label.iter().filter_map(|(label, work)| {
+        let digests = self.engine().filter_map(|(label, work)| {
             let trace = work.params.replay.trace.as_ref()?;
             let (records, bad) = (&trace.records, trace.bad_lines);
             let bytes: u64 = records.iter().map(|record| u64::from(record.len)).sum();
@@ -177,12 +194,9 @@ impl Works {
                 records.len()
             ))
         });
-        let told: Vec<String> = told.collect();
-        (!told.is_empty()).then(|| told.join("; "))
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Work> {
-        self.by_label.values()
+        let mut digests: Vec<String> = digests.collect();
+        digests.sort();
+        (!digests.is_empty()).then(|| digests.join("; "))
     }
 }
 

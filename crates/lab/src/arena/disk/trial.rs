@@ -13,12 +13,13 @@ use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
 use loadgen::Drive;
 use runner::Noted;
 
-use super::HostArena;
+use super::DiskArena;
 use super::background::{Done, Loads};
-use crate::arena::program::Place;
-use crate::arena::seen::{self, Seen};
-use crate::arena::{TrialOrder, interrupted, void_of};
-use crate::work::Work;
+use crate::arena::TrialSpec;
+use crate::arena::evidence::{self, Seen};
+use crate::arena::program::TrialContext;
+use crate::arena::voids::{interrupted, void_of};
+use crate::workloads::Work;
 
 /// What was measured in a trial.
 enum Outcome {
@@ -47,24 +48,28 @@ struct Counted {
     gone: Option<String>,
 }
 
-impl HostArena<'_> {
+impl DiskArena<'_> {
     /// Measures one trial: everything cold, counters before and after, the setting watched meanwhile.
-    pub(super) fn trial(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        let label = &order.workload.name;
+    pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         if let Some(session) = &mut self.session {
             let noted = Noted::default();
-            let place =
-                Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
-            self.programs.reset(label, &place)?;
+            let context = TrialContext {
+                session,
+                device: Some(&self.device),
+                stop: &self.flag,
+                progress: self.progress,
+                noted: &noted,
+            };
+            self.programs.reset(spec.workload, &context)?;
             session.cool()?;
         }
         let sysfs = self.sysfs();
         let before = (DeviceCounters::read(&sysfs), self.system());
         let watch = self.guard()?.watch();
-        let loads = self.background(order)?;
-        let outcome = match self.works.program(label) {
-            Some(_) => self.program(order).map(Outcome::Program),
-            None => self.engine(order).map(Box::new).map(Outcome::Engine),
+        let loads = self.background(spec)?;
+        let outcome = match self.workloads.get(spec.workload).work() {
+            Some(work) => self.engine(work, spec).map(Box::new).map(Outcome::Engine),
+            None => self.program(spec).map(Outcome::Program),
         };
         let done = loads.end()?;
         let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
@@ -91,37 +96,42 @@ impl HostArena<'_> {
         let counted = Counted { device, system, done, gone };
         match outcome {
             Outcome::Engine(trial) => Ok(self.observed(&trial, counted, voids)),
-            Outcome::Program(trial) => Ok(self.observed_of_program(order, trial, counted, voids)),
+            Outcome::Program(trial) => Ok(self.observed_of_program(spec, trial, counted, voids)),
         }
     }
 
-    fn background(&self, order: &TrialOrder<'_>) -> Result<Loads> {
-        let label = &order.workload.name;
-        let loads = self.works.loads(label);
+    fn background(&self, spec: &TrialSpec) -> Result<Loads> {
+        let workload = self.workloads.get(spec.workload);
+        let loads = &workload.loads;
         let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else { return Ok(Loads::default()) };
-        let running = Loads::start(session, loads, self.ground.of_loads(label), order.seed)?;
-        if self.works.program(label).is_some() {
+        let running = Loads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
+        if workload.program().is_some() {
             // The engine has a warm-up of its own.
-            std::thread::sleep(order.warmup);
+            std::thread::sleep(spec.warmup);
         }
         Ok(running)
     }
 
-    fn engine(&self, order: &TrialOrder<'_>) -> Result<EngineTrial> {
-        let Work { kind, params } = self.works.get(order.workload).clone();
-        let files = self.ground.of_work(&order.workload.name).to_vec();
-        let (seed, duration, warmup) = (order.seed, order.duration, order.warmup);
+    fn engine(&self, work: &Work, spec: &TrialSpec) -> Result<EngineTrial> {
+        let Work { kind, params } = work.clone();
+        let files = self.targets.clients(spec.workload).to_vec();
+        let TrialSpec { seed, duration, warmup, .. } = *spec;
         let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
         let measured = loadgen::run(&drive, &self.flag)?;
         Ok(EngineTrial { drive, measured })
     }
 
-    fn program(&mut self, order: &TrialOrder<'_>) -> Result<ProgramTrial> {
+    fn program(&mut self, spec: &TrialSpec) -> Result<ProgramTrial> {
         let session = self.session.as_ref().expect("programs are prepared in a session");
         let noted = Noted::default();
-        let place =
-            Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
-        let seen = self.programs.measure(order, &Placement::default(), &place)?;
+        let context = TrialContext {
+            session,
+            device: Some(&self.device),
+            stop: &self.flag,
+            progress: self.progress,
+            noted: &noted,
+        };
+        let seen = self.programs.measure(spec, &Placement::default(), &context)?;
         Ok(ProgramTrial { seen, own_cpu: noted.own_cpu.get() })
     }
 
@@ -148,7 +158,7 @@ impl HostArena<'_> {
 
     fn observed_of_program(
         &self,
-        order: &TrialOrder<'_>,
+        spec: &TrialSpec,
         trial: ProgramTrial,
         counted: Counted,
         mut voids: Vec<VoidReason>,
@@ -161,12 +171,12 @@ impl HostArena<'_> {
         let mut observation = Observation::default();
         match trial.seen {
             Ok(seen) => {
-                voids.extend(seen::of_system(&system, &self.limits));
+                voids.extend(evidence::of_system(&system, &self.limits));
                 if device.device_errors > 0 {
                     let first = "counted by the device".to_owned();
                     voids.push(VoidReason::DeviceErrors { count: device.device_errors, first });
                 }
-                voids.extend(self.programs.voids(&order.workload.name, &seen, &without(&device, &done), &self.limits));
+                voids.extend(self.programs.voids(spec.workload, &seen, &without(&device, &done), &self.limits));
                 let own = trial.own_cpu.as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
@@ -178,7 +188,7 @@ impl HostArena<'_> {
             }
             Err(_) => {}
         }
-        observation.counters.extend(seen::counters(&device, &system));
+        observation.counters.extend(evidence::counters(&device, &system));
         observation.counters.extend(done.counters);
         observation.voids = voids;
         observation

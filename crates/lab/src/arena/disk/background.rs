@@ -14,10 +14,10 @@ use host::session::Launch;
 use loadgen::{ClientFile, Drive, Issued};
 use serde::{Deserialize, Serialize};
 
-use crate::arena::beside::{self, BEGUN, Beside, WITHOUT_END};
+use crate::arena::processes::{self, BEGUN, Processes, WITHOUT_END};
 use crate::inside::{self, DONE};
 use crate::signals::Stop;
-use crate::work::Load;
+use crate::workloads::Load;
 
 /// What the process is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub(super) struct Done {
 
 /// The loads of a trial on their way; dropped, they are ended.
 #[derive(Debug, Default)]
-pub(super) struct Loads(Beside);
+pub(super) struct Loads(Processes);
 
 impl Loads {
     /// Starts them, and waits until each has begun.
@@ -68,13 +68,13 @@ impl Loads {
                 program: std::env::current_exe().context("schedlab: cannot find its own executable")?,
                 args: vec!["background-load".into()],
                 dir: "/".into(),
-                share: crate::arena::share_of(&load.share),
+                share: crate::arena::voids::share_of(&load.share),
                 input: serde_json::to_vec(&order).context("order: cannot be written as JSON")?,
                 ..Launch::default()
             };
             Ok((load.work.kind.name.to_owned(), launch))
         });
-        Ok(Loads(Beside::start(session, launches.collect::<Result<_>>()?)?))
+        Ok(Loads(Processes::start(session, launches.collect::<Result<_>>()?)?))
     }
 
     /// Ends them, and says what they have done.
@@ -91,7 +91,7 @@ impl Loads {
             };
             let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<Told>(line).ok());
             let Some(told) = told else {
-                done.voids.push(beside::ended_early(&name, &ended));
+                done.voids.push(processes::ended_early(&name, &ended));
                 continue;
             };
             if told.errors > 0 {

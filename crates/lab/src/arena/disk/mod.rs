@@ -1,4 +1,4 @@
-//! The host arena: the machine's own kernel, and a real device.
+//! The disk arena: the block layer of the machine's own kernel, and a real device.
 //!
 //! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
 //! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
@@ -6,7 +6,8 @@
 //! there may be a file system on the device, programs instead of the engine, and load in the background.
 
 pub mod background;
-mod ground;
+mod device;
+mod target;
 mod trial;
 
 use std::fs;
@@ -24,41 +25,30 @@ use host::probe::{ProbeError, SystemCounters};
 use host::session::FileSystem;
 use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session, Setting};
 
-use self::ground::Ground;
+pub use self::device::Target;
+use self::target::Targets;
 use super::defaults::{self, Defaults};
-use super::program::{Place, Programs};
-use super::{Arena, TrialOrder, share_of, void_of};
+use super::program::{Programs, TrialContext};
+use super::voids::{share_of, void_of};
+use super::{Arena, ArmIndex, Arms, TrialSpec};
 use runner::Noted;
 
-use crate::arena::open::OpenOptions;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
-use crate::work::Works;
+use crate::workloads::Workloads;
 
-/// What a plan's `device` means.
-pub struct Target;
-
-impl Target {
-    /// Whether the word asks for a temporary loop device.
-    pub fn is_temporary(word: &str) -> Result<bool> {
-        Target::temporary_size(word).map(|size| size.is_some())
-    }
-
-    fn temporary_size(word: &str) -> Result<Option<u64>> {
-        let Some(size) = word.strip_prefix("loop:") else { return Ok(None) };
-        match text::parse_size(size) {
-            Some(bytes) if bytes >= 1 << 20 => Ok(Some(bytes.next_multiple_of(4096))),
-            Some(_) => {
-                Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
-            }
-            None => Err(usage(format!("--device {word}: {size:?} is no size; write e.g. loop:512M or loop:2G"))),
-        }
-    }
+/// What the user decides about the device beside the plan.
+#[derive(Debug)]
+pub struct Consent<'a> {
+    /// The device whose data may be destroyed.
+    pub destroy_data: Option<&'a str>,
+    /// The directory of the file behind a temporary loop device.
+    pub loop_dir: &'a Path,
 }
 
 /// A device that is ours for the time of an experiment.
-pub struct HostArena<'a> {
+pub struct DiskArena<'a> {
     root: Root,
     device: Device,
     /// In this order when dropped: programs and mounts first, then settings, then the claim, then the device itself.
@@ -73,14 +63,19 @@ pub struct HostArena<'a> {
     flag: Arc<AtomicBool>,
     words: Vec<String>,
     opened: Instant,
-    works: Works,
+    arms: Arms<Setting>,
+    /// The number of the arm that the others are compared with.
+    baseline: ArmIndex,
+    /// The tunables that a sweep turns.
+    swept: Vec<String>,
+    workloads: Workloads,
     files: Option<FileSystemSpec>,
-    ground: Ground,
+    targets: Targets,
     /// What the tunables of a sweep have at the baseline.
     defaults: Defaults,
 }
 
-impl<'a> HostArena<'a> {
+impl<'a> DiskArena<'a> {
     /// Fails early and clearly where settings cannot be changed.
     pub fn require_root() -> Result<()> {
         let uid = fs::metadata("/proc/self").map(|me| me.uid());
@@ -94,21 +89,22 @@ impl<'a> HostArena<'a> {
     pub fn open(
         root: &Root,
         plan: &Plan,
-        options: &OpenOptions,
-        stop: &'a Stop,
-        progress: &'a dyn Progress,
-    ) -> Result<HostArena<'a>> {
-        let works = Works::of(plan)?;
+        target: &Target,
+        arms: Arms<Setting>,
+        workloads: Workloads,
+        consent: &Consent<'_>,
+        (stop, progress): (&'a Stop, &'a dyn Progress),
+    ) -> Result<DiskArena<'a>> {
         if plan.files.is_some() {
-            works.check_files()?;
+            workloads.check_files()?;
         }
-        let temporary = match Target::temporary_size(&plan.device)? {
-            Some(size) => Some(make_loop(root, size, &options.loop_dir, stop, progress)?),
-            None => None,
-        };
-        let device = match &temporary {
-            Some(made) => made.describe()?,
-            None => host::device::find(root, &plan.device).map_err(as_usage)?,
+        let (temporary, device) = match target {
+            Target::Temporary(size) => {
+                let made = make_loop(root, *size, consent.loop_dir, stop, progress)?;
+                let device = made.describe()?;
+                (Some(made), device)
+            }
+            Target::Device(name) => (None, host::device::find(root, name).map_err(as_usage)?),
         };
         if device.size_bytes == 0 {
             return Err(usage(format!(
@@ -116,11 +112,12 @@ impl<'a> HostArena<'a> {
                 device.path.display()
             )));
         }
-        plan.arms.iter().try_for_each(|arm| check_scheduler(&device, arm))?;
-        let claim = if plan.files.is_some() || works.write() {
+        let schedulers = || plan.arms.iter().map(|arm| arm.scheduler.as_str());
+        schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
+        let claim = if plan.files.is_some() || workloads.write() {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
-            let consent = ours.as_deref().or(options.destroy_data.as_deref());
+            let consent = ours.as_deref().or(consent.destroy_data);
             let claim = host::check_writable(root, &device, consent).map_err(as_usage)?;
             if temporary.is_none() {
                 progress.say(&format!(
@@ -135,10 +132,10 @@ impl<'a> HostArena<'a> {
         };
         let guard = Guard::begin(root, &device)?;
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
-        words.extend_from_slice(&works.words);
-        let schedulers: Vec<String> = plan.arms.iter().map(|arm| arm.scheduler.clone()).collect();
-        words.extend(works.without_effect(&schedulers));
-        Ok(HostArena {
+        words.extend(workloads.remarks());
+        words.extend(workloads.without_effect(schedulers()));
+        let baseline = arms.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(at, ..)| at);
+        Ok(DiskArena {
             root: root.clone(),
             device,
             programs: Programs::default(),
@@ -152,24 +149,27 @@ impl<'a> HostArena<'a> {
             flag: stop.flag(),
             words,
             opened: Instant::now(),
-            works,
+            arms,
+            baseline: baseline.expect("the baseline of a checked plan is one of its arms"),
+            swept: defaults::swept(plan),
+            workloads,
             files: plan.files.clone(),
-            ground: Ground::default(),
+            targets: Targets::default(),
             defaults: Defaults::new(),
         })
     }
 
     /// Makes the file system, the clients' files, and what programs need.
-    fn furnish(&mut self) -> Result<()> {
-        let loads = self.works.labels().flat_map(|label| self.works.loads(label));
-        let has_loads = loads.clone().next().is_some();
-        if self.files.is_some() || has_loads || self.works.programs().next().is_some() {
+    fn prepare_target(&mut self) -> Result<()> {
+        let has_loads = self.workloads.loads().next().is_some();
+        if self.files.is_some() || has_loads || self.workloads.programs().next().is_some() {
             let mut session = Session::begin(&self.root)?;
-            for share in self.works.shares().filter(|share| !share.is_plain()) {
+            for share in self.workloads.shares().filter(|share| !share.is_plain()) {
                 session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
             }
             if !session.bounds_hold_for_the_page_cache()
-                && let Some(load) = loads.clone().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
+                && let Some(load) =
+                    self.workloads.loads().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
             {
                 return Err(usage(format!(
                     "background {}: io_max of control groups v1 does not bound writes through the page cache; add direct=true",
@@ -178,7 +178,7 @@ impl<'a> HostArena<'a> {
             }
             // Whatever can be known without the file system is asked before anything is overwritten.
             let noted = Noted::default();
-            self.programs = Programs::look(&self.works, &self.place(&session, &noted))?;
+            self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
                 self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
@@ -189,23 +189,28 @@ impl<'a> HostArena<'a> {
             self.session = Some(session);
         }
         let directory = self.session.as_ref().and_then(Session::directory);
-        self.ground = Ground::lay_out(&self.works, &self.device, directory, self.progress)?;
+        self.targets = Targets::prepare(&self.workloads, &self.device, directory, self.progress)?;
         if let Some(session) = &self.session {
             let noted = Noted::default();
-            let place =
-                Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted: &noted };
-            self.programs.prepare(&place)?;
+            let context = TrialContext {
+                session,
+                device: Some(&self.device),
+                stop: &self.flag,
+                progress: self.progress,
+                noted: &noted,
+            };
+            self.programs.prepare(&context)?;
         }
         Ok(())
     }
 
     /// What programs work with.
-    fn place<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> Place<'p> {
-        Place { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
+    fn context<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> TrialContext<'p> {
+        TrialContext { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
-        self.guard.as_mut().ok_or_else(|| anyhow!("device: given back already"))
+        self.guard.as_mut().ok_or_else(given_back)
     }
 
     fn sysfs(&self) -> PathBuf {
@@ -217,7 +222,7 @@ impl<'a> HostArena<'a> {
     }
 }
 
-impl Arena for HostArena<'_> {
+impl Arena for DiskArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = host::environment::capture(&self.root, &self.device)?;
         facts.insert("scheduler".into(), cpu::facts(&self.root));
@@ -237,27 +242,29 @@ impl Arena for HostArena<'_> {
         Ok(facts)
     }
 
-    fn admit(&mut self, arm: &Arm) -> Result<()> {
-        check_scheduler(&self.device, arm)
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
+        check_scheduler(&self.device, &arm.scheduler)?;
+        Ok(self.arms.admit(&arm.name, setting_of(arm)))
     }
 
     /// Tries every arm, and then makes what workloads need, which can take minutes. What the kernel refuses is left to the trials, where it is data.
-    fn rehearse(&mut self, plan: &Plan) -> Result<()> {
-        for arm in &plan.arms {
-            self.guard()?.apply(&setting_of(arm)).map_err(as_usage)?;
-            if arm.name == plan.baseline() {
-                let swept = defaults::swept(plan);
-                let found = self.guard()?.in_effect().cloned().unwrap_or_default();
+    fn rehearse(&mut self) -> Result<()> {
+        let guard = self.guard.as_mut().ok_or_else(given_back)?;
+        for (arm, _, setting) in self.arms.iter() {
+            guard.apply(setting).map_err(as_usage)?;
+            if arm == self.baseline {
+                let found = guard.in_effect().cloned().unwrap_or_default();
                 let all = found.queue.into_iter().chain(found.tunables);
-                self.defaults = all.filter(|(name, _)| swept.contains(name)).collect();
+                self.defaults = all.filter(|(name, _)| self.swept.contains(name)).collect();
             }
         }
-        self.furnish()
+        self.prepare_target()
     }
 
-    fn apply(&mut self, arm: &Arm) -> Result<Vec<VoidReason>> {
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
         let device = self.device.path.display().to_string();
-        match self.guard()?.apply(&setting_of(arm)) {
+        let guard = self.guard.as_mut().ok_or_else(given_back)?;
+        match guard.apply(self.arms.setting(arm)) {
             Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
             Err(Error::DeviceGone { .. }) => {
                 Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])
@@ -266,8 +273,8 @@ impl Arena for HostArena<'_> {
         }
     }
 
-    fn measure(&mut self, order: &TrialOrder<'_>) -> Result<Observation> {
-        self.trial(order)
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        self.trial(trial)
     }
 
     fn elapsed(&self) -> Duration {
@@ -293,6 +300,10 @@ impl Arena for HostArena<'_> {
     }
 }
 
+fn given_back() -> anyhow::Error {
+    anyhow!("device: given back already")
+}
+
 fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Progress) -> Result<LoopDevice> {
     let what = format!("filling a file of {} in {}", text::format_size(size), dir.display());
     let made = LoopDevice::create(root, size, dir, &mut |done| {
@@ -303,30 +314,31 @@ fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Pro
 }
 
 /// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
-fn check_scheduler(device: &Device, arm: &Arm) -> Result<()> {
+fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
     }
     let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
-    if offered().any(|name| name == arm.scheduler) {
+    if offered().any(|name| name == scheduler) {
         return Ok(());
     }
-    let nearest = crate::words::nearest(&arm.scheduler, offered());
-    let config = elevator::LINUX.iter().find(|row| row.name == arm.scheduler).map(|row| row.config);
+    let nearest = text::did_you_mean(scheduler, offered());
+    let config = elevator::LINUX.iter().find(|row| row.name == scheduler).map(|row| row.config);
     let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
     Err(usage(format!(
         "{}: unknown scheduler {:?} (expected one of {}){build}{nearest}",
         device.path.display(),
-        arm.scheduler,
+        scheduler,
         offered().collect::<Vec<_>>().join(", ")
     )))
 }
 
-fn setting_of(arm: &Arm) -> Setting {
+/// The setting of an arm.
+pub fn setting_of(arm: &Arm) -> Setting {
     Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() }
 }
 
-/// Errors that the user can mend by other words.
+/// Errors in the user's words become wrong usage.
 fn as_usage(error: Error) -> anyhow::Error {
     match error {
         Error::UnknownDevice { .. }
@@ -337,20 +349,5 @@ fn as_usage(error: Error) -> anyhow::Error {
         | Error::ReadOnly { .. }
         | Error::ConsentForOther { .. } => usage(error.to_string()),
         other => other.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_size_that_is_none_is_named_with_an_example() {
-        for word in ["loop:12Q", "loop:", "loop:4k"] {
-            let error = Target::is_temporary(word).unwrap_err().to_string();
-            assert!(error.contains("loop:512M"), "{error}");
-        }
-        assert!(Target::is_temporary("loop:64M").unwrap());
-        assert!(!Target::is_temporary("/dev/loop0").unwrap());
     }
 }

@@ -1,8 +1,7 @@
-//! Where the clients of the load engine work: on the bare device, or on files of the file system that was made on it.
+//! The targets of the load engine's clients: the bare device, or files of the file system that was made on it.
 //!
 //! Files are made once, before the first trial, a directory for each workload and each load, and stay until the file system goes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,24 +10,26 @@ use loadgen::ClientFile;
 
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::work::{Work, Works};
+use crate::workloads::{Work, Workloads};
 
-/// The places of all clients of a plan.
+/// The targets of all clients of a plan, by the number of their workload.
 #[derive(Debug, Default)]
-pub(super) struct Ground {
-    of_work: BTreeMap<String, Vec<ClientFile>>,
-    of_loads: BTreeMap<String, Vec<Vec<ClientFile>>>,
+pub(super) struct Targets(Vec<OfWorkload>);
+
+#[derive(Debug, Default)]
+struct OfWorkload {
+    clients: Vec<ClientFile>,
+    loads: Vec<Vec<ClientFile>>,
 }
 
-impl Ground {
+impl Targets {
     /// Places every client, and makes the files where there is a directory.
-    pub(super) fn lay_out(
-        works: &Works,
+    pub(super) fn prepare(
+        workloads: &Workloads,
         device: &Device,
         directory: Option<&Path>,
         progress: &dyn Progress,
-    ) -> Result<Ground> {
-        let mut ground = Ground::default();
+    ) -> Result<Targets> {
         let mut made = 0;
         let mut place = |work: &Work| -> Result<Vec<ClientFile>> {
             let Some(directory) = directory else { return on_device(work, device) };
@@ -39,24 +40,23 @@ impl Ground {
             loadgen::place_in_directory(work.kind, &work.params, &own, block_of(device))
                 .map_err(|e| usage(format!("{}: {e}", work.kind.name)))
         };
-        for (label, work) in works.engine() {
-            ground.of_work.insert(label.to_owned(), place(work)?);
+        let mut all = Vec::new();
+        for workload in workloads.iter() {
+            let clients = workload.work().map(&mut place).transpose()?.unwrap_or_default();
+            let loads = workload.loads.iter().map(|load| place(&load.work)).collect::<Result<_>>()?;
+            all.push(OfWorkload { clients, loads });
         }
-        for label in works.engine().map(|(label, _)| label).chain(works.programs().map(|(label, _)| label)) {
-            let loads = works.loads(label).iter().map(|load| place(&load.work)).collect::<Result<_>>()?;
-            ground.of_loads.insert(label.to_owned(), loads);
-        }
-        Ok(ground)
+        Ok(Targets(all))
     }
 
-    /// The places of a workload's clients.
-    pub(super) fn of_work(&self, label: &str) -> &[ClientFile] {
-        self.of_work.get(label).map(Vec::as_slice).unwrap_or_default()
+    /// The targets of a workload's clients.
+    pub(super) fn clients(&self, workload: usize) -> &[ClientFile] {
+        &self.0[workload].clients
     }
 
-    /// The places of the clients of each load beside a workload.
-    pub(super) fn of_loads(&self, label: &str) -> &[Vec<ClientFile>] {
-        self.of_loads.get(label).map(Vec::as_slice).unwrap_or_default()
+    /// The targets of the clients of each background load of a workload.
+    pub(super) fn loads(&self, workload: usize) -> &[Vec<ClientFile>] {
+        &self.0[workload].loads
     }
 }
 

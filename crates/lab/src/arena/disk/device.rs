@@ -1,0 +1,52 @@
+//! The device of a plan in the disk arena: one of the machine's, or a temporary loop device.
+
+use anyhow::Result;
+
+use crate::failure::usage;
+
+/// The device under test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A loop device of so many bytes over a file, made for the experiment.
+    Temporary(u64),
+    /// A block device, as the user names it.
+    Device(String),
+}
+
+impl Target {
+    /// # Errors
+    /// Wrong usage: `loop:` without a size that a workload fits on.
+    pub fn parse(word: &str) -> Result<Target> {
+        let Some(size) = word.strip_prefix("loop:") else { return Ok(Target::Device(word.to_owned())) };
+        match text::parse_size(size) {
+            Some(bytes) if bytes >= 1 << 20 => Ok(Target::Temporary(bytes.next_multiple_of(4096))),
+            Some(_) => {
+                Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
+            }
+            None => Err(usage(format!("--device {word}: {size:?} is no size; write e.g. loop:512M or loop:2G"))),
+        }
+    }
+
+    /// Whether the word asks for a temporary loop device.
+    ///
+    /// # Errors
+    /// As [`Target::parse`].
+    pub fn is_temporary(word: &str) -> Result<bool> {
+        Ok(matches!(Target::parse(word)?, Target::Temporary(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_is_none_is_named_with_an_example() {
+        for word in ["loop:12Q", "loop:", "loop:4k"] {
+            let error = Target::is_temporary(word).unwrap_err().to_string();
+            assert!(error.contains("loop:512M"), "{error}");
+        }
+        assert!(Target::is_temporary("loop:64M").unwrap());
+        assert!(!Target::is_temporary("/dev/loop0").unwrap());
+    }
+}

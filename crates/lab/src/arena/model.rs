@@ -1,0 +1,91 @@
+//! The device of a plan in virtual time: one of the simulator's, or one that a file describes.
+
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use sim::DeviceModel;
+
+use crate::failure::usage;
+
+/// Larger files than this describe no device.
+const MAX_DESCRIPTION: u64 = 1 << 20;
+
+/// What a plan's `device` means in the simulator.
+#[derive(Debug)]
+pub struct Model {
+    /// As in the plan.
+    word: String,
+    /// The text of the file, where it names one, and the changes after it.
+    own: Option<(String, Vec<(String, String)>)>,
+    /// A new one, to look at and to copy; shared by the threads that simulate.
+    prototype: Mutex<Box<dyn DeviceModel>>,
+}
+
+/// The text of a device's description.
+fn description(name: &str) -> Result<String> {
+    if name.starts_with("/dev/") {
+        return Err(usage(format!(
+            "{name}: a real device, which the simulator cannot measure; use --arena disk, or a model of schedlab list devices"
+        )));
+    }
+    let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
+    let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
+    if !file.is_file() || file.len() > MAX_DESCRIPTION {
+        return Err(cannot("it is no file of at most 1 MiB".to_owned()));
+    }
+    std::fs::read_to_string(name).map_err(|e| cannot(e.to_string()))
+}
+
+impl Model {
+    /// Reads the file that the word names, if it names one; whether the device can be made is tried at once.
+    pub fn read(word: &str) -> Result<Model> {
+        let (name, changes) = word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
+        let own = if name.ends_with(".toml") || name.contains('/') {
+            let text = description(name)?;
+            let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
+                let (key, value) = change.split_once('=').ok_or_else(|| {
+                    usage(format!(
+                        "--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"
+                    ))
+                })?;
+                Ok((key.to_owned(), value.to_owned()))
+            });
+            Some((text, changes.collect::<Result<Vec<_>>>()?))
+        } else {
+            None
+        };
+        let prototype = made(word, own.as_ref(), 0)?;
+        Ok(Model { word: word.to_owned(), own, prototype: Mutex::new(prototype) })
+    }
+
+    /// A device for a trial with this seed.
+    pub fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
+        self.look(|device| device.copy(seed)).map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
+    }
+
+    /// As in the plan.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The text of the file that describes it, where it has one.
+    pub fn description(&self) -> Option<&str> {
+        self.own.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// Looks at a device that nothing has been done to.
+    pub fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
+        see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
+    }
+}
+
+/// A new device.
+fn made(word: &str, own: Option<&(String, Vec<(String, String)>)>, seed: u64) -> Result<Box<dyn DeviceModel>> {
+    match own {
+        None => sim::device::device(word, seed).map_err(|e| usage(e.to_string())),
+        Some((text, changes)) => {
+            let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{word}: {e}")))
+        }
+    }
+}

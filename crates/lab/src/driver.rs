@@ -1,0 +1,258 @@
+//! The loop that measures: blocks of trials, each trial on the disk before the next one starts.
+//!
+//! Every series of trials goes through here. What differs is who proposes the blocks: a comparison ([`crate::conduct`]) measures the
+//! arms that are undecided, a search ([`crate::tune`]) those of its race.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::plan::Plan;
+use experiment::record::{Event, Note, Observation, Trial, VoidReason};
+use experiment::schedule;
+
+use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
+use crate::length::trial_length;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Where trials are kept. A line is on the disk when its call returns.
+pub trait TrialLog {
+    /// # Errors
+    /// The line cannot be written.
+    fn append_trial(&mut self, trial: &Trial) -> Result<()>;
+
+    /// # Errors
+    /// The line cannot be written.
+    fn append_note(&mut self, note: Note) -> Result<()>;
+}
+
+/// Who asked for the trials of a series, and keeps them.
+pub trait Series {
+    /// Where its trials are kept.
+    fn log(&mut self) -> &mut dyn TrialLog;
+
+    /// What to show while the next trial runs.
+    fn status(&self, driver: &Driver<'_>, workload: &str) -> Status;
+
+    /// A trial is measured and kept.
+    ///
+    /// # Errors
+    /// Those of the log.
+    fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()>;
+}
+
+/// How far a series of trials is.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The share that is done, 0 to 1.
+    pub share: f64,
+    /// The time left, at most.
+    pub left: Option<Duration>,
+    /// The workload, and what else is of interest.
+    pub label: String,
+}
+
+/// Trials that are measured together: arms in shuffled order under one workload.
+#[derive(Debug, Clone)]
+pub struct Block<'b> {
+    /// The number of the workload in the plan.
+    pub workload: usize,
+    pub number: u32,
+    /// The arms that the order is drawn from.
+    pub arms: &'b [(ArmIndex, &'b str)],
+    /// Those that are not kept yet.
+    pub missing: &'b [ArmIndex],
+}
+
+/// Why a block ended before its last trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Halt {
+    DeviceVanished { detail: String },
+    Interrupted { by: String },
+}
+
+impl Halt {
+    fn of(trial: &Trial) -> Option<Halt> {
+        trial.observation.voids.iter().find_map(|reason| match reason {
+            VoidReason::DeviceVanished { detail } => Some(Halt::DeviceVanished { detail: detail.clone() }),
+            VoidReason::Interrupted { by } => Some(Halt::Interrupted { by: by.clone() }),
+            _ => None,
+        })
+    }
+}
+
+/// Whether a trial was cut short from outside: it is measured again when the series is resumed.
+pub fn is_cut_short(trial: &Trial) -> bool {
+    Halt::of(trial).is_some()
+}
+
+/// Where and how trials are measured.
+pub struct Driver<'a> {
+    pub plan: &'a Plan,
+    pub arena: &'a mut dyn Arena,
+    pub stop: &'a Stop,
+    pub progress: &'a dyn Progress,
+    /// When the series began, in this process's clock.
+    began: Instant,
+    /// The arena's clock at that moment.
+    arena_began: Duration,
+    /// The time that earlier sessions of a resumed series have spent.
+    offset: Duration,
+    sequence: u64,
+    /// Whether an arm other than the first that the machine refuses with an error is a void trial and not the end of the series.
+    pub errors_are_voids: bool,
+}
+
+impl<'a> Driver<'a> {
+    /// A series whose next trial has the number `sequence`, after `offset` of earlier sessions.
+    pub fn new(
+        plan: &'a Plan,
+        arena: &'a mut dyn Arena,
+        (stop, progress): (&'a Stop, &'a dyn Progress),
+        (sequence, offset): (u64, Duration),
+    ) -> Driver<'a> {
+        let (began, arena_began) = (Instant::now(), arena.elapsed());
+        let errors_are_voids = false;
+        Driver { plan, arena, stop, progress, began, arena_began, offset, sequence, errors_are_voids }
+    }
+
+    /// Measures what is missing of a block. Returns what ended it early.
+    ///
+    /// # Errors
+    /// The arena or the log failed.
+    pub fn block(&mut self, block: &Block<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
+        let workload = &self.plan.workloads[block.workload];
+        let names: Vec<&str> = block.arms.iter().map(|(_, name)| *name).collect();
+        for (position, name) in
+            schedule::order(self.plan.seed, &workload.name, block.number, &names).into_iter().enumerate()
+        {
+            let (arm, _) =
+                block.arms.iter().find(|(_, known)| *known == name).expect("the order holds the block's arms");
+            if !block.missing.contains(arm) {
+                continue;
+            }
+            let position = u32::try_from(position).expect("fewer arms than 2^32");
+            self.show(series, name, block.workload, block.number);
+            let started_ms = self.at_ms();
+            let spec = self.spec(block.workload, self.seed(block.workload, block.number, position));
+            let trial = Trial {
+                sequence: self.sequence,
+                workload: workload.name.clone(),
+                block: block.number,
+                position,
+                arm: name.to_owned(),
+                started_ms,
+                observation: self.trial(*arm, &spec)?,
+            };
+            self.sequence += 1;
+            series.log().append_trial(&trial)?;
+            series.measured(self, *arm, &trial)?;
+            if let Some(halt) = Halt::of(&trial) {
+                return Ok(Some(halt));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Announces blocks to an arena that measures in parallel.
+    ///
+    /// # Errors
+    /// Those of measuring.
+    pub fn announce(&mut self, workload: usize, arms: Vec<ArmIndex>, blocks: Range<u32>) -> Result<()> {
+        if !self.arena.one_seed_a_block() {
+            return Ok(());
+        }
+        let seeds = blocks.map(|block| self.seed(workload, block, 0)).collect();
+        let TrialSpec { duration, warmup, .. } = self.spec(workload, 0);
+        self.arena.announce(&Upcoming { workload, arms, seeds, duration, warmup })
+    }
+
+    /// One trial of a workload under `arm` that is no evidence: it fills what a first trial would find empty.
+    ///
+    /// # Errors
+    /// The arena or the log failed.
+    pub fn precondition(
+        &mut self,
+        workload: usize,
+        (arm, name): (ArmIndex, &str),
+        series: &mut dyn Series,
+    ) -> Result<()> {
+        self.show(series, name, workload, 0);
+        let spec = &self.plan.workloads[workload];
+        let seed = schedule::trial_seed(self.plan.seed, &spec.name, u32::MAX, 0);
+        let observation = self.trial(arm, &self.spec(workload, seed))?;
+        let primary = spec.primary.as_deref().unwrap_or("iops");
+        let event = Event::Precondition {
+            workload: spec.name.clone(),
+            arm: name.to_owned(),
+            metric: Some(primary.to_owned()),
+            value: observation.metrics.get(primary).copied(),
+            void: observation.voids.into_iter().next(),
+        };
+        series.log().append_note(self.note(event))
+    }
+
+    /// An event that happens now.
+    pub fn note(&self, event: Event) -> Note {
+        Note { at_ms: self.at_ms(), event }
+    }
+
+    /// The time that the series has spent, by the arena's clock.
+    pub fn spent(&self) -> Duration {
+        self.offset + self.spent_now()
+    }
+
+    /// The same without earlier sessions.
+    pub fn spent_now(&self) -> Duration {
+        self.arena.elapsed() - self.arena_began
+    }
+
+    pub fn at_ms(&self) -> u64 {
+        u64::try_from(self.spent().as_millis()).expect("an experiment is shorter than 584 million years")
+    }
+
+    /// Wall time of this session.
+    pub fn wall(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The number of the next trial.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn show(&self, series: &dyn Series, arm: &str, workload: usize, block: u32) {
+        let Status { share, left, label } = series.status(self, &self.plan.workloads[workload].name);
+        self.progress.trial(share, left, &label, arm, block);
+    }
+
+    fn seed(&self, workload: usize, block: u32, position: u32) -> u64 {
+        let position = if self.arena.one_seed_a_block() { 0 } else { position };
+        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, block, position)
+    }
+
+    fn spec(&self, workload: usize, seed: u64) -> TrialSpec {
+        let (duration, warmup) = trial_length(self.plan);
+        TrialSpec { workload, seed, duration, warmup }
+    }
+
+    fn trial(&mut self, arm: ArmIndex, spec: &TrialSpec) -> Result<Observation> {
+        let mut voids = match self.arena.apply(arm) {
+            Ok(voids) => voids,
+            Err(error) if self.errors_are_voids && arm != ArmIndex(0) && error.is::<host::Error>() => {
+                let (attribute, wanted) = ("setting".to_owned(), "the arm's".to_owned());
+                vec![VoidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
+            }
+            Err(error) => return Err(error),
+        };
+        if !voids.is_empty() {
+            // Nothing is measured: the setting is not the arm's.
+            return Ok(Observation { voids, ..Observation::default() });
+        }
+        let mut observation = self.arena.measure(spec)?;
+        voids.append(&mut observation.voids);
+        observation.voids = voids;
+        Ok(observation)
+    }
+}

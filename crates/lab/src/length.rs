@@ -1,0 +1,44 @@
+//! How long trials, blocks and whole experiments take.
+
+use std::time::Duration;
+
+use experiment::plan::Plan;
+
+/// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect, and a few more.
+const BLOCKS_AIMED_AT: f64 = 12.0;
+
+/// Switching and checking, per trial on a machine, about.
+const OVERHEAD: Duration = Duration::from_millis(30);
+
+/// One block of every workload, with the preconditions before the first one, in seconds.
+pub fn round_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    let preconditions = usize::from(!plan.arena.is_virtual());
+    let trials = (plan.arms.len() + preconditions) as f64 * plan.workloads.len() as f64;
+    trials * (duration + warmup + overhead(plan)).as_secs_f64()
+}
+
+/// The length of a plan with a fixed number of blocks, in seconds; for one without, its budget.
+pub fn expected_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    let each = duration + warmup + overhead(plan);
+    let trials = |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
+}
+
+/// The part of a trial beside its window and warm-up.
+fn overhead(plan: &Plan) -> Duration {
+    if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
+}
+
+/// Window and warm-up of a trial: the plan's, or such that about a dozen blocks fit into the budget.
+pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
+    let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
+    let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let each_ms = plan.budget.time_s * 1000.0 / trials;
+    // A sixth of each trial's share is warm-up.
+    let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
+    let duration = plan.trial.duration_ms.unwrap_or(chosen);
+    let warmup = plan.trial.warmup_ms.unwrap_or(duration / 5);
+    (Duration::from_millis(duration), Duration::from_millis(warmup))
+}

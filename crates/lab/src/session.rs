@@ -1,0 +1,127 @@
+//! The record of an experiment: a new one, or the one to resume, which must be of the same plan, machine and programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::plan::{self, ArenaKind, Budget, Plan};
+use experiment::record::{Environment, Event, Header, Line, Note, Record};
+use jiff::Timestamp;
+
+use crate::arena::Arena;
+use crate::arena::disk::Target;
+use crate::failure::usage;
+use crate::store::Store;
+
+/// Where the record of an experiment is kept.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    /// Its directory.
+    pub dir: PathBuf,
+    /// Whether to resume the record that is there.
+    pub resume: bool,
+    /// The command that repeats the experiment.
+    pub command: String,
+}
+
+/// Creates the record of an experiment, or opens the one to resume.
+///
+/// # Errors
+/// The record cannot be written, or is of another experiment.
+pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena) -> Result<(Store, Record)> {
+    let environment = arena.capture()?;
+    let now = Timestamp::now();
+    let dir = &options.dir;
+    if !options.resume {
+        let header = Header {
+            schema: plan::SCHEMA,
+            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: plan.clone(),
+            environment,
+            // Virtual time begins at 0: the same plan gives the same record, byte for byte.
+            started_unix_ms: if plan.arena.is_virtual() {
+                0
+            } else {
+                u64::try_from(now.as_millisecond()).context("clock: before 1970")?
+            },
+            command: options.command.clone(),
+        };
+        let store = Store::create(dir, &header)?;
+        return Ok((store, Record::new(header)));
+    }
+    let (mut store, mut record) = Store::resume(dir)?;
+    same_experiment(&record.header, plan, &environment, dir)?;
+    let at_ms = record.last_ms();
+    let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    let note = Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } };
+    store.append(&Line::Note(note.clone()))?;
+    record.notes.push(note);
+    Ok((store, record))
+}
+
+/// A record is one experiment on one machine: only the budget may be another when it is resumed.
+fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
+    let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
+    if comparable(&header.plan) != comparable(plan) {
+        return Err(usage(format!(
+            "{}: holds the record of another plan; go on with its own: schedlab run {}/plan.toml --out {0} --resume",
+            dir.display(),
+            dir.display()
+        )));
+    }
+    let same = [
+        ("kernel", "release"),
+        ("device", "identity"),
+        ("device", "size_bytes"),
+        ("device", "description"),
+        ("traces", "replayed"),
+    ];
+    for (section, name) in same {
+        let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
+        let temporary = plan.arena == ArenaKind::Disk && section == "device" && Target::is_temporary(&plan.device)?;
+        if then != now && !temporary {
+            return Err(usage(format!(
+                "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
+                now.as_deref().unwrap_or("unknown"),
+                then.as_deref().unwrap_or("unknown")
+            )));
+        }
+    }
+    same_kernels(header, environment)?;
+    let none = BTreeMap::new();
+    let versions = |facts: &'_ Environment| facts.get("programs").unwrap_or(&none).clone();
+    let (then, now) = (versions(&header.environment), versions(environment));
+    for (label, version) in &now {
+        let before = then.get(label).map_or("unknown", String::as_str);
+        if before != version {
+            return Err(usage(format!(
+                "workload {label}: another version of its program (found {version}, expected {before}), and trials of different programs are never \
+                 joined; name another --out"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.
+fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
+    let (then, now) = (&header.environment, environment);
+    let names = |env: &Environment| env.get("kernel").map(|facts| facts.keys().cloned().collect()).unwrap_or_default();
+    let all: BTreeSet<String> = [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
+    for name in all.iter().filter(|_| header.plan.arena == ArenaKind::Kernel) {
+        let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
+        if then != now {
+            return Err(usage(format!(
+                "kernel: another {name} (found {}, expected {}), and trials of different kernels are never joined; restore the patch, \
+                 or name another --out",
+                now.as_deref().unwrap_or("unknown"),
+                then.as_deref().unwrap_or("unknown")
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn of(env: &Environment, section: &str, name: &str) -> Option<String> {
+    env.get(section)?.get(name).cloned()
+}

@@ -1,0 +1,30 @@
+//! The arenas of virtual time for a plan of a benchmark.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use experiment::plan::Plan;
+use lab::arena::kernel::KernelArena;
+use lab::arena::sim::SimArena;
+use lab::progress::Progress;
+use lab::resolve::{Resolved, UnderTest};
+use lab::signals::Stop;
+
+pub(crate) fn sim<'a>(plan: &Plan, stop: &'a Stop) -> Result<SimArena<'a>> {
+    let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
+    let UnderTest::Sim { model, arms } = under_test else { bail!("{}: the plan is not of the sim arena", plan.name) };
+    SimArena::open(&plan, model, arms, workloads, stop)
+}
+
+pub(crate) fn kernel<'a>(
+    plan: &Plan,
+    cache: Option<&Path>,
+    stop: &'a Stop,
+    progress: &dyn Progress,
+) -> Result<KernelArena<'a>> {
+    let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
+    let UnderTest::Kernel { model, source, arms } = under_test else {
+        bail!("{}: the plan is not of the kernel arena", plan.name)
+    };
+    KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))
+}
