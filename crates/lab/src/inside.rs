@@ -5,17 +5,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 
 use crate::arena;
-
-/// The status of a role that has done its work.
-pub(crate) const DONE: u8 = 0;
 
 /// Does the work of a role, if this process was started for one; None: it is an ordinary one.
 pub fn dispatch() -> Option<ExitCode> {
@@ -58,13 +54,4 @@ fn warden(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
     let parent = next()?.to_str().and_then(|text| text.parse().ok()).context("guest-warden: PARENT is no process")?;
     let workdir = PathBuf::from(next()?);
     Ok(guest::warden::watch_over(parent, &workdir, &words.collect::<Vec<_>>()))
-}
-
-/// A line for the process that started the role. One that does not read any more ends nothing.
-pub(crate) fn line(text: impl Display) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("standard output: cannot write"),
-    }
 }

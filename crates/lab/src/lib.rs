@@ -13,6 +13,7 @@ pub mod inside;
 pub mod length;
 pub mod progress;
 pub mod resolve;
+mod role;
 pub mod session;
 pub mod signals;
 pub mod store;

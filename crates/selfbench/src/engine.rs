@@ -24,7 +24,7 @@ use experiment::stats::describe;
 use loadgen::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
 use serde::Serialize;
 
-use super::fio;
+use super::fio::{self, Sample};
 
 /// How much to measure.
 #[derive(Debug, Clone)]
@@ -43,15 +43,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { rounds: 11, seconds: 0.2, file_size: 32 << 20, dir: "/dev/shm".into() }
     }
-}
-
-/// One measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Sample {
-    /// Requests per second.
-    pub(crate) iops: f64,
-    /// Requests per second of processor time.
-    pub(crate) iops_per_core: f64,
 }
 
 /// One case: a target and a way to make requests.

@@ -8,9 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
-
-use super::engine::Sample;
+use serde::{Deserialize, Serialize};
 
 /// What both sides do.
 pub(crate) const COMMON: &[&str] = &[
@@ -44,6 +42,15 @@ pub(crate) const IO_URING_BATCHED: &[&str] = &[
 pub(crate) fn version() -> Result<String> {
     let output = Command::new("fio").arg("--version").output().context("fio is not installed: apt-get install fio")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Sample {
+    /// Requests per second.
+    pub(crate) iops: f64,
+    /// Requests per second of processor time.
+    pub(crate) iops_per_core: f64,
 }
 
 /// Runs fio once on the first `len` bytes of a file or device.

@@ -22,7 +22,7 @@ use experiment::stats::describe;
 use guest::{Boot, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
 use serde::Serialize;
 
-use inside::{Case, Outcome, Readers};
+use inside::{CLIENTS, Case, Outcome, Readers, SERVICE_NS};
 use lab::arena::kernel::order;
 use lab::arena::{Arena, ArmIndex, TrialSpec};
 use lab::progress::{BuildProgress, Progress};
@@ -33,10 +33,6 @@ pub(crate) use inside::run as run_inside;
 /// The role of a guest's first process that runs a case.
 pub(crate) const ROLE: &str = "guest-bench";
 
-const CLIENTS: u32 = 40;
-const BLOCK: u32 = 4096;
-const SERVICE_NS: u64 = 8_000_000;
-const THINK_NS: u64 = 1_000_000;
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 /// Memory of the guests in MiB, as in the arena.
 const MEMORY_MIB: u32 = 256;

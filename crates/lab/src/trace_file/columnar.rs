@@ -13,7 +13,7 @@ use parquet::record::{Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
 use sim::Event;
 
-use super::{COLUMNS, kind_of, op_name, op_of, time_of};
+use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
 /// Rows of a group.
 const GROUP: usize = 1 << 16;

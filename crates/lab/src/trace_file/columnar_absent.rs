@@ -11,7 +11,7 @@ pub(super) struct Writer(Infallible);
 
 impl Writer {
     pub(super) fn new(_file: File) -> Result<Writer> {
-        Err(super::unsupported())
+        Err(super::columns::unsupported())
     }
 
     pub(super) fn push(&mut self, _event: &Event) -> Result<()> {
@@ -24,5 +24,5 @@ impl Writer {
 }
 
 pub(super) fn read(_file: File, _each: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
-    Err(super::unsupported())
+    Err(super::columns::unsupported())
 }

@@ -6,7 +6,7 @@ use std::io::{BufReader, BufWriter, Write};
 use anyhow::{Context, Result, anyhow};
 use sim::Event;
 
-use super::{COLUMNS, kind_of, op_name, op_of, time_of};
+use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
 pub(super) struct Writer {
     csv: csv::Writer<BufWriter<File>>,

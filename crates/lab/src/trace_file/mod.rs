@@ -8,16 +8,16 @@ mod columnar;
 #[cfg(not(feature = "parquet"))]
 #[path = "columnar_absent.rs"]
 mod columnar;
+mod columns;
 mod comma;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use elevator::{Op, Time};
-use sim::{Event, EventKind, Observer};
+use elevator::Time;
+use sim::{Event, Observer};
 
-/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or nothing, number, number.
-const COLUMNS: [&str; 7] = ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
+use columns::unsupported;
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +55,6 @@ impl Format {
             ))),
         }
     }
-}
-
-fn unsupported() -> anyhow::Error {
-    crate::failure::usage(
-        "trace: this build of schedlab does not support Parquet (the one of `make demo` is without it); \
-         use csv, or install schedlab with `make install`, the .deb or `cargo install`, which support it",
-    )
 }
 
 /// Where the traces of an experiment go.
@@ -179,38 +172,11 @@ pub fn convert(from: &Path, to: &Path) -> Result<()> {
     writer.finish()
 }
 
-fn kind_of(word: &str) -> Result<EventKind> {
-    let known = || EventKind::ALL.iter().map(|kind| kind.name());
-    EventKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == word)
-        .ok_or_else(|| anyhow!("event {word:?}: unknown{}", text::did_you_mean(word, known())))
-}
-
-fn op_of(word: &str) -> Result<Option<Op>> {
-    match word {
-        "" => Ok(None),
-        "read" => Ok(Some(Op::Read)),
-        "write" => Ok(Some(Op::Write)),
-        other => Err(anyhow!("{other:?} is no direction: read, write or nothing")),
-    }
-}
-
-fn op_name(op: Option<Op>) -> &'static str {
-    match op {
-        None => "",
-        Some(Op::Read) => "read",
-        Some(Op::Write) => "write",
-    }
-}
-
-fn time_of(ns: i64) -> Result<Time> {
-    Ok(Time::from_ns(u64::try_from(ns).context("time: negative")?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use elevator::Op;
+    use sim::EventKind;
 
     fn events() -> Vec<Event> {
         let one = |at: u64, kind, process, tag, op, sector, nr_sectors| Event {

@@ -13,8 +13,7 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
 use serde::{Deserialize, Serialize};
 
-use super::result::BranchOut;
-use super::session::SearchEnd;
+use super::outcome::{BranchOut, SearchEnd};
 use crate::driver::{TrialLog, is_cut_short};
 use crate::failure::usage;
 

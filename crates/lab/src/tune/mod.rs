@@ -5,6 +5,7 @@
 
 pub mod log;
 pub mod objective;
+pub mod outcome;
 pub mod result;
 pub mod scored;
 pub mod session;

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;
-use super::session::{Course, SearchEnd, Step, effect};
+use super::outcome::{BranchOut, Course, SearchEnd, Step};
+use super::session::effect;
 
 /// What tune.json holds.
 #[derive(Debug, Clone, Serialize)]
@@ -50,15 +51,6 @@ pub struct Tuned {
     pub recommended: Option<Recommended>,
     /// In a sentence.
     pub answer: String,
-}
-
-/// A scheduler of the space.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BranchOut {
-    /// Its name.
-    pub scheduler: String,
-    /// What could be turned, with its levels.
-    pub tunables: BTreeMap<String, Vec<String>>,
 }
 
 /// How a search went.

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Args};
 
-use super::{ConductArgs, DesignArgs};
+use super::design::{ConductArgs, DesignArgs};
 
 /// The default of --budget, which is not that of the other commands.
 pub(super) fn budget(arg: Arg) -> Arg {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use experiment::plan::ArenaKind;
 
-use super::{ArenaArg, PlaceArgs};
+use super::design::{ArenaArg, PlaceArgs};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::DesignArgs;
+use super::design::DesignArgs;
 
 pub(super) const WATCH_HELP: &str = "\
 Examples:

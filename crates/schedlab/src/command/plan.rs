@@ -18,6 +18,9 @@ use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
 use crate::out;
 
+/// The workloads of a comparison on a device that names none.
+const DEFAULT_WORKLOADS: [&str; 2] = ["oltp", "mixed"];
+
 /// A plan checked and completed; old names are translated with a note on standard error.
 pub(super) fn checked(plan: Plan) -> Result<Plan> {
     lab::resolve::checked(plan, &mut |note| out::note(note))
@@ -77,7 +80,11 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         Some(word) => seconds("--budget", word)?,
         None => Budget::default().time_s,
     };
-    let mut workloads = plan::parse_workloads(&design.workload).map_err(|e| usage(format!("--workload: {e}")))?;
+    let named = match design.workload.as_slice() {
+        [] => DEFAULT_WORKLOADS.map(str::to_owned).to_vec(),
+        named => named.to_vec(),
+    };
+    let mut workloads = plan::parse_workloads(&named).map_err(|e| usage(format!("--workload: {e}")))?;
     for load in &design.place.background {
         let load = plan::parse_background(load).map_err(|e| usage(format!("--background: {e}")))?;
         workloads.iter_mut().for_each(|workload| workload.background.push(load.clone()));
@@ -87,7 +94,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
     }
     Ok(Plan {
         schema: plan::SCHEMA,
-        name: format!("{} on {}", design.workload.join(", "), design.device),
+        name: format!("{} on {}", named.join(", "), design.device),
         arena: design.arena_kind(),
         device: design.device.clone(),
         kernel: design.kernel.clone(),
@@ -191,9 +198,6 @@ pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String
     words.iter().map(one).collect()
 }
 
-/// What the usual workloads of devices are in `--workload`'s default.
-const WORK_OF_DEVICES: [&str; 2] = ["oltp", "mixed"];
-
 /// The same for the machine's processors: the baseline is the first arm, and the work is LINPACK unless something else is named.
 fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
     if arms.is_empty() {
@@ -203,7 +207,7 @@ fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> 
     }
     let arms = plan::parse_cpu_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
     let mut design = design.clone();
-    if design.workload == WORK_OF_DEVICES {
+    if design.workload.is_empty() {
         design.workload = vec!["linpack".to_owned()];
     }
     let mut plan = designed(&design, arms)?;

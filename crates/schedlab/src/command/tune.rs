@@ -2,6 +2,7 @@
 
 mod answer;
 mod design;
+mod done;
 mod page;
 
 use std::path::Path;
@@ -23,15 +24,17 @@ use crate::progress::Progress;
 use crate::report_files;
 use answer::{show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
+use done::Done;
 use lab::arena::open::within;
 use lab::arena::{Arena, ArmIndex};
 use lab::resolve::Resolved;
 use lab::session;
 use lab::signals::Stop;
 use lab::tune::log::{Log, Seen};
+use lab::tune::outcome::{Course, SearchEnd};
 use lab::tune::result::confirmed;
 use lab::tune::scored::Scored;
-use lab::tune::session::{Course, SearchEnd, Session};
+use lab::tune::session::Session;
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
@@ -78,14 +81,6 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         Ok(Done { search, course, environment, confirmation: Some((winner, plan, end)) })
     })?;
     conclude(&dir, &design, &done, args.json)
-}
-
-/// What the arena gave back.
-struct Done {
-    search: Search,
-    course: Course,
-    environment: Environment,
-    confirmation: Option<(usize, Plan, End)>,
 }
 
 fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> {

@@ -201,10 +201,12 @@ fn slips_are_named_before_anything_is_written() {
     lab.run("watch remove nothing").expect_status(2).says(&["watch add"]);
     assert!(!lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists()));
 
-    // A workload that writes is replaced by one that reads, aloud, unless the device's data are given away.
+    // A workload that writes is refused with one that reads, unless the device's data are given away; none named, it is one that reads.
     let device = &watched.device.path;
-    let printed = lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(0);
-    assert!(printed.stderr.contains("only reads") && printed.stdout.contains("kind = \"randread\""), "{printed:?}");
+    let refused = lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
+    refused.says(&["only reads", "--workload randread", "--destroy-data"]);
+    let printed = lab.run(&format!("watch add --device {device} --print")).expect_status(0);
+    assert!(printed.stdout.contains("kind = \"randread\""), "{printed:?}");
     // A loop device is known by its name only: next week the name may be another disk's.
     lab.run(&format!("watch add --device {device} --workload oltp --destroy-data {device} --print"))
         .expect_status(2)

@@ -12,8 +12,13 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use workload::Params;
 
-use super::{BLOCK, CLIENTS, SERVICE_NS, THINK_NS};
 use lab::arena::kernel::order;
+
+/// Clients, bytes of a read, and nanoseconds of a service and between two reads.
+pub(super) const CLIENTS: u32 = 40;
+pub(super) const BLOCK: u32 = 4096;
+pub(super) const SERVICE_NS: u64 = 8_000_000;
+pub(super) const THINK_NS: u64 = 1_000_000;
 
 const QUEUE: &str = "/sys/block/nullb0/queue";
 const DISK: &str = "/dev/nullb0";

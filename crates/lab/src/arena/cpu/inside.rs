@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use cpu_workloads::Spec;
 
 use crate::arena::processes::BEGUN;
-use crate::inside::{self, DONE};
+use crate::role::{DONE, line};
 use crate::signals::Stop;
 
 /// Does what it is told.
@@ -17,11 +17,11 @@ pub fn run() -> Result<u8> {
     let order: Spec =
         serde_json::from_str(&text).context("standard input: not an order; this command is for schedlab itself")?;
     let mut told = Ok(());
-    let report = cpu_workloads::run(&order, &stop.flag(), || told = inside::line(BEGUN))?;
+    let report = cpu_workloads::run(&order, &stop.flag(), || told = line(BEGUN))?;
     told?;
     if !order.is_load() && stop.signal().is_some() {
         bail!("CPU workload: ended by a signal before it was done");
     }
-    inside::line(serde_json::to_string(&report)?)?;
+    line(serde_json::to_string(&report)?)?;
     Ok(DONE)
 }

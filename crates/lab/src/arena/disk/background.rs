@@ -15,7 +15,7 @@ use loadgen::{ClientFile, Drive, Issued};
 use serde::{Deserialize, Serialize};
 
 use crate::arena::processes::{self, BEGUN, Processes, WITHOUT_END};
-use crate::inside::{self, DONE};
+use crate::role::{DONE, line};
 use crate::signals::Stop;
 use crate::workloads::Load;
 
@@ -126,7 +126,7 @@ pub fn inside() -> Result<u8> {
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
     let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
     let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
-    inside::line(BEGUN)?;
+    line(BEGUN)?;
     let measured = loadgen::run(&drive, &stop.flag())?;
     let told = Told {
         reads: measured.issued.reads,
@@ -136,6 +136,6 @@ pub fn inside() -> Result<u8> {
         window_s: measured.window_ns as f64 / 1e9,
         errors: measured.errors,
     };
-    inside::line(serde_json::to_string(&told)?)?;
+    line(serde_json::to_string(&told)?)?;
     Ok(DONE)
 }

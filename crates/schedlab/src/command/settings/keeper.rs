@@ -36,7 +36,7 @@ use rustix::time::{
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{failed, read};
+use super::words::{failed, read};
 use crate::cli::{DEFAULT_STATE_DIR, STATE_DIR};
 use crate::failure::{FAILED, REACHED, USAGE, status_of, usage};
 

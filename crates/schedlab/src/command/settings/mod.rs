@@ -4,16 +4,16 @@ pub(crate) mod keeper;
 mod layout;
 mod lines;
 mod show;
+mod words;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use elevator::Named;
 use experiment::plan::parse_duration_s;
+use host::Root;
 use host::device::{self, Device};
 use host::settings::Restoration;
-use host::settings::{Change, Changed, Done, Lasting, Setting, end};
-use host::{Error, Root};
+use host::settings::{Change, Changed, Done, Lasting, end};
 use serde_json::json;
 
 use crate::cli::SetArgs;
@@ -22,6 +22,7 @@ use crate::out;
 use lab::arena::disk::DiskArena;
 
 pub(crate) use show::show;
+pub(crate) use words::{current_name, failed, read};
 
 /// The longest time that a setting can hold by itself, in seconds: a year. Whoever means longer means for good.
 const LONGEST_S: f64 = 365.0 * 86_400.0;
@@ -50,39 +51,6 @@ pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What a user's words ask for. Old names of schedulers are translated aloud.
-pub(super) fn read(values: &[String]) -> Result<Setting> {
-    let mut setting = Setting::default();
-    for word in values {
-        let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        else {
-            return Err(usage(format!("{word:?}: not a setting; write NAME=VALUE, e.g. nr_requests=128")));
-        };
-        let twice = match name {
-            "scheduler" => setting.scheduler.replace(current_name(value)?).is_some(),
-            _ => setting.tunables.insert(name.to_owned(), value.to_owned()).is_some(),
-        };
-        if twice {
-            return Err(usage(format!("{name}: given twice; leave one out")));
-        }
-    }
-    Ok(setting)
-}
-
-pub(super) fn current_name(word: &str) -> Result<String> {
-    match elevator::resolve(word) {
-        Named::Current(_) | Named::Unknown => Ok(word.to_owned()),
-        Named::Renamed { now, why } => {
-            out::note(format_args!("note: {word} is set as {}: {why}", now.name));
-            Ok(now.name.to_owned())
-        }
-        Named::Gone { fate, nearest } => Err(usage(format!(
-            "{word} cannot be set: {fate}; the nearest choice is {} ({})",
-            nearest.name, nearest.help
-        ))),
-    }
-}
-
 fn duration(word: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
     if !(1.0..=LONGEST_S).contains(&seconds) {
@@ -91,23 +59,6 @@ fn duration(word: &str) -> Result<Duration> {
         )));
     }
     Ok(Duration::from_secs_f64(seconds))
-}
-
-/// Errors of the user's asking are wrong usage; those of the machine are failures.
-pub(super) fn failed(error: Error) -> anyhow::Error {
-    match error {
-        Error::UnknownDevice { .. }
-        | Error::Partition { .. }
-        | Error::NoScheduler { .. }
-        | Error::UnknownScheduler { .. }
-        | Error::UnknownTunable { .. }
-        | Error::TunableOfOther { .. }
-        | Error::NotShown { .. }
-        | Error::ReadOnlyAttribute { .. }
-        | Error::OutOfRange { .. }
-        | Error::NoWayBack { .. } => usage(error.to_string()),
-        other => other.into(),
-    }
 }
 
 fn dry_run(device: &Device, change: &Change, as_json: bool) -> Result<u8> {

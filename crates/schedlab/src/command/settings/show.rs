@@ -10,9 +10,9 @@ use host::settings::{Holder, Lasting, holder};
 use host::{Error, Root};
 use serde_json::{Value, json};
 
-use super::failed;
 use super::layout::{page, wrapped};
 use super::lines;
+use super::words::failed;
 use crate::cli::ShowArgs;
 use crate::failure::REACHED;
 use crate::out;

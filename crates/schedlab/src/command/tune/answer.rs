@@ -7,15 +7,16 @@ use experiment::plan::{ArenaKind, Arm};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Done;
 use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
+use super::done::Done;
 use super::page;
 use crate::failure::REACHED;
 use crate::out;
 use experiment::study::Verdict;
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
-use lab::tune::result::{BranchOut, Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
+use lab::tune::outcome::BranchOut;
+use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
 use lab::whole_file;
 
 /// What `--space --json` prints.

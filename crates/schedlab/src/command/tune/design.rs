@@ -18,8 +18,8 @@ use lab::length::trial_length;
 use lab::resolve::bare;
 use lab::tune::log::Header;
 use lab::tune::objective::{Constraint, Objective};
-use lab::tune::result::BranchOut;
-use lab::tune::session::{Course, mode};
+use lab::tune::outcome::{BranchOut, Course};
+use lab::tune::session::mode;
 use lab::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
 
 /// How many trials the default length of one aims at on a machine.
@@ -55,6 +55,11 @@ pub(super) struct Design {
 }
 
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
+    if args.arena_kind().is_cpu() {
+        return Err(usage(
+            "--arena cpu: the search knows the ranges of I/O schedulers' tunables only; compare CPU settings: schedlab compare --arena cpu",
+        ));
+    }
     let objective = Objective::parse(args.objective.as_deref())?;
     let constraints: Vec<Constraint> =
         args.constraint.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;

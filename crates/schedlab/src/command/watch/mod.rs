@@ -125,8 +125,17 @@ fn key(name: &str) -> String {
 
 /// The device, if it is one that will be there next week.
 fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
-    if args.design.arena_kind() != ArenaKind::Disk {
-        return Err(usage("--arena: a modelled device never changes; only real ones are watched"));
+    match args.design.arena_kind() {
+        ArenaKind::Disk => {}
+        ArenaKind::Cpu => {
+            return Err(usage(
+                "--arena cpu: a watch is bound to the identity of a device, and CPUs have none; start `schedlab compare --arena cpu` \
+                 by a timer",
+            ));
+        }
+        ArenaKind::Sim | ArenaKind::Kernel => {
+            return Err(usage("--arena: a modelled device never changes; watch a real one"));
+        }
     }
     let word = &args.design.device;
     if Target::is_temporary(word)? {
@@ -150,11 +159,9 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     if design.budget.is_none() {
         design.budget = Some(BUDGET.to_owned());
     }
-    let may_write = |kind: &str| match runner::find(kind) {
-        Some(program) => program.needs != runner::Needs::Device,
-        None => workload::find(kind).is_ok_and(|kind| kind.writes),
-    };
-    let writes = |word: &String| plan::parse_workload(word).is_ok_and(|spec| may_write(&spec.kind));
+    if design.workload.is_empty() {
+        design.workload = vec![WORKLOAD.to_owned()];
+    }
     let destroys = match &args.destroy_data {
         Some(word) => {
             let named = host::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
@@ -175,21 +182,13 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         }
         None => false,
     };
-    let is_program = |word: &String| plan::parse_workload(word).is_ok_and(|spec| runner::find(&spec.kind).is_some());
-    if !destroys && design.workload.iter().any(|word| writes(word) && !is_program(word)) {
-        let dropped = std::mem::replace(&mut design.workload, vec![WORKLOAD.to_owned()]);
-        out::note(format_args!(
-            "note: {} writes, and would destroy the data on {}: watching with {WORKLOAD}, which only reads",
-            dropped.join(","),
-            device.path.display()
-        ));
-    }
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
     let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()))?, &design)?;
     plan.name = format!("{} again", plan.name);
     if !destroys && (plan.files.is_some() || Workloads::of(&plan)?.write()) {
         return Err(usage(format!(
-            "{0}: the test writes, and would destroy the data; give --destroy-data {0}, or watch with a workload that only reads, without --fs",
+            "{0}: the workloads write, which destroys its data; choose a workload that only reads, e.g. --workload {WORKLOAD}, without \
+             --fs, or allow it with --destroy-data {0}",
             device.path.display()
         )));
     }

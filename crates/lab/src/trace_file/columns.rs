@@ -1,0 +1,46 @@
+//! The columns of a trace, and what stands in them.
+
+use anyhow::{Context, Result, anyhow};
+use elevator::{Op, Time};
+use sim::EventKind;
+
+/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or nothing, number, number.
+pub(super) const COLUMNS: [&str; 7] = ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
+
+pub(super) fn kind_of(word: &str) -> Result<EventKind> {
+    let known = || EventKind::ALL.iter().map(|kind| kind.name());
+    EventKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| anyhow!("event {word:?}: unknown{}", text::did_you_mean(word, known())))
+}
+
+pub(super) fn op_of(word: &str) -> Result<Option<Op>> {
+    match word {
+        "" => Ok(None),
+        "read" => Ok(Some(Op::Read)),
+        "write" => Ok(Some(Op::Write)),
+        other => Err(anyhow!("{other:?} is no direction: read, write or nothing")),
+    }
+}
+
+pub(super) fn op_name(op: Option<Op>) -> &'static str {
+    match op {
+        None => "",
+        Some(Op::Read) => "read",
+        Some(Op::Write) => "write",
+    }
+}
+
+pub(super) fn time_of(ns: i64) -> Result<Time> {
+    Ok(Time::from_ns(u64::try_from(ns).context("time: negative")?))
+}
+
+/// What a build without the format says.
+#[cfg_attr(feature = "parquet", allow(dead_code, reason = "only a build without the format refuses it"))]
+pub(super) fn unsupported() -> anyhow::Error {
+    crate::failure::usage(
+        "trace: this build of schedlab does not support Parquet (the one of `make demo` is without it); \
+         use csv, or install schedlab with `make install`, the .deb or `cargo install`, which support it",
+    )
+}
