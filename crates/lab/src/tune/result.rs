@@ -7,7 +7,7 @@ use experiment::plan::Plan;
 use experiment::record::Trial;
 use experiment::stats::{Interval, Moments, sequence};
 use experiment::study::{Study, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;

@@ -9,8 +9,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::Plan;
-use experiment::record::{End, Environment};
 use experiment::study::Verdict;
 use host::Root;
 use jiff::Timestamp;
@@ -31,7 +29,7 @@ use lab::resolve::Resolved;
 use lab::session;
 use lab::signals::Stop;
 use lab::tune::log::{Log, Seen};
-use lab::tune::outcome::{Course, SearchEnd};
+use lab::tune::outcome::SearchEnd;
 use lab::tune::result::confirmed;
 use lab::tune::scored::Scored;
 use lab::tune::session::Session;

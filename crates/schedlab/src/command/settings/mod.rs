@@ -13,7 +13,7 @@ use experiment::plan::parse_duration_s;
 use host::Root;
 use host::device::{self, Device};
 use host::settings::Restoration;
-use host::settings::{Change, Changed, Done, Lasting, end};
+use host::settings::{Change, Changed, Done, Lasting, Setting, end};
 use serde_json::json;
 
 use crate::cli::SetArgs;
