@@ -138,6 +138,16 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
+fn paths_of_the_map_exist() {
+    let pages = pages();
+    let map = pages.iter().find(|page| page.path == Path::new("ARCHITECTURE.md")).expect("there is a map");
+    let is_path = |word: &String| word.contains('/') && !word.contains(' ') && !word.contains("NAME");
+    let exists = |word: &String| root().join(word).exists() || root().join("crates").join(word).exists();
+    let missing: Vec<String> = map.code_spans().into_iter().filter(|word| is_path(word) && !exists(word)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn pages_that_the_sources_name_exist() {
     let mut files = Vec::new();
     ["crates", "kernel", "plans", "scripts"].iter().for_each(|dir| sources(&root().join(dir), &mut files));
