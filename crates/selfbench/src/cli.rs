@@ -14,7 +14,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// I/Os per processor second of the load engine and of fio, in turn, on the same file; prints the ratios.
+    /// I/Os per CPU second of the load engine and of fio, in turn, on the same file; prints the ratios.
     Engine(BenchEngineArgs),
     /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
     /// what was promised.

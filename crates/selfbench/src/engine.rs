@@ -1,14 +1,14 @@
 //! `selfbench engine`: what a request costs our load engine and what it costs fio, on the same file in one run.
 //!
-//! A load engine that uses the processor for itself measures itself on a fast device. The measure is requests per second of
-//! processor time (user and system) of the client's thread, because it does not depend on how fast the target happens to be; plain
+//! A load engine that uses the CPU for itself measures itself on a fast device. The measure is requests per second of
+//! CPU time (user and system) of the client's thread, because it does not depend on how fast the target happens to be; plain
 //! requests per second stand beside it. Both sides do 4 KiB random reads with one client and take one latency for each request;
 //! they alternate, and who is first alternates too, so that a machine that warms up or is shared hits both alike. The ratio is
 //! the median of the ratios of neighbouring measurements; beside it stand the ratios at 10 and 90 % of the pairs. Many short
 //! pairs tell more than a few long ones: what disturbs a shared machine lasts longer than a pair and is divided out of it.
 //!
 //! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages there (nothing is waited
-//! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the processors
+//! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the CPUs
 //! and completions come in bunches of chance, so that single measurements differ widely). io_uring is not measured on the tmpfs:
 //! it has no reads that do not block, so io_uring hands each one to a worker thread, whose time fio does not report.
 
@@ -264,7 +264,7 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "processor time of the client's thread, user and system. {} {}",
+            "CPU time of the client's thread, user and system. {} {}",
             self.fio_version,
             self.fio_common.join(" ")
         )?;

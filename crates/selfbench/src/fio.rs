@@ -1,7 +1,7 @@
 //! Runs fio and reads its JSON.
 //!
 //! fio gets what helps it: no map of visited blocks, registered files and buffers, the cache left alone, and only one of its
-//! three latency measurements, since our engine takes one as well. Its processor time is that of its client's thread, without
+//! three latency measurements, since our engine takes one as well. Its CPU time is that of its client's thread, without
 //! io_uring's workers, whatever --thread says.
 
 use std::path::Path;
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<Sample> {
     let output: Output = serde_json::from_str(json).context("fio's JSON is not as expected (version 3 is needed)")?;
     let [group] = &output.jobs[..] else { bail!("fio reported {} groups instead of one", output.jobs.len()) };
     let cpu_s = group.job_runtime / 1e3 * (group.usr_cpu + group.sys_cpu) / 100.0;
-    ensure!(cpu_s > 0.0, "fio reported no processor time: run longer");
+    ensure!(cpu_s > 0.0, "fio: no CPU time in its report; run longer");
     Ok(Sample { iops: group.read.iops, iops_per_core: group.read.total_ios as f64 / cpu_s })
 }
 

@@ -1,6 +1,6 @@
 //! The simulator and the kernel arena held against each other, in real guests: the quick table of `selfbench conformance`.
 //!
-//! A program of its own, since it takes both processors for a minute. It needs a built kernel (`schedlab kernel build`).
+//! A program of its own, since it takes both CPUs for a minute. It needs a built kernel (`schedlab kernel build`).
 
 mod common;
 

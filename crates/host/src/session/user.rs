@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_user_who_is_not_there_is_named() {
-        for name in ["nobody-of-this-name", "", "-u"] {
+        for name in ["no-such-user", "", "-u"] {
             let error = find(&Root::real(), name).unwrap_err().to_string();
             assert!(error.contains("no such user") && error.contains(name), "{error}");
         }

@@ -180,9 +180,9 @@ fn a_program_runs_as_another_user_with_that_users_groups_and_without_ours() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines[..4], [of("-u"), of("-u"), of("-g"), of("-G")], "{user}");
     assert!(lines[4..].iter().all(|line| line.ends_with("0000000000000000")) && lines.len() == 6, "{lines:?}");
-    launch.user = Some("nobody-of-this-name".to_string());
+    launch.user = Some("no-such-user".to_string());
     let error = session.start(&launch).expect_err("there is none").to_string();
-    assert!(error.contains("nobody-of-this-name"), "{error}");
+    assert!(error.contains("no-such-user"), "{error}");
 }
 
 #[test]

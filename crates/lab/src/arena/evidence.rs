@@ -10,7 +10,7 @@ use experiment::record::{LatencyCurve, Observation, VoidReason};
 use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
 use loadgen::Measured;
 
-/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two processors.
+/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two CPUs.
 const LEAST_TICKS: u64 = 100;
 
 /// One trial, as it was seen from three sides.

@@ -8,7 +8,7 @@ use crate::arena::cpu;
 use crate::failure::usage;
 use crate::workloads::Program;
 
-/// An arm of processors can be read; its scheduler is written out.
+/// An arm of CPUs can be read; its scheduler is written out.
 pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
     cpu::setting_of(arm)?;
     if arm.scheduler.is_empty() {
@@ -17,10 +17,10 @@ pub(super) fn check_arm(arm: &mut Arm) -> Result<()> {
     Ok(())
 }
 
-/// Work for processors is not compared on a device, nor the other way round.
+/// Work for CPUs is not compared on a device, nor the other way round.
 pub(super) fn check_work(plan: &Plan) -> Result<()> {
     if plan.arena.is_cpu() && plan.files.is_some() {
-        return Err(usage("--fs (files in a plan): processors hold no files; leave it out"));
+        return Err(usage("--fs (files in a plan): CPUs hold no files; leave it out"));
     }
     for spec in &plan.workloads {
         let Some(kind) = runner::find(&spec.kind) else {
@@ -72,7 +72,7 @@ pub(super) fn settle(plan: &mut Plan) {
     }
 }
 
-/// Virtual time has no processors of its own to compare settings of.
+/// Virtual time has no CPUs of its own to compare settings of.
 pub(super) fn check_arena(plan: &Plan) -> Result<()> {
     if plan.device != plan::CPU_DEVICE || plan.arena.is_cpu() {
         return Ok(());

@@ -174,7 +174,7 @@ impl Constraint {
             refuse(&if unit.is_empty() {
                 format!("{} has a unit: {units}", row.name)
             } else {
-                format!("{} is not told in {unit:?} but in {units}", row.name)
+                format!("{} is not given in {unit:?} but in {units}", row.name)
             })
         })?;
         let bound = number * scale;
@@ -288,7 +288,7 @@ mod tests {
             ("p99", "neither < nor >"),
             ("p99<", "its bound is no number"),
             ("p99<20", "latency_p99_us has a unit: us, µs, ms"),
-            ("p99<20MB/s", "is not told in \"MB/s\""),
+            ("p99<20MB/s", "is not given in \"MB/s\""),
             ("<20ms", "it names no metric"),
             ("p98<20ms", "unknown metric \"p98\""),
             ("p99<0ms", "above 0"),

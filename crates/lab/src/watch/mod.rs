@@ -47,7 +47,7 @@ pub struct Watch {
     pub between: Window,
     /// Days on which they are made.
     pub every: Days,
-    /// Load average for each processor above which a test waits.
+    /// Load average for each CPU above which a test waits.
     pub max_load: f64,
     /// Share of the time that others may keep the device busy.
     pub max_busy: f64,
@@ -110,7 +110,7 @@ impl Watch {
             }
         })?;
         let watch: Watch = toml::from_str(&text)
-            .with_context(|| format!("{} is broken: mend it, or remove the watch and add it again", path.display()))?;
+            .with_context(|| format!("{}: invalid (fix it, or remove the watch and add it again)", path.display()))?;
         if watch.schema != SCHEMA || watch.name != name {
             bail!("{}: written by another version, or for another watch; remove it and add it again", path.display());
         }

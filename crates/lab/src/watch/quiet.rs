@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// What the machine was doing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Load average of the last minute, for each processor.
+    /// Load average of the last minute, for each CPU.
     pub load: f64,
     /// Share of the time that the device was busy.
     pub busy: f64,
@@ -59,7 +59,7 @@ impl fmt::Display for NotNow {
             ),
             NotNow::Noisy(noise) => write!(
                 f,
-                "it was never quiet: at last the load was {:.2} a processor, and others kept the device busy for {:.0} % of the time",
+                "it was never quiet: at last the load was {:.2} for each CPU, and others kept the device busy for {:.0} % of the time",
                 noise.load,
                 noise.busy * 100.0
             ),

@@ -98,21 +98,19 @@ pub const WHOLE_NAMES: &[Name] = &[
 /// Names of modules: as a variable's name the participle is plain.
 pub const MODULES: &[Name] = &[name("kept", "persist")];
 
+const fn except(path: &'static str, line: &'static str, reason: &'static str) -> Exception {
+    Exception { path, line, reason }
+}
+
 pub const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        path: "crates/cpu/src/",
-        line: r#""processors"|processors\.json"#,
-        reason: "the journal of 0.1.0 has this kind and key",
-    },
-    Exception {
-        path: "crates/host/src/environment.rs",
-        line: r#""processor"#,
-        reason: "/proc/cpuinfo and a parameter of the kernel",
-    },
-    Exception { path: "crates/host/src/probe/frequency.rs", line: r"processor\\t", reason: "/proc/cpuinfo" },
-    Exception {
-        path: "crates/host/",
-        line: r#"nobody-of-this-name|"nobody"|else nobody"#,
-        reason: "the user of that name",
-    },
+    except("crates/cpu/src/ledger.rs", r#""processors""#, "the journal's name of the kind since 0.1.0"),
+    except("crates/", r"processors\.json", "a file of the journal of 0.1.0"),
+    except("crates/runner/src/", r#""processors""#, "a value of plans of 0.1.0"),
+    except("crates/lab/src/resolve/cpu.rs", r#""processors""#, "a value of plans of 0.1.0"),
+    except("crates/host/src/environment.rs", r#""processor\.?""#, "the kernel's own word"),
+    except("crates/host/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
+    except("crates/", r"\bNOBODY\b|(user|becomes) nobody|\"nobody\"", "the name of a user"),
+    except("crates/host/src/settings/", "driver is told", "what the kernel does"),
+    except("crates/schedlab/tests/e2e/refusals.rs", "There are:", "a planted fault"),
+    except("plans/kyber-delay.patch", "processor", "its text is part of the key of the kernel that is built with it"),
 ];

@@ -72,7 +72,7 @@ pub(crate) enum KernelCommand {
     ///
     /// The guest sees this machine's files, read-only; /tmp, /var/tmp, /run and /dev/shm are writable and forgotten. Its modelled disk is
     /// /dev/disk0 ($SCHEDLAB_DEVICE), kept in its memory; with --fs it is mounted on /tmp/disk0 ($SCHEDLAB_DIR). Standard output,
-    /// standard error and the exit status are the program's (125: it could not be run, or the guest came to grief); standard
+    /// standard error and the exit status are the program's (125: it could not be run, or the guest failed); standard
     /// input is empty, and there is no network.
     #[command(after_help = EXEC_HELP)]
     Exec(ExecArgs),

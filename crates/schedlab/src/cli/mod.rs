@@ -135,7 +135,7 @@ Background:  --background seqwrite:clients=2:file_size=256M:io_weight=50,randrea
 Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
              --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
              or FILE.toml with a device of your own
-Processors:  --arena cpu: arms are settings with + between them: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
+CPUs:        --arena cpu: arms are settings with + between them: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
              settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background spin,memory,forks,io
 Simulator:   every tunable of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us on any arm;
              times (--budget, --trial-time, --warmup) are virtual; each block is a seed, the same for all arms
@@ -180,7 +180,7 @@ pub(crate) enum Listing {
     Workloads,
     /// Metrics with their units.
     Metrics,
-    /// Settings of the machine's processors, what arms of `--device cpu` are made of, and which of them this machine has.
+    /// Settings of the machine's CPUs, what arms of `--device cpu` are made of, and which of them this machine has.
     Settings,
 }
 

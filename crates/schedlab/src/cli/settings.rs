@@ -8,7 +8,7 @@ Examples:
   schedlab show /dev/nvme0n1 --json | jq '.attributes[] | select(.differs)'
 
   * marks what differs from the kernel's default, > what `schedlab set --for` has set, with what it was before.
-  Defaults are those of the scheduler in effect. Where only the driver or the kernel knows the default, where it comes from is told.";
+  Defaults are those of the scheduler in effect. Where only the driver or the kernel knows the default, its origin is shown.";
 
 pub(crate) const SET_HELP: &str = "\
 Examples:

@@ -14,7 +14,7 @@ Examples:
   schedlab watch list                                                    what is watched, and the last verdicts
   schedlab watch run sdb --now                                           test now, quiet or not
   schedlab watch remove sdb                                              the history stays
-  schedlab history sdb --out history.html                                how the verdicts went
+  schedlab history sdb --out history.html                                verdict history
 
 A watch is a plan, bound to the identity of its device, with a systemd service and timer. It waits for a quiet moment inside of its
 window: a low load average, and hardly any I/O of others on the device. It changes settings only while it measures, unless it was
@@ -80,7 +80,7 @@ pub(crate) struct WatchAddArgs {
     /// How often: daily, weekly (on Sundays), monthly (on the first), or Mon, Tue, …
     #[arg(long, value_name = "WHEN", default_value = "weekly")]
     pub(crate) every: String,
-    /// Test only while the load average of the last minute is below this, for each processor.
+    /// Test only while the load average of the last minute is below this, for each CPU.
     #[arg(long, value_name = "LOAD", default_value_t = 0.3)]
     pub(crate) max_load: f64,
     /// Test only while others keep the device busy for less than this share of the time.

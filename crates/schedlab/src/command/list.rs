@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (beside, rows): (Vec<Value>, Vec<Value>) = rows.into_iter().partition(|row| row["load"] == true);
     out::line(table(&rows, header))?;
     if !beside.is_empty() {
-        out::line("\nLoads beside work that needs processors, for --background with --arena cpu:")?;
+        out::line("\nBackground loads for --background with --arena cpu:")?;
         out::line(table(&beside, &["name", "help"]))?;
     }
     if matches!(args.what, Listing::Schedulers) {
@@ -185,7 +185,7 @@ fn programs() -> Vec<Value> {
             Needs::Device => "device",
             Needs::Files => "files",
             Needs::Either => "device or files",
-            Needs::Processors => "processors",
+            Needs::Cpus => "cpus",
         };
         // What decides can depend on options without which some cannot be read.
         let primary = match row.read([]) {
@@ -202,7 +202,7 @@ fn programs() -> Vec<Value> {
 fn loads() -> Vec<Value> {
     let row = |row: &'static LoadKind| {
         let (params, help) = described(row.options.iter());
-        json!({"name": row.name, "load": true, "primary": "-", "needs": "processors", "writes": false, "reaches_device": false,
+        json!({"name": row.name, "load": true, "primary": "-", "needs": "cpus", "writes": false, "reaches_device": false,
                "params": params, "params_help": help, "help": row.help})
     };
     LOADS.iter().map(row).collect()
@@ -231,7 +231,7 @@ fn metrics() -> Vec<Value> {
         .collect()
 }
 
-/// What arms of processors are made of: the scheduler, and the keys of settings.
+/// What arms of CPUs are made of: the scheduler, and the keys of settings.
 fn settings(root: &Root) -> Vec<Value> {
     let row = |name: &str, example: String, help: &str, here: cpu::Here| {
         let (now, why) = if here.is_here { (here.words, None) } else { ("not here".to_owned(), Some(here.words)) };

@@ -1,11 +1,11 @@
-//! The machine's processors under comparison, end to end: settings of the measured program are in effect, competition decides, and what is wrong
+//! The machine's CPUs under comparison, end to end: settings of the measured program are in effect, competition decides, and what is wrong
 //! is told before anything is measured.
 
 use std::fs;
 
 use crate::common::{Lab, Ran, trials, wait_until};
 
-/// Compares arms of processors; the rest of the words is the work and its length.
+/// Compares arms of CPUs; the rest of the words is the work and its length.
 fn compare(lab: &Lab, arms: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
@@ -114,12 +114,12 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,policy=fifo:1+nice=3", "", "leave one of them out"),
         ("default,bfq", "", "[NAME=]SETTING[+SETTING]"),
         ("default", "", "at least two"),
-        ("default,nice=1", "--workload oltp", "processors are compared by linpack"),
+        ("default,nice=1", "--workload oltp", "for CPUs take linpack"),
         ("default,nice=1", "--workload linpack:array=1", "10 to 10000"),
         ("default,nice=1", "--background seqwrite", "expected one of spin"),
         ("default,nice=1", "--background spin:io_weight=5", "none is under test"),
         ("default,nice=1", "--fs ext4", "hold no files"),
-        ("default,nice=1", "--destroy-data sda", "nobody's data"),
+        ("default,nice=1", "--destroy-data sda", "hold no data"),
         ("default,nice=1", "--arena sim", "on this machine only"),
         ("default,nice=1", "--arena kernel", "docs/src/explanation/kernel-arena.md"),
     ] {
@@ -166,7 +166,7 @@ fn kill_9_amid_a_trial_leaves_no_work_after_the_next_restore() {
     let restored = lab.run("restore").expect_status(0).stdout;
     assert!(restored.contains("ended schedlab"), "{restored}");
     assert_eq!(sessions(), 0);
-    wait_until("nobody works any more", || works(&lab) == 0);
+    wait_until("no CPU workload runs any more", || works(&lab) == 0);
 }
 
 #[test]

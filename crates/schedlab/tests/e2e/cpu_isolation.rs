@@ -1,4 +1,4 @@
-//! Processors without any other task, in a PID namespace of the test's own: every task of it leaves and comes back.
+//! CPUs without any other task, in a PID namespace of the test's own: every task of it leaves and comes back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,14 +25,14 @@ impl Namespace {
             return None;
         }
         if thread::available_parallelism().map_or(1, usize::from) < 2 {
-            let reason = "SKIPPED: this test needs two processors";
+            let reason = "SKIPPED: this test needs two CPUs";
             assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
             eprintln!("{reason}");
             return None;
         }
         let lines = LINES.map(|(sleep, mask)| {
             // An orphan that was left with what another line was left with, too, is that line's for all that the kernel tells: on two
-            // processors only the widest line can have them.
+            // CPUs only the widest line can have them.
             let orphan = if mask == "0-1" { format!("sh -c 'sleep {sleep} &';") } else { String::new() };
             let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.2; done");
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::common::{Lab, Ran, can_run, trials, wait_until};
 
-/// Held by whatever writes settings of the real machine's processors, in this test program.
+/// Held by whatever writes settings of the real machine's CPUs, in this test program.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 const SLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
@@ -73,7 +73,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     wait_until("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!((slice().as_str(), journal(&lab).is_empty()), ("50", false), "nobody has put it back yet");
+    assert_eq!((slice().as_str(), journal(&lab).is_empty()), ("50", false), "it is not restored yet");
     let restored = lab.run("restore").expect_status(0);
     assert!(restored.stdout.contains("kernel.sched_rr_timeslice_ms 50 -> 90"), "{}", restored.stdout);
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));

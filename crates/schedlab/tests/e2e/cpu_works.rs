@@ -1,4 +1,4 @@
-//! Works and loads for processors through the built binary: by the hidden subcommand, by `compare`, and LINPACK beside C and under
+//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and LINPACK beside C and under
 //! callgrind. No time is asserted: a test machine has many users.
 
 use std::fs;
@@ -123,7 +123,7 @@ fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
         wait_until("it has forked all of its processes", || alive(&lab).len() == 9);
         child.kill().unwrap();
         child.wait().unwrap();
-        wait_until("nobody is left", || alive(&lab).is_empty());
+        wait_until("no process is left", || alive(&lab).is_empty());
     }
 }
 
@@ -138,7 +138,7 @@ fn a_work_that_is_told_to_end_before_its_work_is_done_reports_nothing() {
     assert_eq!(ended.status.code(), Some(1));
     let told = String::from_utf8_lossy(&ended.stdout);
     assert!(!told.contains("kflops"), "{told}");
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("told to end"));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("ended by a signal"));
 }
 
 #[test]
@@ -267,16 +267,13 @@ fn works_and_loads_are_listed_with_what_they_need_and_take() {
         ("cyclic", "timer_latency_p99_us"),
     ] {
         let row = row(name);
-        assert_eq!(
-            (&row["needs"], &row["primary"], &row["writes"]),
-            (&json!("processors"), &json!(primary), &json!(false))
-        );
+        assert_eq!((&row["needs"], &row["primary"], &row["writes"]), (&json!("cpus"), &json!(primary), &json!(false)));
     }
     for name in ["spin", "memory", "forks", "io"] {
-        assert_eq!((&row(name)["load"], &row(name)["needs"]), (&json!(true), &json!("processors")), "{name}");
+        assert_eq!((&row(name)["load"], &row(name)["needs"]), (&json!(true), &json!("cpus")), "{name}");
     }
     let shown = lab.run("list workloads").expect_status(0).stdout;
-    for word in ["NEEDS", "processors", "--background", "forks", "processes=0", "dir=/var/tmp"] {
+    for word in ["NEEDS", "cpus", "--background", "forks", "processes=0", "dir=/var/tmp"] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
 }

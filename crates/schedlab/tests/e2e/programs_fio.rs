@@ -13,19 +13,19 @@ use crate::common::{Lab, Loop, Ran, can_run, trials};
 
 /// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH to use and where the outputs are, in order.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
-    let (bin, heard) = (lab.path("bin"), lab.path("heard"));
+    let (bin, received) = (lab.path("bin"), lab.path("received"));
     fs::create_dir_all(&bin).unwrap();
-    fs::create_dir_all(&heard).unwrap();
+    fs::create_dir_all(&received).unwrap();
     let path = std::env::var("PATH").unwrap() + ":/usr/sbin:/sbin";
     let real = path.split(':').map(|dir| Path::new(dir).join(program)).find(|file| file.is_file()).unwrap();
     let script = format!(
         "#!/bin/sh\nout={}/$(date +%s%N)\n{} \"$@\" >$out\nstatus=$?\ncat $out\nexit $status\n",
-        heard.display(),
+        received.display(),
         real.display()
     );
     fs::write(bin.join(program), script).unwrap();
     fs::set_permissions(bin.join(program), fs::Permissions::from_mode(0o755)).unwrap();
-    (format!("{}:{path}", bin.display()), heard)
+    (format!("{}:{path}", bin.display()), received)
 }
 
 fn heard(dir: &Path) -> Vec<String> {

@@ -249,7 +249,7 @@ fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belon
     assert_eq!(fields[4], "0", "it has no terminal");
     for descriptor in ["0", "1", "2"] {
         let target = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).unwrap();
-        assert_eq!(target.display().to_string(), "/dev/null", "nobody who reads our output waits for it");
+        assert_eq!(target.display().to_string(), "/dev/null", "no reader of our output waits for it");
     }
     let timers = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();
     let timers = timers.filter_map(|entry| fs::read_to_string(entry.path()).ok());

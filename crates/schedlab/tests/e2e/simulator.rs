@@ -31,7 +31,7 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
     }
     let other = compare(&lab, "c", &format!("{words} --seed 2")).expect_status(0);
     assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
-    // One processor or all: the record is the same.
+    // One CPU or all: the record is the same.
     let mut alone = std::process::Command::new("taskset");
     alone.args(["-c", "0", env!("CARGO_BIN_EXE_schedlab"), "compare", "--arena", "sim", "--quiet", "--out"]);
     alone.arg(lab.path("alone")).args(words.split_whitespace());

@@ -153,7 +153,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         let entry = watched.history().pop().unwrap();
         let recommended = entry["recommended"].as_str();
         assert_eq!((entry["outcome"].as_str(), entry["changed"].as_bool()), (Some("measured"), Some(true)));
-        let text = fs::read_to_string(&told).expect("a change is told");
+        let text = fs::read_to_string(&told).expect("a change is reported");
         assert!(text.contains("has changed from bfq"), "{text}");
         // Where the evidence is void nothing is recommended, and nothing may be set.
         let expected = if apply { recommended.unwrap_or("bfq") } else { "bfq" };

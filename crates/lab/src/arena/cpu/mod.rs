@@ -1,7 +1,7 @@
-//! The machine's processors under test: programs placed on them, and settings of the kernel's CPU scheduler.
+//! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU scheduler.
 //!
 //! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
-//! policy, processors), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
+//! policy, CPUs), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
 //! goes through the guard of `cpu` and its journal.
 
 pub mod background;
@@ -43,7 +43,7 @@ pub fn keys() -> Vec<&'static str> {
     KEYS.iter().map(|row| row.name).collect()
 }
 
-/// The machine's processors, ours for the time of an experiment.
+/// The machine's CPUs, ours for the time of an experiment.
 pub struct CpuArena<'a> {
     root: Root,
     /// In this order when dropped: what was changed on the machine first, since a program of the session may be the scheduler.
@@ -60,7 +60,7 @@ pub struct CpuArena<'a> {
     progress: &'a dyn Progress,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
-    /// Tasks that could not be moved off isolated processors, each with the reason.
+    /// Tasks that could not be moved off isolated CPUs, each with the reason.
     unmovable: BTreeSet<String>,
     opened: Instant,
 }
@@ -116,9 +116,7 @@ impl<'a> CpuArena<'a> {
         }
         let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
         if isolates && !cpu::sees_all_tasks(&self.root) {
-            remarks.push(
-                "isolate moves the tasks of this PID namespace only; others keep using the processors".to_owned(),
-            );
+            remarks.push("isolate moves the tasks of this PID namespace only; others keep using the CPUs".to_owned());
         }
         remarks
     }
@@ -147,7 +145,7 @@ fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
     let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
     let more = unmovable.len().saturating_sub(NAMED);
     let rest = if more == 0 { String::new() } else { format!(", and {more} more") };
-    (!named.is_empty()).then(|| format!("could not be moved off the isolated processors: {}{rest}", named.join(", ")))
+    (!named.is_empty()).then(|| format!("could not be moved off the isolated CPUs: {}{rest}", named.join(", ")))
 }
 
 fn given_back() -> anyhow::Error {

@@ -50,7 +50,7 @@ impl CpuArena<'_> {
         let noted = Noted::default();
         let outcome = programs.measure(spec, &setting.placement, &self.context(session, &noted));
         let system = self.system()?.since(&before);
-        // Right at its end the processors are still as fast as the work made them.
+        // Right at its end the CPUs are still as fast as the work made them.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut voids: Vec<VoidReason> = guard.check().into_iter().map(void_of).collect();

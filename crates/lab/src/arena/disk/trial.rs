@@ -33,7 +33,7 @@ struct EngineTrial {
     measured: loadgen::Measured,
 }
 
-/// A trial of a program, and the processor time that schedlab itself has used meanwhile.
+/// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
 struct ProgramTrial {
     seen: Result<runner::Seen, VoidReason>,
     own_cpu: Duration,

@@ -22,7 +22,7 @@ pub(super) struct Shown {
 pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
     let measured = &shown.measured;
     let mut metrics = workload::metrics(measured);
-    // No processor's time is measured where computing takes none.
+    // No CPU's time is measured where computing takes none.
     metrics.remove("cpu_us_per_io");
     let (device, merges) = (disk.stats()?, disk.merges()? - shown.merged);
     if !metrics.is_empty() {

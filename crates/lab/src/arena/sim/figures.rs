@@ -10,7 +10,7 @@ use crate::arena::modelled::{ms, of_anticipation, of_device};
 pub(super) fn observation(outcome: &Outcome) -> Observation {
     let measured = &outcome.measured;
     let mut metrics = workload::metrics(measured);
-    // Nobody's processor did this work.
+    // Nobody's CPU did this work.
     metrics.remove("cpu_us_per_io");
     if !metrics.is_empty() {
         let of_waiting = outcome.anticipation.iter().flat_map(of_anticipation);

@@ -28,7 +28,7 @@ pub static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "one_cpu",
         range: (0, 1),
-        help: "1: all clients share one processor, as in the kernel arena; 0: each has one of its own; blk-mq without a scheduler and kyber tell the difference [0]",
+        help: "1: all clients share one CPU, as in the kernel arena; 0: each has one of its own; blk-mq without a scheduler and kyber tell the difference [0]",
     },
     Attribute {
         name: "nr_requests",
@@ -60,7 +60,7 @@ pub struct Setting {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second.
     pub hz: u32,
-    /// Whether all clients share one processor.
+    /// Whether all clients share one CPU.
     pub one_cpu: bool,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,
