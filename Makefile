@@ -40,7 +40,7 @@ demo: build
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo run --quiet -p lint --locked -- cycles layers
+	cargo run --quiet -p lint --locked
 
 test:
 	@scripts/need build kernel test

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lint::{Finding, Krate, Workspace, cycles, layers};
+use lint::{Finding, Krate, Workspace, cycles, errors, layers, words};
 
 fn assert_none(found: &[Finding]) {
     assert!(found.is_empty(), "{}", found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -19,6 +19,25 @@ fn the_crates_of_this_workspace_depend_on_each_other_one_way_and_every_file_says
     let workspace = Workspace::of_this_crate();
     assert!(workspace.crates().unwrap().len() > 10, "the workspace was found");
     assert_none(&layers::check(&workspace).unwrap());
+}
+
+#[test]
+fn help_errors_templates_and_pages_of_this_workspace_have_the_words_of_the_house() {
+    assert_none(&words::check(&Workspace::of_this_crate()).unwrap());
+}
+
+#[test]
+fn every_error_of_this_workspace_names_its_subject_first() {
+    assert_none(&errors::check(&Workspace::of_this_crate()).unwrap());
+}
+
+#[test]
+fn a_planted_word_and_a_planted_error_fail() {
+    let (_root, workspace, _) =
+        planted("sim", &[("src/lib.rs", "//! A crate.\nconst HELP: &str = \"two processors\";")]);
+    assert_eq!(words::check(&workspace).unwrap().len(), 1);
+    let (_root, workspace, _) = planted("sim", &[("src/lib.rs", "fn f() { bail!(\"cannot read {}\", 1) }")]);
+    assert_eq!(errors::check(&workspace).unwrap().len(), 1);
 }
 
 /// A crate of the given name in an empty workspace.

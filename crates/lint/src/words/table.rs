@@ -109,8 +109,21 @@ pub const EXCEPTIONS: &[Exception] = &[
     except("crates/lab/src/resolve/cpu.rs", r#""processors""#, "a value of plans of 0.1.0"),
     except("crates/host/src/environment.rs", r#""processor\.?""#, "the kernel's own word"),
     except("crates/host/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
-    except("crates/", r"\bNOBODY\b|(user|becomes) nobody|\"nobody\"", "the name of a user"),
+    except("crates/", r#"\bNOBODY\b|(user|becomes) nobody|"nobody""#, "the name of a user"),
     except("crates/host/src/settings/", "driver is told", "what the kernel does"),
     except("crates/schedlab/tests/e2e/refusals.rs", "There are:", "a planted fault"),
     except("plans/kyber-delay.patch", "processor", "its text is part of the key of the kernel that is built with it"),
+];
+
+/// Comments and names in which the words still stand, by directory: the number may only become smaller. Strings, help, templates and pages
+/// have none.
+pub const REMAINING: &[(&str, usize)] = &[
+    ("crates/cpu/", 12),
+    ("crates/cpu-workloads/", 1),
+    ("crates/host/", 30),
+    ("crates/lab/", 240),
+    ("crates/report/", 2),
+    ("crates/runner/", 7),
+    ("crates/schedlab/", 126),
+    ("crates/selfbench/", 13),
 ];
