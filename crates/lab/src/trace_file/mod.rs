@@ -254,7 +254,7 @@ mod tests {
             (
                 "f.csv",
                 "at_ns,event,process,tag,op,sector,nr_sectors\n5,timer,,,,0,0\n4,timer,,,,0,0\n",
-                "event 2 is at 4 ns, before",
+                "event 2: out of order (found 4 ns, expected at least 5 ns)",
             ),
             #[cfg(feature = "parquet")]
             ("d.parquet", "not parquet", "d.parquet"),

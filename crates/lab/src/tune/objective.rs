@@ -265,7 +265,7 @@ mod tests {
             ("iops /", "cannot read the expression"),
             ("1 + 1", "it names no metric"),
             ("merges", "min:merges or max:merges"),
-            ("objective", "no metric"),
+            ("objective", "unknown metric \"objective\""),
         ] {
             let message = refused(Objective::parse(Some(word)));
             assert!(message.contains(says), "{word}: {message}");
