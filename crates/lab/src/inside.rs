@@ -19,7 +19,7 @@ pub fn dispatch() -> Option<ExitCode> {
     let role = words.next()?;
     let done = match role.to_str()? {
         "background-load" => arena::disk::background::inside(),
-        runner::processor::SUBCOMMAND => arena::cpu::inside::run(),
+        runner::cpu::SUBCOMMAND => arena::cpu::inside::run(),
         "guest-warden" => warden(words),
         "guest-init" => in_guest(arena::kernel::inside::run),
         "guest-exec" => in_guest(arena::kernel::exec::inside),

@@ -27,12 +27,6 @@ pub enum Needs {
     Cpus,
 }
 
-impl Needs {
-    /// Until the arenas have the new name.
-    #[allow(non_upper_case_globals)]
-    pub const Processors: Needs = Needs::Cpus;
-}
-
 /// A row of the table of runners.
 #[derive(Debug)]
 pub struct RunnerKind {

@@ -25,7 +25,3 @@ pub use table::{RUNNERS, find};
 // The tests' harness names this crate as the programs of tests do.
 #[cfg(test)]
 extern crate self as runner;
-
-// Until the arenas have the new names.
-pub use cpu as processor;
-pub use kind::{Measurement as Seen, ProcessStats as Noted};

@@ -11,7 +11,7 @@ use host::placement::Placement;
 use host::probe::{Allowance, DeviceDelta, account};
 use host::{Device, Session};
 use loadgen::Issued;
-use runner::{Bench, Form, Moved, Noted, Opt, Runner, RunnerError, Seen, Trial};
+use runner::{Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial};
 use sha2::{Digest, Sha256};
 
 use crate::arena::TrialSpec;
@@ -50,7 +50,7 @@ pub(super) struct TrialContext<'a> {
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a dyn Progress,
     /// What is noted of programs while they run.
-    pub(super) noted: &'a Noted,
+    pub(super) noted: &'a ProcessStats,
 }
 
 impl TrialContext<'_> {
@@ -120,7 +120,7 @@ impl Programs {
         spec: &TrialSpec,
         placement: &Placement,
         place: &TrialContext<'_>,
-    ) -> Result<Result<Seen, VoidReason>> {
+    ) -> Result<Result<Measurement, VoidReason>> {
         let prepared = self.all.get_mut(&spec.workload).expect("a program is prepared before it is measured");
         let trial = Trial {
             seed: spec.seed,
@@ -142,7 +142,13 @@ impl Programs {
     }
 
     /// The reasons of the device's counters against a trial; the background's part has been taken off `device`.
-    pub(super) fn voids(&self, workload: usize, seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+    pub(super) fn voids(
+        &self,
+        workload: usize,
+        seen: &Measurement,
+        device: &DeviceDelta,
+        limits: &Limits,
+    ) -> Vec<VoidReason> {
         let program = self.all.get(&workload).expect("a program is prepared before it is measured").program();
         let mut voids = reached(seen, device, limits);
         if !(program.kind.reaches_device)(&program.options) && voids.is_empty() {
@@ -165,7 +171,7 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
 }
 
 /// Whether what a program has moved was moved by the device. A program that does not know how much it moved must at least have made it move.
-fn reached(seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
+fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
     let device_bytes = device.read_bytes + device.written_bytes;
     let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {
         let issued_bytes = 0;
@@ -191,7 +197,7 @@ fn reached(seen: &Seen, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason
 const SIGNATURES: u64 = 2 << 20;
 
 /// Percentiles that rest on too few requests.
-pub(super) fn too_few(seen: &Seen) -> Vec<VoidReason> {
+pub(super) fn too_few(seen: &Measurement) -> Vec<VoidReason> {
     let of = |name: &String| -> Option<VoidReason> {
         let count = *seen.counts.get(name)?;
         let needed = loadgen::needed_for(metric::find(name)?.percentile?);
@@ -208,21 +214,21 @@ mod tests {
         DeviceDelta { read_bytes, written_bytes, ..DeviceDelta::default() }
     }
 
-    fn moved(read_bytes: u64, written_bytes: u64, exact: bool) -> Seen {
-        Seen { moved: Some(Moved { read_bytes, written_bytes, exact }), ..Seen::default() }
+    fn moved(read_bytes: u64, written_bytes: u64, exact: bool) -> Measurement {
+        Measurement { moved: Some(Moved { read_bytes, written_bytes, exact }), ..Measurement::default() }
     }
 
     #[test]
     fn a_program_whose_bytes_stayed_in_memory_is_void_and_one_that_knows_nothing_must_move_the_device() {
         let limits = Limits::default();
-        let classes = |seen: &Seen, delta: DeviceDelta| -> Vec<String> {
+        let classes = |seen: &Measurement, delta: DeviceDelta| -> Vec<String> {
             reached(seen, &delta, &limits).iter().map(|void| void.class().to_owned()).collect()
         };
         let never = ["I/O never reached the device"];
         assert_eq!(classes(&moved(0, 100 << 20, false), device(0, 1 << 20)), never);
         assert_eq!(classes(&moved(0, 100 << 20, false), device(9 << 20, 300 << 20)), [""; 0]);
-        assert_eq!(classes(&Seen::default(), device(0, 0)), never);
-        assert_eq!(classes(&Seen::default(), device(0, 4096)), [""; 0]);
+        assert_eq!(classes(&Measurement::default(), device(0, 0)), never);
+        assert_eq!(classes(&Measurement::default(), device(0, 4096)), [""; 0]);
         assert_eq!(classes(&moved(100 << 20, 0, true), device(100 << 20, 50 << 20)), ["others used the device"]);
         assert_eq!(classes(&moved(100 << 20, 0, true), device(101 << 20, 0)), [""; 0]);
     }
@@ -230,10 +236,10 @@ mod tests {
     #[test]
     fn a_percentile_of_a_program_rests_on_enough_requests_or_is_void() {
         let name = "latency_p99_us".to_owned();
-        let seen = |count| Seen {
+        let seen = |count| Measurement {
             metrics: [(name.clone(), 1.0), ("tps".to_owned(), 1.0)].into(),
             counts: [(name.clone(), count)].into(),
-            ..Seen::default()
+            ..Measurement::default()
         };
         assert!(
             matches!(&too_few(&seen(10))[..], [VoidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)

@@ -30,7 +30,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
             continue;
         };
         let program = Program::of(kind, spec)?;
-        let of_processors = program.kind.needs_with(&program.options) == Needs::Processors;
+        let of_processors = program.kind.needs_with(&program.options) == Needs::Cpus;
         if plan.arena.is_cpu() && !of_processors {
             return Err(works_on_a_device(spec));
         }
@@ -51,7 +51,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
 }
 
 fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
-    let own = RUNNERS.iter().filter(|row| row.needs == Needs::Processors).map(|row| row.name);
+    let own = RUNNERS.iter().filter(|row| row.needs == Needs::Cpus).map(|row| row.name);
     usage(format!(
         "workload {}: {} needs a device; for CPUs take {}, or any program: command:run=…",
         spec.name,

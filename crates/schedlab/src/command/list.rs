@@ -7,7 +7,7 @@ use elevator::{Build, ElevatorKind, LINUX};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
-use runner::processor::{LOADS, LoadKind};
+use runner::cpu::{LOADS, LoadKind};
 use runner::{Needs, Opt, RUNNERS, RunnerKind};
 use serde_json::{Map, Value, json};
 
@@ -189,11 +189,11 @@ fn programs() -> Vec<Value> {
         };
         // What decides can depend on options without which some cannot be read.
         let primary = match row.read([]) {
-            Ok(options) if row.needs == Needs::Processors => (row.primary)(&options),
+            Ok(options) if row.needs == Needs::Cpus => (row.primary)(&options),
             _ => "-".to_owned(),
         };
         let writes = matches!(row.needs, Needs::Files | Needs::Either);
-        json!({"name": row.name, "primary": primary, "needs": needs, "writes": writes, "reaches_device": row.needs != Needs::Processors,
+        json!({"name": row.name, "primary": primary, "needs": needs, "writes": writes, "reaches_device": row.needs != Needs::Cpus,
                "package": row.program.map(|(_, package)| package), "params": params, "params_help": help, "help": row.help})
     };
     RUNNERS.iter().map(row).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::metric::{Direction, METRICS, Metric};
-use runner::processor::LOADS;
+use runner::cpu::LOADS;
 use runner::{Needs, Opt, RUNNERS, RunnerKind};
 use workload::WORKLOADS;
 
@@ -68,9 +68,9 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     sheet.section("Programs").text(
         "Real programs, started on the device under test; the `disk` arena runs them, and so does the `cpu` arena where noted.",
     );
-    RUNNERS.iter().filter(|row| row.needs != Needs::Processors).for_each(|row| program(&mut sheet, row));
+    RUNNERS.iter().filter(|row| row.needs != Needs::Cpus).for_each(|row| program(&mut sheet, row));
     sheet.section("CPU workloads").text("Workloads of the `cpu` arena.");
-    RUNNERS.iter().filter(|row| row.needs == Needs::Processors).for_each(|row| program(&mut sheet, row));
+    RUNNERS.iter().filter(|row| row.needs == Needs::Cpus).for_each(|row| program(&mut sheet, row));
     sheet.section("Background load for the CPU arena").text(
         "What `--background` takes beside CPU workloads. Beside a workload on a device it takes any of schedlab's own workloads.",
     );

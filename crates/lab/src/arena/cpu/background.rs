@@ -5,7 +5,7 @@ use cpu_workloads::Spec;
 use experiment::plan::{Background, Plan, WorkloadSpec};
 use experiment::record::VoidReason;
 use host::Session;
-use runner::processor::{self, LOADS, LoadKind};
+use runner::cpu::{self as own, LOADS, LoadKind};
 
 use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
@@ -32,7 +32,7 @@ impl Loads {
     /// Starts those of a workload, and waits until each has begun.
     pub(super) fn start(&self, session: &Session, workload: usize) -> Result<Processes> {
         let launches = self.0[workload].iter().map(|(name, order)| {
-            let launch = processor::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
+            let launch = own::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
             Ok((name.clone(), launch))
         });
         Processes::start(session, launches.collect::<Result<_>>()?)
@@ -52,7 +52,7 @@ pub(super) struct Done {
 pub(super) fn end(processes: Processes) -> Result<Done> {
     let mut done = Done::default();
     for ended in processes.end()? {
-        match ended.map(|(name, ended)| (processor::report(&name, &ended), name, ended)) {
+        match ended.map(|(name, ended)| (own::report(&name, &ended), name, ended)) {
             Ok((Ok(report), name, _)) => {
                 let told = report.counters.into_iter().chain(report.metrics);
                 done.counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
@@ -70,7 +70,7 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
 /// Wrong usage, with the nearest name.
 pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, runner::Options)> {
     let names = || LOADS.iter().map(|row| row.name);
-    let kind = processor::find_load(&load.kind).ok_or_else(|| {
+    let kind = own::find_load(&load.kind).ok_or_else(|| {
         let nearest = nearest(&load.kind, names());
         let all: Vec<&str> = names().collect();
         usage(format!("workload {label}: unknown CPU load {} (expected one of {}){nearest}", load.kind, all.join(", ")))

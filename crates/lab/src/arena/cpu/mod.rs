@@ -18,7 +18,7 @@ use cpu::{Guard, KEYS, Setting};
 use experiment::plan::{Arm, Limits};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::{Root, Session};
-use runner::Noted;
+use runner::ProcessStats;
 
 use self::background::Loads;
 use super::program::{Programs, TrialContext};
@@ -126,7 +126,7 @@ impl<'a> CpuArena<'a> {
     }
 
     /// What programs work with.
-    fn context<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> TrialContext<'p> {
+    fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
         TrialContext { session, device: None, stop: &self.flag, progress: self.progress, noted }
     }
 }
@@ -176,7 +176,7 @@ impl Arena for CpuArena<'_> {
 
     /// Looks for the programs, and starts one that does nothing under every arm: what is not permitted is told before anything is measured.
     fn rehearse(&mut self) -> Result<()> {
-        let noted = Noted::default();
+        let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
         self.programs = programs;
         for (_, arm, setting) in self.arms.iter() {

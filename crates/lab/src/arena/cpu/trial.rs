@@ -6,7 +6,7 @@ use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
 use host::probe::{SystemCounters, SystemDelta, frequency_mhz};
 use host::session::Launch;
-use runner::Noted;
+use runner::ProcessStats;
 
 use cpu::Setting;
 
@@ -41,13 +41,13 @@ impl CpuArena<'_> {
     fn trial_of(&self, spec: &TrialSpec, programs: &mut Programs) -> Result<Observation> {
         let session = self.session()?;
         let guard = self.guard.as_ref().ok_or_else(super::given_back)?;
-        programs.reset(spec.workload, &self.context(session, &Noted::default()))?;
+        programs.reset(spec.workload, &self.context(session, &ProcessStats::default()))?;
         let processes = self.loads.start(session, spec.workload)?;
         std::thread::sleep(spec.warmup);
         let arm = self.applied.expect("an arm is applied before a trial is measured");
         let setting = self.arms.setting(arm);
         let before = self.system()?;
-        let noted = Noted::default();
+        let noted = ProcessStats::default();
         let outcome = programs.measure(spec, &setting.placement, &self.context(session, &noted));
         let system = self.system()?.since(&before);
         // Right at its end the CPUs are still as fast as the work made them.

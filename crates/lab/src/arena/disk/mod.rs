@@ -31,7 +31,7 @@ use super::defaults::{self, Defaults};
 use super::program::{Programs, TrialContext};
 use super::voids::{share_of, void_of};
 use super::{Arena, ArmIndex, Arms, TrialSpec};
-use runner::Noted;
+use runner::ProcessStats;
 
 use crate::failure::usage;
 use crate::progress::Progress;
@@ -177,7 +177,7 @@ impl<'a> DiskArena<'a> {
                 )));
             }
             // Whatever can be known without the file system is asked before anything is overwritten.
-            let noted = Noted::default();
+            let noted = ProcessStats::default();
             self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
@@ -191,7 +191,7 @@ impl<'a> DiskArena<'a> {
         let directory = self.session.as_ref().and_then(Session::directory);
         self.targets = Targets::prepare(&self.workloads, &self.device, directory, self.progress)?;
         if let Some(session) = &self.session {
-            let noted = Noted::default();
+            let noted = ProcessStats::default();
             let context = TrialContext {
                 session,
                 device: Some(&self.device),
@@ -205,7 +205,7 @@ impl<'a> DiskArena<'a> {
     }
 
     /// What programs work with.
-    fn context<'p>(&'p self, session: &'p Session, noted: &'p Noted) -> TrialContext<'p> {
+    fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
         TrialContext { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
     }
 

@@ -11,7 +11,7 @@ use experiment::record::{OWN_CPU, Observation, VoidReason};
 use host::placement::Placement;
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
 use loadgen::Drive;
-use runner::Noted;
+use runner::ProcessStats;
 
 use super::DiskArena;
 use super::background::{Done, Loads};
@@ -35,7 +35,7 @@ struct EngineTrial {
 
 /// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
 struct ProgramTrial {
-    seen: Result<runner::Seen, VoidReason>,
+    seen: Result<runner::Measurement, VoidReason>,
     own_cpu: Duration,
 }
 
@@ -52,7 +52,7 @@ impl DiskArena<'_> {
     /// Measures one trial: everything cold, counters before and after, the setting watched meanwhile.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         if let Some(session) = &mut self.session {
-            let noted = Noted::default();
+            let noted = ProcessStats::default();
             let context = TrialContext {
                 session,
                 device: Some(&self.device),
@@ -123,7 +123,7 @@ impl DiskArena<'_> {
 
     fn program(&mut self, spec: &TrialSpec) -> Result<ProgramTrial> {
         let session = self.session.as_ref().expect("programs are prepared in a session");
-        let noted = Noted::default();
+        let noted = ProcessStats::default();
         let context = TrialContext {
             session,
             device: Some(&self.device),
