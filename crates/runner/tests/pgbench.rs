@@ -184,7 +184,7 @@ fn an_interrupt_and_a_deadline_end_everything() {
     let at = ground.directory();
     thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for(|| clients_of(&at) > 0);
+            wait_for(|| clients_of(at) > 0);
             ground.stop.store(true, Ordering::Relaxed);
         });
         let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
@@ -204,11 +204,11 @@ fn a_server_that_dies_in_the_window_is_reported_with_its_last_lines() {
         let at = ground.directory();
         let error = thread::scope(|scope| {
             scope.spawn(|| {
-                wait_for(|| clients_of(&at) > 0);
+                wait_for(|| clients_of(at) > 0);
                 let note = fs::read_to_string(at.join("pgbench/trial/postmaster.pid")).unwrap();
                 let server = note.lines().next().unwrap().to_string();
                 wait_for(|| {
-                    let victim = if whom == "server" { Some(server.clone()) } else { backends_of(&at).pop() };
+                    let victim = if whom == "server" { Some(server.clone()) } else { backends_of(at).pop() };
                     let victim = victim.unwrap_or_default();
                     Command::new("kill").args([signal, &victim]).output().unwrap().status.success()
                 });

@@ -109,7 +109,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     let absent = absent.trim().rsplit(['-', ',']).next().unwrap().parse::<u32>().unwrap() + 1;
     for (arms, words, said) in [
         ("default,nice=20", "", "-20 to 19"),
-        ("default,nise=1", "", "did you mean nice"),
+        ("default,nise=1", "", "did you mean \"nice\""),
         ("default,policy=fifo:99", "", "1 to 98"),
         ("default,policy=fifo:1+nice=3", "", "leave one of them out"),
         ("default,bfq", "", "[NAME=]SETTING[+SETTING]"),

@@ -128,9 +128,9 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
     let compare = |arguments: &str| {
         lab.run(&format!("compare --device loop:64M --schedulers none,bfq {arguments}")).expect_status(2)
     };
-    compare("--workload comand:run=true").says(&["did you mean command"]);
+    compare("--workload comand:run=true").says(&["did you mean \"command\""]);
     compare("--workload command").says(&["say what to run"]);
-    compare("--workload command:run=true:deadlin=1s").says(&["did you mean deadline"]);
+    compare("--workload command:run=true:deadlin=1s").says(&["did you mean \"deadline\""]);
     compare("--workload command:run=true:primary=wall").says(&["unknown metric", "wall_s"]);
     compare("--workload command:run=true:metric=orders_done:regex=(x)").says(&["orders_done", "better=higher"]);
     compare("--workload randread:io_weight=50").says(&["no share of its own"]);

@@ -172,7 +172,7 @@ fn words_that_make_no_sense_end_with_status_2_and_the_next_step() {
     refused("--scheduler deadline --tunables fifo_batch --values writes_starved=3", &["writes_starved is not swept"]);
     refused("--scheduler deadline --values fifo_batch=3,3", &["given twice"]);
     refused("--scheduler deadlin", &["did you mean \"deadline\""]);
-    refused("--scheduler deadline --budget 100s", &["17 arms", "has not room for 4", "--budget"]);
+    refused("--scheduler deadline --budget 100s", &["17 arms", "has no room for 4", "--budget"]);
     refused("", &["--scheduler"]);
     assert!(!lab.path("out").exists(), "nothing was begun");
 }

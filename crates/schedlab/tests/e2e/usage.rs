@@ -126,7 +126,7 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_measured();
     let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
     for flag in ["--baseline kyber", "--block x", "--metric iops"] {
-        record(flag).expect_status(2).says(&["is a record", flag.split(' ').next().unwrap()]);
+        record(flag).expect_status(2).says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
     }
     record("--margin 5%").expect_measured();
 }
