@@ -9,22 +9,22 @@ use lab::arena::open::OpenOptions;
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
-    /// Where to put plan.toml, record.jsonl, study.json and the reports [default: schedlab-out/UTC time].
+    /// Write plan.toml, record.jsonl, study.json and the reports into this directory [default: schedlab-out/UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with an experiment that was cut off; its record is in --out.
+    /// Continue the interrupted experiment whose record is in --out.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Allow workloads that write to this device: everything on it will be lost.
+    /// Allow workloads that write to this device: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Directory for the file behind loop:SIZE; it should lie on the disk in question.
+    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is measured.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
-    /// Kernel arena: where built kernels are kept [default: ~/.cache/schedlab].
+    /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Simulator: write the events of the first trial of each workload and arm into the directory `traces` of --out.
+    /// Simulator: write the events of the first trial of each workload and arm to the directory `traces` in --out.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
     /// Print study.json instead of the table.
@@ -33,7 +33,7 @@ pub(crate) struct ConductArgs {
     /// Show every metric, not only the deciding ones.
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// No progress bar.
+    /// Show no progress bar and no remarks.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -54,7 +54,7 @@ impl ConductArgs {
 pub(crate) enum FormatArg {
     /// Apache Parquet, compressed.
     Parquet,
-    /// Comma-separated text with a head line.
+    /// Comma-separated values with a header line.
     Csv,
 }
 
@@ -69,15 +69,15 @@ impl From<FormatArg> for lab::trace_file::Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ArenaArg {
-    /// The block layer of this machine's kernel and a real device.
+    /// The block layer of this machine's kernel on a real device.
     #[value(alias = "host")]
     Disk,
-    /// The CPU scheduler of this machine's kernel and its CPUs; --device is left out.
+    /// The CPU scheduler of this machine's kernel; takes no --device.
     Cpu,
-    /// The laboratory's own schedulers and a modelled device, in virtual time: no root, nothing touched, repeatable bit for bit.
+    /// schedlab's own schedulers on a modelled device, in virtual time: needs no root, changes nothing, repeatable bit for bit.
     Sim,
-    /// The real schedulers of a Linux that runs as a process, and a modelled device, in virtual time: no root, nothing touched,
-    /// repeatable bit for bit. The first time it builds that Linux, which takes minutes.
+    /// The schedulers of a real Linux kernel that runs as a process, on a modelled device, in virtual time: needs no root,
+    /// changes nothing, repeatable bit for bit. The first use builds the kernel, which takes minutes.
     Kernel,
 }
 
@@ -100,31 +100,32 @@ impl DesignArgs {
     }
 }
 
-/// On what the work is done, and what goes on beside it.
+/// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// Load beside every workload, separated by commas: schedlab's own workloads, each perhaps with io_weight, io_max or ioprio; with
-    /// --arena cpu spin, memory, forks or io.
+    /// Run these background loads during every workload, separated by commas: schedlab's own workloads, optionally with
+    /// io_weight, io_max or ioprio; with --arena cpu: spin, memory, forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
-    /// Make this file system on the device and work on files in it. A program that needs files gets ext4 without asking.
+    /// Make this file system on the device and run the workloads on its files [default: none; ext4 for programs, which need
+    /// files].
     #[arg(long, value_name = "KIND")]
     pub(crate) fs: Option<FsArg>,
-    /// Further options of mkfs, e.g. --mkfs-options="-O ^has_journal".
+    /// Pass further options to mkfs, e.g. --mkfs-options="-O ^has_journal".
     #[arg(long, value_name = "OPTIONS", requires = "fs", allow_hyphen_values = true)]
     pub(crate) mkfs_options: Option<String>,
-    /// Options of mount, e.g. --mount-options=noatime.
+    /// Pass options to mount, e.g. --mount-options=noatime.
     #[arg(long, value_name = "OPTIONS", requires = "fs")]
     pub(crate) mount_options: Option<String>,
 }
 
-/// What is measured, where, and by which rules: shared by every command that plans an experiment.
+/// The design of an experiment: shared by every command that plans one.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
-    /// Where trials take place.
+    /// Measure in this arena.
     #[arg(long, default_value = "disk")]
     pub(crate) arena: ArenaArg,
-    /// The device under test: /dev/NAME, /dev/disk/by-id/…, loop:SIZE or a modelled device; not needed with --arena cpu.
+    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used by --arena cpu.
     #[arg(
         long,
         required_unless_present = "arena",
@@ -134,54 +135,55 @@ pub(crate) struct DesignArgs {
         hide_default_value = true
     )]
     pub(crate) device: String,
-    /// Kernel arena: the kernel whose schedulers are compared, as for `schedlab kernel build --source` [default: debian:6.1].
+    /// Kernel arena: compare the schedulers of this kernel, named as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Workloads, separated by commas [default: oltp,mixed; with --arena cpu linpack; for a watch randread].
+    /// Run these workloads, separated by commas [default: oltp,mixed; with --arena cpu: linpack; for a watch: randread].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// How many clients, for every workload that has clients and does not say clients=N itself.
+    /// Set the number of clients of every workload that has clients and does not set clients=N itself (1 to 1024).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
-    /// Time for measuring, all workloads together [default: 60s; with --blocks N as long as N blocks take; in the simulator, where
-    /// it is virtual time, enough for 30 blocks].
+    /// Limit the time of measuring, all workloads together [default: 60s; with --blocks N: the time of N blocks; in the
+    /// simulator, in virtual time: enough for 30 blocks].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
-    /// Number of blocks of each workload: auto stops as soon as every verdict is reached; N measures exactly N.
+    /// Measure this number of blocks per workload: N for exactly N, auto to stop when every verdict is reached.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub(crate) blocks: String,
-    /// Seed of every random choice.
+    /// Seed every random choice with this number.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Differences smaller than this are of no interest.
+    /// Treat differences smaller than this as equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub(crate) margin: String,
-    /// Chance of a false verdict, over all schedulers of one metric.
+    /// Limit the probability of a false verdict, over all arms of one metric.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
-    /// How intervals are computed. `fixed` and `three-sigma` are there for comparison with older studies.
+    /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older studies.
     #[arg(long, value_name = "METHOD", default_value = "anytime")]
     pub(crate) method: MethodArg,
-    /// Length of one trial [default: so that about a dozen blocks fit into the budget; in the simulator as the device asks].
+    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget; in the simulator: a
+    /// length that suits the device].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
-    /// Work before each trial that is not counted [default: a fifth of the trial].
+    /// Run the workload for this time before each trial, uncounted [default: a fifth of the trial].
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Print the plan and stop; `schedlab run` takes it from a file.
+    /// Print the plan as TOML, for `schedlab run`, and measure nothing.
     #[arg(long)]
     pub(crate) plan_only: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FsArg {
-    /// The usual one.
+    /// ext4.
     Ext4,
-    /// XFS: 300 MiB at least.
+    /// XFS: needs at least 300 MiB.
     Xfs,
-    /// Btrfs: copies on writing.
+    /// Btrfs: copy on write.
     Btrfs,
 }
 
@@ -198,10 +200,10 @@ impl FsArg {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MethodArg {
-    /// Confidence sequences: valid at every look.
+    /// Confidence sequences, valid after every block.
     Anytime,
-    /// Student's t for a number of blocks fixed beforehand.
+    /// Student's t, for a number of blocks fixed in advance.
     Fixed,
-    /// Baseline mean ± 3 standard deviations.
+    /// Mean of the baseline ± 3 standard deviations.
     ThreeSigma,
 }

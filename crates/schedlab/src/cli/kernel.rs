@@ -8,16 +8,16 @@ use lab::arena::kernel::files::Files;
 
 pub(super) const KERNEL_HELP: &str = "\
 Examples:
-  schedlab kernel build                                      Debian's 6.1, the default of the kernel arena
-  schedlab kernel build --source debian:newest               whose guests run faster
-  schedlab kernel build --patch delay.patch                  6.1 with a patch, compiled in seconds once 6.1 is there
-  schedlab kernel build --source ~/linux --debug             a tree of your own, with every check
+  schedlab kernel build                                      build Debian's 6.1, the default of the kernel arena
+  schedlab kernel build --source debian:newest               build the newest packaged kernel, whose guests run faster
+  schedlab kernel build --patch delay.patch                  build 6.1 with a patch: seconds if 6.1 is cached
+  schedlab kernel build --source ~/linux --debug             build a kernel tree with debug checks
   schedlab kernel list
-  schedlab kernel exec --device hp97560 -- lsblk              any program on a modelled disk, in virtual time
+  schedlab kernel exec --device hp97560 -- lsblk              run a program on a modelled disk, in virtual time
   schedlab kernel clean 6.1-patched-0123456789ab
 
-A kernel is kept under a key made of source version, configuration, patches and compiler. A newer version of a package is taken
-when the older kernel and source have been removed (kernel clean --all).";
+The key of a cached kernel covers source version, configuration, patches and compiler. To use a newer version of the source
+package, remove the cached kernels and sources first (kernel clean --all).";
 
 const EXEC_HELP: &str = "\
 Examples:
@@ -29,7 +29,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
-    /// Where kernels are kept, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else ~/.cache/schedlab].
+    /// Store kernels in this directory, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else ~/.cache/schedlab].
     #[arg(long, global = true, env = "SCHEDLAB_CACHE_DIR", value_name = "DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -38,50 +38,52 @@ pub(crate) struct KernelArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelCommand {
-    /// Build a kernel, boot it once, and keep it; at once if it was built before.
+    /// Build and cache a kernel for the kernel arena; returns immediately if it is cached.
     ///
-    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches (no root needed, signatures
-    /// checked). The kernel is User-mode Linux with the block layer, all its schedulers and ext4; the first build takes minutes,
-    /// one with a patch seconds more, since only what the patch touches is compiled.
+    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches (needs no root, checks
+    /// signatures). The kernel is User-mode Linux with the block layer, all its schedulers and ext4. The first build takes
+    /// minutes; one with a further patch takes seconds, since only the changed files are compiled.
     #[command(after_help = KERNEL_HELP)]
     Build {
-        /// debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree, which is read and not written.
+        /// Build this source: debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree, which is only read.
         #[arg(long, value_name = "WORD", default_value = "debian:6.1")]
         source: String,
-        /// A patch for it, as `patch -p1` takes them; several are applied in order. Every context line must be as it is in the
-        /// source. Options that it adds to a Kconfig are switched on.
+        /// Apply this patch, as `patch -p1` does; several are applied in order. Every context line must match the source. Options
+        /// that the patch adds to a Kconfig are enabled.
         #[arg(long, value_name = "FILE")]
         patch: Vec<PathBuf>,
-        /// With KASAN, lockdep, sleep-in-atomic checks and fault injection: for finding mistakes, not for measuring.
+        /// Enable KASAN, lockdep, sleep-in-atomic checks and fault injection: to find bugs, not to measure.
         #[arg(long)]
         debug: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Say nothing but the result.
+        /// Print only the result.
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Show the kernels that were built.
+    /// List the cached kernels.
+    #[command(after_help = "Example:\n  schedlab kernel list --json")]
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Run any program in a guest: on a modelled disk, under a scheduler of your choice, in virtual time.
+    /// Run a program in a guest: on a modelled disk, under a chosen scheduler, in virtual time.
     ///
-    /// The guest sees this machine's files, read-only; /tmp, /var/tmp, /run and /dev/shm are writable and forgotten. Its modelled disk is
-    /// /dev/disk0 ($SCHEDLAB_DEVICE), kept in its memory; with --fs it is mounted on /tmp/disk0 ($SCHEDLAB_DIR). Standard output,
-    /// standard error and the exit status are the program's (125: it could not be run, or the guest failed); standard
-    /// input is empty, and there is no network.
+    /// The guest sees this machine's files read-only; /tmp, /var/tmp, /run and /dev/shm are writable and discarded at the end.
+    /// The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE) and is held in the guest's memory; with --fs it is mounted on
+    /// /tmp/disk0 ($SCHEDLAB_DIR). Standard output, standard error and the exit status are the program's (125: the program could
+    /// not be run, or the guest failed). Standard input is empty, and there is no network.
     #[command(after_help = EXEC_HELP)]
     Exec(ExecArgs),
-    /// Remove kernels: one, or all together with the fetched source. Without either, only what killed builds have left.
+    /// Remove one cached kernel, or all of them with their sources; without either, remove the remains of interrupted builds.
+    #[command(after_help = "Example:\n  schedlab kernel clean --all")]
     Clean {
-        /// The key of a kernel, as `kernel list` shows it.
+        /// Key of the kernel to remove, from `schedlab kernel list`.
         #[arg(conflicts_with = "all")]
         key: Option<String>,
-        /// Everything.
+        /// Remove every kernel and source.
         #[arg(long)]
         all: bool,
     },
@@ -90,42 +92,42 @@ pub(crate) enum KernelCommand {
 /// How time passes in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeTravelArg {
-    /// Computing takes no time, so the same program gives the same result; one that waits for the time in a loop hangs.
+    /// Computing takes no virtual time, so that a program gives the same result each time; a program that polls the clock hangs.
     InfCpu,
-    /// Computing takes its time and waiting takes none: for fio and others that wait in loops; not repeatable.
+    /// Computing takes real time and waiting takes none: for fio and other programs that poll the clock; not repeatable.
     Plain,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// A modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000, FILE.toml [default: none].
+    /// Attach this modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000, FILE.toml [default: none].
     #[arg(long, value_name = "MODEL")]
     pub(crate) device: Option<String>,
-    /// Its scheduler with tunables: NAME[:TUNABLE=VALUE]…, NAME@PATCH for one of a patched kernel.
+    /// Use this scheduler and these tunables: NAME[:TUNABLE=VALUE]…; NAME@PATCH for the scheduler of a patched kernel.
     #[arg(long, value_name = "SPEC", default_value = "none")]
     pub(crate) scheduler: String,
     /// Make this file system on the disk and mount it.
     #[arg(long, value_name = "KIND", requires = "device")]
     pub(crate) fs: Option<GuestFsArg>,
-    /// The kernel, as for `kernel build --source`.
+    /// Boot this kernel, named as for `kernel build --source`.
     #[arg(long, value_name = "SOURCE", default_value = "debian:6.1")]
     pub(crate) kernel: String,
-    /// With the checks for kernel tests, as for `kernel build --debug`.
+    /// Boot the kernel with debug checks, as built by `kernel build --debug`.
     #[arg(long)]
     pub(crate) debug: bool,
-    /// How time passes.
+    /// Advance virtual time in this mode.
     #[arg(long, default_value = "inf-cpu")]
     pub(crate) time_travel: TimeTravelArg,
-    /// End a guest that has been silent for so long, in real time: nothing printed, and its clock stood still.
+    /// Stop a guest that neither prints nor advances its clock for this time, in real time.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) timeout: String,
-    /// The guest's memory in MiB; what is written to its disk is kept there, too.
+    /// Set the guest's memory in MiB (64 to 65536); it also holds the data written to the disk.
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=65536))]
     pub(crate) memory: u32,
-    /// Say nothing of our own unless something is wrong.
+    /// Print messages of schedlab only if something fails.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// The program and its arguments.
+    /// Program to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

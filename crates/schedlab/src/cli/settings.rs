@@ -7,26 +7,26 @@ Examples:
   schedlab show sda
   schedlab show /dev/nvme0n1 --json | jq '.attributes[] | select(.differs)'
 
-  * marks what differs from the kernel's default, > what `schedlab set --for` has set, with what it was before.
-  Defaults are those of the scheduler in effect. Where only the driver or the kernel knows the default, its origin is shown.";
+  * marks a value that differs from the kernel's default, > a value that `schedlab set --for` has set, with the former value.
+  Defaults are those of the current scheduler. A default that only the driver or the kernel knows is shown by its origin.";
 
 pub(crate) const SET_HELP: &str = "\
 Examples:
-  schedlab set sdb scheduler=bfq slice_idle=0            another scheduler, one tunable; the rest of it at the kernel's defaults
-  schedlab set sdb nr_requests=128 read_ahead_kb=4096    these two, and nothing else
-  schedlab set sdb scheduler=kyber --for 10m             try it out: taken back by itself, even if this terminal is closed
-  schedlab set sdb --end                                 take that back now
-  schedlab set sdb scheduler=bfq --dry-run               what would be written, in order; needs no root
+  schedlab set sdb scheduler=bfq slice_idle=0            change the scheduler and one tunable; its others get their defaults
+  schedlab set sdb nr_requests=128 read_ahead_kb=4096    change two attributes, and nothing else
+  schedlab set sdb scheduler=kyber --for 10m             revert after 10 minutes, even if this terminal is closed
+  schedlab set sdb --end                                 revert now
+  schedlab set sdb scheduler=bfq --dry-run               print the writes, in order; needs no root
 
-All or nothing: what cannot be set, or has no effect, takes everything back that this command has written. A crash at any point is
-undone by `schedlab restore`, or by the next start on that device. After a restart the machine has its own settings again:
-to make a setting last, see `schedlab keep`.
+The command is atomic: if a value is refused or has no effect, every value it has written is restored. After a crash,
+`schedlab restore` or the next schedlab command on that device restores the former values. Settings last until the next boot; to persist
+one, see `schedlab keep`.
 
 Names, ranges and meanings: schedlab show DEVICE";
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The device: /dev/NAME, NAME, or /dev/disk/by-id/….
+    /// Device to show: /dev/NAME, NAME, or /dev/disk/by-id/….
     pub(crate) device: String,
     /// Print JSON.
     #[arg(long)]
@@ -35,20 +35,20 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// The device: /dev/NAME, NAME, or /dev/disk/by-id/….
+    /// Device to change: /dev/NAME, NAME, or /dev/disk/by-id/….
     pub(crate) device: String,
-    /// scheduler=NAME, a tunable of that scheduler, or an attribute of the queue; only what is named is touched. If the scheduler is
-    /// another than the present one, its other tunables have the kernel's defaults.
+    /// Values to set: scheduler=NAME, tunables of that scheduler, or queue attributes; others stay as they are. If the scheduler
+    /// changes, its other tunables get their defaults.
     #[arg(value_name = "NAME=VALUE", required_unless_present = "end")]
     pub(crate) values: Vec<String>,
-    /// Take it back by itself after this time, e.g. 90s, 10m, 2h. A small process of its own waits for that, whatever becomes of the
-    /// terminal; time goes on while the machine sleeps.
+    /// Restore the former values after this time, e.g. 90s, 10m, 2h. A background process does so even if the terminal is closed;
+    /// the time continues while the machine sleeps.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
-    /// Take back now what `--for` has set.
+    /// Restore now what `--for` has changed.
     #[arg(long, conflicts_with_all = ["values", "lasting", "dry_run"])]
     pub(crate) end: bool,
-    /// Only print what would be written, in order.
+    /// Print the writes in order and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print JSON.

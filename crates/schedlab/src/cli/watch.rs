@@ -8,17 +8,17 @@ use super::design::DesignArgs;
 
 pub(super) const WATCH_HELP: &str = "\
 Examples:
-  schedlab watch add --device /dev/sdb --workload randread               once a week between 02:00 and 05:00, reading only
+  schedlab watch add --device /dev/sdb --workload randread               once a week between 02:00 and 05:00, read-only
   schedlab watch add --device sdb --workload randread --every daily --between 01:00-04:00 --tell 'mail -s schedlab root'
   schedlab watch add --device sdb --workload oltp --destroy-data sdb     a workload that writes: all data on it will be lost
-  schedlab watch list                                                    what is watched, and the last verdicts
-  schedlab watch run sdb --now                                           test now, quiet or not
-  schedlab watch remove sdb                                              the history stays
-  schedlab history sdb --out history.html                                verdict history
+  schedlab watch list                                                    list the watches and their last verdicts
+  schedlab watch run sdb --now                                           test now, whatever the load
+  schedlab watch remove sdb                                              stop; the history is retained
+  schedlab history sdb --out history.html                                plot the verdict history
 
-A watch is a plan, bound to the identity of its device, with a systemd service and timer. It waits for a quiet moment inside of its
-window: a low load average, and hardly any I/O of others on the device. It changes settings only while it measures, unless it was
-added with --apply.";
+A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within its window it waits for a quiet moment:
+a low load average and little other I/O on the device. It changes settings only while it measures, unless it was added with
+--apply set.";
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
@@ -28,27 +28,31 @@ pub(crate) struct WatchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WatchCommand {
-    /// Begin to watch a device.
+    /// Add a watch of a device.
+    #[command(after_help = "Example:\n  schedlab watch add --device sdb --workload randread --every daily")]
     Add(Box<WatchAddArgs>),
-    /// What is watched, when it is tested next, and the last verdict.
+    /// List the watches: the time of the next test and the last verdict.
+    #[command(after_help = "Example:\n  schedlab watch list --json")]
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Test once: what the timer starts. Waits for a quiet moment inside of the window.
+    /// Run one test, in a quiet moment within the window; started by the timer.
+    #[command(after_help = "Example:\n  schedlab watch run sdb --now")]
     Run {
-        /// The watch.
+        /// Name of the watch.
         name: String,
-        /// At once, whatever the hour and the load.
+        /// Test at once, whatever the hour and the load.
         #[arg(long)]
         now: bool,
     },
-    /// Stop watching: the service, the timer and the watch are removed; the history stays.
+    /// Remove a watch with its service and timer; the history is retained.
+    #[command(after_help = "Example:\n  schedlab watch remove sdb")]
     Remove {
-        /// The watch.
+        /// Name of the watch.
         name: String,
-        /// Also when somebody has edited its units.
+        /// Remove the units even if they were edited.
         #[arg(long)]
         force: bool,
     },
@@ -57,48 +61,48 @@ pub(crate) enum WatchCommand {
 /// What to do when a test recommends another setting than the one in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApplyArg {
-    /// Tell, and change nothing.
+    /// Report the recommendation and change nothing.
     Never,
-    /// Set it, until the next restart.
+    /// Apply the setting until the next boot.
     Set,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchAddArgs {
-    /// Its name [default: the device's].
+    /// Name the watch [default: the device's name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// What to compare, separated by commas [default: every scheduler that the device offers].
+    /// Compare these schedulers, separated by commas [default: every scheduler that the device offers].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// What the others are compared with [default: the device's present scheduler if it is among them, else the first].
+    /// Compare the others with this scheduler [default: the device's current scheduler if it is among them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// The hours in which to test, local time.
+    /// Test within these hours, local time.
     #[arg(long, value_name = "FROM-TO", default_value = "02:00-05:00")]
     pub(crate) between: String,
-    /// How often: daily, weekly (on Sundays), monthly (on the first), or Mon, Tue, …
+    /// Test this often: daily, weekly (on Sundays), monthly (on the first), or Mon, Tue, ….
     #[arg(long, value_name = "WHEN", default_value = "weekly")]
     pub(crate) every: String,
-    /// Test only while the load average of the last minute is below this, for each CPU.
+    /// Test only while the 1-minute load average per CPU is below this.
     #[arg(long, value_name = "LOAD", default_value_t = 0.3)]
     pub(crate) max_load: f64,
-    /// Test only while others keep the device busy for less than this share of the time.
+    /// Test only while other I/O keeps the device busy for less than this share of the time.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) max_busy: String,
-    /// What to do when a test recommends another setting than the one in effect.
+    /// Do this if a test recommends another setting than the current one.
     #[arg(long, value_name = "WHAT", default_value = "never")]
     pub(crate) apply: ApplyArg,
-    /// When the verdict changes, start this shell command; it gets the text on its standard input.
+    /// Run this shell command when the verdict changes, with the report on its standard input.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) tell: Option<String>,
-    /// Allow workloads that write to this device, at every test: everything on it will be lost.
+    /// Allow workloads that write to this device, at every test: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Reports of so many tests are kept; the table of verdicts keeps all.
+    /// Retain the reports of this number of tests; the table of verdicts retains all.
     #[arg(long, value_name = "N", default_value_t = 52, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_reports: u32,
-    /// Print what would be written, and stop.
+    /// Print the files that would be written, and write none.
     #[arg(long)]
     pub(crate) print: bool,
     #[command(flatten)]
@@ -107,9 +111,9 @@ pub(crate) struct WatchAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The device: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a history].
+    /// Device to show: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a history].
     pub(crate) device: Option<String>,
-    /// Write a page with the plot: how each scheduler's effect went, test by test.
+    /// Write an HTML page that plots each scheduler's effect over the tests.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON.
