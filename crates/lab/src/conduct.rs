@@ -133,7 +133,7 @@ impl<'a> Course<'a> {
     /// Measures until the end; why it ended.
     fn measure(&mut self, driver: &mut Driver<'_>) -> Result<EndReason> {
         let plan = self.plan;
-        if driver.spent().is_zero() && driver.arena.preconditions() {
+        if !driver.is_resumed() && driver.arena.preconditions() {
             let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
             for workload in 0..plan.workloads.len() {
                 if driver.stop.signal().is_none() {

@@ -203,6 +203,11 @@ impl<'a> Driver<'a> {
         self.offset + self.spent_now()
     }
 
+    /// Whether earlier sessions have measured something.
+    pub fn is_resumed(&self) -> bool {
+        !self.offset.is_zero()
+    }
+
     /// The same without earlier sessions.
     pub fn spent_now(&self) -> Duration {
         self.arena.elapsed() - self.arena_began

@@ -6,7 +6,7 @@ use workload::{ClientTotals, Measured, Member, Params, Pass, WorkloadKind};
 use crate::device::{DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};
 use crate::error::SimError;
-use crate::trace::Observer;
+use crate::trace::{Observer, Unobserved};
 use crate::turnaround::Turnarounds;
 
 /// A trial: one scheduler with its tunables, one device, one workload, one seed.
@@ -94,7 +94,12 @@ impl Outcome {
 ///
 /// # Errors
 /// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
-pub fn run<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+pub fn run(trial: Trial, observer: &mut dyn Observer, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+    // The engine is compiled here, twice, at this crate's level of optimisation, and not in each caller at the caller's.
+    if observer.is_active() { passes(trial, observer, stop) } else { passes(trial, &mut Unobserved, stop) }
+}
+
+fn passes<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
     let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
     let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
     let times = (trial.warmup_ns, trial.duration_ns);
@@ -112,7 +117,20 @@ pub fn run<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn()
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_members<O: Observer + ?Sized>(
+pub fn run_members(
+    trial: Trial,
+    members: Vec<Member>,
+    observer: &mut dyn Observer,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SimError> {
+    if observer.is_active() {
+        one_pass(trial, members, observer, stop)
+    } else {
+        one_pass(trial, members, &mut Unobserved, stop)
+    }
+}
+
+fn one_pass<O: Observer + ?Sized>(
     trial: Trial,
     members: Vec<Member>,
     observer: &mut O,

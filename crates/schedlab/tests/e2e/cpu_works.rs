@@ -1,4 +1,4 @@
-//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and LINPACK beside C and under
+//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and LINPACK under
 //! callgrind. No time is asserted: a test machine has many users.
 
 use std::fs;
@@ -189,32 +189,6 @@ fn every_work_is_compared_on_the_processors_under_every_load() {
             assert!(of("counters", counter).is_some_and(|value| value > 0.0), "{work}: {trial}");
         }
     }
-}
-
-#[test]
-fn linpack_is_compared_with_c_in_one_run() {
-    if !can_run(&["cc"]) {
-        return;
-    }
-    let lab = Lab::new();
-    let report = lab.run("bench linpack --array 60 --least 20ms --rounds 2 --json").expect_status(0).json();
-    assert_eq!(report["operations"].as_f64().unwrap(), 2.0 * 27_000.0 / 3.0 + 2.0 * 900.0);
-    assert_eq!((report["schedlab"].as_array().unwrap().len(), report["c"].as_array().unwrap().len()), (2, 2));
-    let last = report["table"].as_array().unwrap().last().unwrap();
-    assert!(last["time_s"].as_f64().unwrap() >= 0.02, "{report}");
-    for row in [last, &report["schedlab"][0], &report["c"][0]] {
-        let of = |name: &str| row[name].as_f64().unwrap();
-        assert!((of("dgefa_percent") + of("dgesl_percent") + of("overhead_percent") - 100.0).abs() < 1e-6, "{row}");
-        assert!(of("residual_norm") > 0.0 && of("kflops") > 0.0 && row["reps"] == last["reps"], "{row}");
-    }
-    let ratio = report["ratio_kflops"].as_f64().unwrap();
-    assert!(ratio.is_finite() && ratio > 0.0, "{report}");
-    let shown = lab.run("bench linpack --array 60 --least 20ms --rounds 1").expect_status(0).stdout;
-    for word in ["Reps", "Time", "DGEFA %", "DGESL %", "OVERHEAD %", "KFLOPS", "Residual", "KFLOPS of schedlab / of C"]
-    {
-        assert!(shown.contains(word), "{word}: {shown}");
-    }
-    lab.run("bench linpack --array 512").expect_status(2).says(&["--array", "equal columns", "array=514"]);
 }
 
 /// Instructions of so many repetitions, with all that the program does beside.
