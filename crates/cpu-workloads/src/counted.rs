@@ -11,7 +11,6 @@ use rustix::fs::{Mode, OFlags, open};
 /// Where the kernel tells a thread about itself.
 pub(crate) const OWN: &str = "/proc/thread-self";
 
-/// How many figures there are.
 pub(crate) const FIGURES: usize = 5;
 
 /// The names of the figures in records, as the arena has them, and what a nanosecond or a count is in the unit of the name.
@@ -39,7 +38,6 @@ impl Counted {
         Counted([run, wait, migrations, voluntary, line(status, "nonvoluntary_ctxt_switches")])
     }
 
-    /// What came between `before` and this.
     pub(crate) fn since(&self, before: &Counted) -> Counted {
         let mut rest = *self;
         for (now, before) in rest.0.iter_mut().zip(before.0) {

@@ -20,14 +20,12 @@ use crate::latency::{Latencies, report};
 use crate::report::no_thread;
 use crate::{Failure, Report};
 
-/// Who sleeps, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// From 1. With 1 there is no other thread than the first, so that policies under which none can be made work too.
     pub threads: u32,
     /// Between two moments of a thread; at most a tenth of a second.
     pub interval_ns: u64,
-    /// How long it goes on.
     pub duration_ns: u64,
 }
 
@@ -69,7 +67,6 @@ fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Coun
     (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
-/// The moments of a thread.
 #[derive(Debug)]
 struct Moments {
     next: u64,

@@ -13,14 +13,12 @@ use crate::load::{beside, for_each_cpu};
 use crate::shared::{fork, wait};
 use crate::{Failure, Report};
 
-/// How many processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// At the same time; 0 for one for each CPU that is online.
     pub processes: u32,
     /// Begun in a second, all together; 0 for as many as can be.
     pub rate: u32,
-    /// How long each computes.
     pub work_ns: u64,
 }
 

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::load::beside;
 use crate::{Failure, Report};
 
-/// Who writes what, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// From 1.

@@ -9,7 +9,6 @@ use crate::load::{beside, for_each_cpu};
 use crate::report::no_memory;
 use crate::{Failure, Report};
 
-/// How many threads, and through how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// 0 for one for each CPU that is online.

@@ -22,7 +22,6 @@ use crate::report::no_thread;
 use crate::shared::{Children, Shared, fork};
 use crate::{Failure, Report};
 
-/// Who sends how much to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// Groups that know nothing of each other, from 1.
@@ -35,7 +34,6 @@ pub struct Spec {
     pub threads: bool,
     /// Pipes instead of pairs of sockets.
     pub pipes: bool,
-    /// How long messages are sent.
     pub duration_ns: u64,
 }
 
@@ -56,13 +54,11 @@ const HEAD: usize = 3;
 /// A task's messages, when it was done, and the kernel's figures.
 const SLOT: usize = 2 + FIGURES;
 
-/// A channel of a receiver.
 struct Channel {
     from: OwnedFd,
     to: OwnedFd,
 }
 
-/// What one task does.
 #[derive(Clone, Copy)]
 enum Role<'a> {
     /// To every receiver of the group.
@@ -257,7 +253,6 @@ fn whole(mut rest: &[u8], write: impl Fn(&[u8]) -> rustix::io::Result<usize>) ->
     Ok(())
 }
 
-/// What all tasks have reported.
 fn summed(roles: &[Role<'_>], numbers: &[AtomicU64], began: u64) -> Result<Report, Failure> {
     let (mut sent, mut received, mut done, mut counted) = (0u64, 0u64, began, Vec::new());
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a work has shown.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Length of what was measured, in nanoseconds.
@@ -14,7 +13,6 @@ pub struct Report {
     /// How many measurements each percentile of `metrics` rests on.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
-    /// What else was counted.
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
 }
@@ -23,14 +21,8 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The machine refused something.
     #[error("CPU workload: cannot {what}: {cause}")]
-    Refused {
-        /// What was asked for.
-        what: &'static str,
-        /// The kernel's answer.
-        cause: std::io::Error,
-    },
+    Refused { what: &'static str, cause: std::io::Error },
     /// The result is wrong: the CPU, the memory or the compiler is.
     #[error("CPU workload: wrong result: {what}")]
     Wrong {
@@ -39,12 +31,10 @@ pub enum Failure {
     },
 }
 
-/// The kernel makes no more threads.
 pub(crate) fn no_thread(cause: std::io::Error) -> Failure {
     Failure::Refused { what: "make a thread (a policy of deadline and a limit of processes forbid it)", cause }
 }
 
-/// There is no more memory.
 pub(crate) fn no_memory() -> Failure {
     let cause = std::io::ErrorKind::OutOfMemory.into();
     Failure::Refused { what: "get the memory that it streams through (name a smaller size=…)", cause }

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Failure, Report, cyclic, forks, io, linpack, memory, messaging, spin, wakeup};
 
-/// What a process has to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "kebab-case")]
 pub enum Spec {

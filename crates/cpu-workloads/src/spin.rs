@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::load::{beside, for_each_cpu};
 use crate::{Failure, Report};
 
-/// How many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// 0 for one for each CPU that is online.

@@ -17,7 +17,6 @@ use crate::latency::{Latencies, report};
 use crate::report::no_thread;
 use crate::{Failure, Report};
 
-/// Who wakes whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// Threads that wake others, from 1.
@@ -26,7 +25,6 @@ pub struct Spec {
     pub workers: u32,
     /// How long a worker computes after it was woken.
     pub work_ns: u64,
-    /// How long it goes on.
     pub duration_ns: u64,
 }
 
@@ -39,11 +37,9 @@ const OVER: u32 = 2;
 #[derive(Debug, Default)]
 struct Worker {
     state: AtomicU32,
-    /// When it was woken.
     woken_ns: AtomicU64,
 }
 
-/// A messenger with its workers.
 #[derive(Debug, Default)]
 struct Team {
     /// How often it was asked: what the messenger sleeps on.
@@ -136,7 +132,6 @@ fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }
 
-/// Computes for a time.
 fn compute(ns: u64) {
     let end = now_ns() + ns;
     let mut x = 1u64;

@@ -51,10 +51,8 @@ fn boost(root: &Root) -> Option<String> {
     Some(if root.read_optional(file)? == is_on { "on" } else { "off" }.to_string())
 }
 
-/// Whether this machine has what a key sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
-    /// Whether it can be set here at all.
     pub is_here: bool,
     /// What is there now; or why nothing is, and what to do.
     pub words: String,
@@ -63,7 +61,6 @@ pub struct Here {
 }
 
 impl Key {
-    /// Whether this machine has it.
     pub fn here(&self, root: &Root) -> Here {
         let yes = |words: String| Here { is_here: true, words, names: Vec::new() };
         let no = |words: String| Here { is_here: false, words, names: Vec::new() };

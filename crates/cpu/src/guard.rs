@@ -34,7 +34,6 @@ pub struct Guard {
     isolation: Option<Isolation>,
     loaded: Option<Loaded>,
     watch: Option<Watch>,
-    /// What the machine is to be like.
     targets: Vec<Write>,
     in_effect: Setting,
     ended: bool,

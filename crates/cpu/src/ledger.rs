@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::Original;
 use crate::isolate::Moved;
 
-/// The kind of the entry.
 pub(crate) const KIND: &str = "processors";
 
 /// Its key: one experiment at a time has the settings of the CPU scheduler.
@@ -46,7 +45,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is noted.
     pub(super) fn made(&self) -> Made {
         self.made.lock().expect("no thread panics while it holds this").clone()
     }

@@ -50,7 +50,6 @@ pub(super) fn state(root: &Root) -> Option<String> {
     root.read_optional(dir(root).join("state"))
 }
 
-/// The name of the scheduler that is loaded.
 pub(super) fn ops(root: &Root) -> Option<String> {
     root.read_optional(dir(root).join("root/ops"))
 }
@@ -163,7 +162,6 @@ impl Loaded {
         &self.binary
     }
 
-    /// What is against its being in effect.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (state, ops) = (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
@@ -209,7 +207,6 @@ fn end(root: &Root, running: Running) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last line that a program printed.
 fn last_words(running: &mut Running) -> String {
     let said = [running.complained(), running.printed()];
     let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));

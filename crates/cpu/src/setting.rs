@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use host::placement::{CpuList, Placement};
 
-/// The settings of one arm.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setting {
-    /// What the measured program gets.
     pub placement: Placement,
     /// CPUs that every other task leaves.
     pub isolate: Option<CpuList>,
@@ -17,23 +15,18 @@ pub struct Setting {
     pub sched_ext: Option<PathBuf>,
 }
 
-/// A value that is written to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
     /// The key as the plan has it, e.g. `sysctl:kernel.sched_rr_timeslice_ms`.
     pub key: String,
-    /// What it is to be.
     pub value: String,
 }
 
-/// A row of the table of settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// The key; one that ends with `:` is followed by a name of the kernel's.
     pub name: &'static str,
-    /// An example of a value.
     pub example: &'static str,
-    /// One line of meaning.
     pub help: &'static str,
 }
 

@@ -33,7 +33,6 @@ pub enum Effects {
     Files,
 }
 
-/// A command that is to be cut.
 #[derive(Debug)]
 pub struct Case<M, E> {
     pub name: &'static str,

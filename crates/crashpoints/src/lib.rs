@@ -11,7 +11,6 @@ use std::sync::Mutex;
 pub use driver::{Case, Effects, Machine, recover};
 use files::{Files, RealFiles};
 
-/// The operations of the fake kernel.
 #[derive(Debug)]
 pub struct FakeKernel {
     state: Mutex<State>,

@@ -34,7 +34,6 @@ const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
 /// Interval at which the caller's stop flag is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How time passes in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
     /// Computing takes no time: the clock stands still while a process can run, and advances to the next timer when none
@@ -65,7 +64,6 @@ impl TimeTravel {
     }
 }
 
-/// The parameters of a boot.
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
     pub kernel: &'a Kernel,
@@ -73,14 +71,12 @@ pub struct Boot<'a> {
     pub init: &'a Path,
     /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
     pub role: &'static str,
-    /// Memory in MiB.
     pub memory_mib: u32,
     pub time_travel: TimeTravel,
     /// Real time for which it may be silent.
     pub patience: Duration,
 }
 
-/// How a guest ended.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
     pub console: Vec<String>,
@@ -104,29 +100,11 @@ pub enum BootError {
         variable: &'static str,
     },
     #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
-    Panic {
-        /// The kernel's message.
-        message: String,
-        /// State of the guest at that time.
-        ended: Box<Ended>,
-    },
-    /// It was silent for too long.
+    Panic { message: String, ended: Box<Ended> },
     #[error("guest: silent for {} s of real time: it hangs, or {}{}", patience.as_secs(), time_travel.perhaps(), last_words(.ended))]
-    Hung {
-        time_travel: TimeTravel,
-        patience: Duration,
-        /// State of the guest at that time.
-        ended: Box<Ended>,
-    },
-    /// It ended without powering off.
+    Hung { time_travel: TimeTravel, patience: Duration, ended: Box<Ended> },
     #[error("guest: ended by itself with status {status}{}", last_words(.ended))]
-    Died {
-        /// The exit status of its process.
-        status: i32,
-        /// State of the guest at that time.
-        ended: Box<Ended>,
-    },
-    /// The caller asked to stop.
+    Died { status: i32, ended: Box<Ended> },
     #[error("interrupted")]
     Interrupted,
 }

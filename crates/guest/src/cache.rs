@@ -195,7 +195,6 @@ pub(crate) fn word(source: &Source) -> Result<String, Error> {
     }
 }
 
-/// Removes a directory if it exists.
 pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir, cause)),

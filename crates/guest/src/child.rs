@@ -19,7 +19,6 @@ use crate::Error;
 /// Interval at which the stop flag is read.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The output of a command and its exit status.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,

@@ -21,7 +21,6 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Archive {
     /// `X.Y`.
     pub(crate) series: String,
-    /// Version of the package.
     pub(crate) version: String,
     /// The `.tar.xz`.
     pub(crate) path: PathBuf,
@@ -140,7 +139,6 @@ impl Debian<'_> {
     }
 }
 
-/// The configuration that apt uses.
 enum Apt {
     System,
     Private { dir: PathBuf },

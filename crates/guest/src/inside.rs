@@ -84,12 +84,10 @@ impl Inside {
         Ok(Inside { workdir: workdir.to_owned() })
     }
 
-    /// Writes a beat of the clock.
     pub fn beat(&self) {
         crate::boot::beat(&self.workdir, now_ns());
     }
 
-    /// The writable directory.
     #[must_use]
     pub fn workdir(&self) -> &Path {
         &self.workdir

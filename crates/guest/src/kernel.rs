@@ -10,7 +10,6 @@ use crate::Error;
 /// The record's file name. Written last: a directory without it is not a kernel.
 const RECORD: &str = "kernel.json";
 
-/// A patch that a kernel was built with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     pub name: String,
@@ -22,7 +21,6 @@ pub struct Patch {
 pub struct Kernel {
     /// Its name in the cache.
     pub key: String,
-    /// The program to run.
     pub linux: PathBuf,
     /// The built tree, for modules.
     pub tree: PathBuf,
@@ -40,7 +38,6 @@ pub struct Kernel {
     pub built: u64,
     /// Disk space.
     pub bytes: u64,
-    /// Number of compiled objects.
     pub objects: u64,
     /// The names under which its source was requested: `debian:newest` besides `debian:7.3`.
     pub(crate) asked: Vec<String>,

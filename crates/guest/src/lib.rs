@@ -36,7 +36,6 @@ pub use workdir::workdir;
 
 use std::time::Duration;
 
-/// Receives the progress of a build.
 pub trait Progress {
     /// A phase begins, e.g. `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
@@ -46,7 +45,6 @@ pub trait Progress {
     fn say(&mut self, text: &str);
 }
 
-/// Ignores the progress.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Silent;
 

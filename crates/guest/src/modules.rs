@@ -23,7 +23,6 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// Modules from the kernel's own tree that guests load.
 const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
 
-/// A directory of built modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleSet {
     dir: PathBuf,

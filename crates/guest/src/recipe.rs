@@ -41,7 +41,6 @@ impl Recipe {
         Recipe { debug, texts, patches, hash: hex(&hash.finalize()), compiler }
     }
 
-    /// The recipe without patches.
     pub(crate) fn unpatched(&self) -> Recipe {
         Recipe::new(self.debug, Vec::new(), self.compiler.clone())
     }

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// The source of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Debian's package `linux-source-X.Y`, by its `X.Y`.

@@ -213,7 +213,6 @@ fn make_parent(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(parent).map_err(|cause| Error::io("create", parent, cause))
 }
 
-/// Hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -41,11 +41,7 @@ pub enum Error {
         disk: String,
     },
     #[error("{device}: no I/O scheduler: {why}")]
-    NoScheduler {
-        device: String,
-        /// The reason, in words.
-        why: String,
-    },
+    NoScheduler { device: String, why: String },
     #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
         device: String,

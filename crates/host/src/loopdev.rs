@@ -129,7 +129,6 @@ impl LoopDevice {
         node_path(&self.name)
     }
 
-    /// The file behind it.
     pub fn file(&self) -> &Path {
         &self.file
     }

@@ -62,22 +62,18 @@ impl Root {
         self
     }
 
-    /// A path under /sys.
     pub fn sys(&self, path: impl AsRef<Path>) -> PathBuf {
         self.base.join("sys").join(path)
     }
 
-    /// A path under /proc.
     pub fn proc(&self, path: impl AsRef<Path>) -> PathBuf {
         self.base.join("proc").join(path)
     }
 
-    /// A path under /dev.
     pub fn dev(&self, path: impl AsRef<Path>) -> PathBuf {
         self.base.join("dev").join(path)
     }
 
-    /// Any absolute path of the machine.
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
         let path = absolute.as_ref();
         self.base.join(path.strip_prefix("/").unwrap_or(path))
@@ -88,7 +84,6 @@ impl Root {
         self.base.join("lib/modules").join(self.kernel_release())
     }
 
-    /// A path under the state directory.
     pub fn state(&self, path: impl AsRef<Path>) -> PathBuf {
         self.state.join(path)
     }
@@ -146,7 +141,6 @@ impl Root {
         all
     }
 
-    /// Where a program is, if it is installed.
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }

@@ -6,7 +6,6 @@
 use crate::error::Error;
 use crate::root::Root;
 
-/// What becomes of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
     /// It runs now, and after every boot.
@@ -54,7 +53,6 @@ pub fn reload(root: &Root) -> Result<(), Error> {
     if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
 }
 
-/// Whether systemd is what runs this machine.
 pub fn runs(root: &Root) -> bool {
     root.tool("systemctl").is_some() && root.path("/run/systemd/system").is_dir()
 }

@@ -142,25 +142,19 @@ pub struct Ops {
 /// A tunable as the core's table has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The name.
     pub name: &'static str,
-    /// The unit.
     pub unit: &'static str,
-    /// The smallest value.
     pub min: u64,
-    /// The largest value.
     pub max: u64,
     /// The value at the start, at 1000 ticks a second and without a geometry.
     pub initial: u64,
 }
 
 impl Ops {
-    /// The core's name.
     pub fn name(&self) -> &'static str {
         text(self.name)
     }
 
-    /// The core's tunables.
     pub fn tunables(&self) -> impl Iterator<Item = Row> + '_ {
         // SAFETY: a core's table has `nr_tunables` rows, and tables are constants.
         let rows = unsafe { std::slice::from_raw_parts(self.tunables, self.nr_tunables as usize) };

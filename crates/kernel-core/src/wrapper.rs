@@ -14,7 +14,6 @@ use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, Inse
 use crate::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
 use crate::memory::Memory;
 
-/// A core and its memory.
 pub struct CElevator {
     ops: &'static Ops,
     state: Memory,

@@ -29,12 +29,10 @@ impl Buffer {
         Ok(Buffer { map })
     }
 
-    /// The first `len` bytes.
     pub(super) fn bytes(&mut self, len: u32) -> &mut [u8] {
         &mut self.map[..len as usize]
     }
 
-    /// Everything.
     pub(super) fn all(&mut self) -> &mut [u8] {
         &mut self.map
     }

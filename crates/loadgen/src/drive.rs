@@ -8,7 +8,6 @@ use workload::{Params, WorkloadKind};
 /// How long a device may stay silent before it is given up, unless a drive says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where one client works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFile {
     /// A block device or a regular file.
@@ -22,9 +21,7 @@ pub struct ClientFile {
 /// One measurement: which clients, on what, for how long.
 #[derive(Debug, Clone)]
 pub struct Drive {
-    /// The row of the workload table.
     pub kind: &'static WorkloadKind,
-    /// Its parameters.
     pub params: Params,
     /// One per client, in the order of their numbers; [`place_on_device`] and [`place_in_directory`] make them.
     pub files: Vec<ClientFile>,

@@ -24,7 +24,6 @@ use crate::{Drive, EngineError, sync};
 /// How often the caller's stop flag is looked at.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What a client reports.
 enum Message {
     /// It can start, or cannot.
     Ready(Result<(), EngineError>),
@@ -54,7 +53,6 @@ enum Means {
     Ring(Box<Ring>),
 }
 
-/// Runs all clients once.
 pub(super) fn run(
     drive: &Drive,
     targets: &[Target],
@@ -218,7 +216,6 @@ impl Worker {
     }
 }
 
-/// What all clients saw.
 fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Measured {
     let mut measured = Measured { passes: 1, interrupted, ..Measured::default() };
     let last_end = tallies.iter().map(|tally| tally.ended_ns).max().unwrap_or(0);

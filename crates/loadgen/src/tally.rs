@@ -13,7 +13,6 @@ use workload::{ClientTotals, Issued, OpTotals};
 /// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
 
-/// The counters of one client.
 pub(super) struct Tally {
     /// When the window opens and closes.
     pub(super) open_ns: u64,
@@ -105,7 +104,6 @@ impl Tally {
         }
     }
 
-    /// A flush ended at `now`.
     pub(super) fn synced(&mut self, result: io::Result<()>, path: &Path, now: u64) {
         match result {
             Ok(()) => self.syncs += u64::from(now >= self.open_ns && now <= self.close_ns),

@@ -48,7 +48,6 @@ struct InFlight {
     submitted: u64,
 }
 
-/// What a client is up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RingState {
     Working,

@@ -26,7 +26,6 @@ const MIB: f64 = 1_048_576.0;
 /// What hdparm rounds its seconds and its rate to.
 const ROUNDED: f64 = 0.005;
 
-/// The row.
 pub(crate) static HDPARM: RunnerKind = RunnerKind {
     name: "hdparm",
     help: "buffered reads (hdparm -t), or cached ones (-T), which no scheduler ever sees",

@@ -17,9 +17,7 @@ use crate::options::{DEADLINE, Opt, Options, OptionsError};
 /// What a runner works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// The bare device.
     Device,
-    /// A file system on the device.
     Files,
     /// A file system if the plan has one, else the bare device.
     Either,
@@ -27,7 +25,6 @@ pub enum Needs {
     Cpus,
 }
 
-/// A row of the table of runners.
 #[derive(Debug)]
 pub struct RunnerKind {
     pub name: &'static str,
@@ -81,7 +78,6 @@ impl RunnerKind {
     }
 }
 
-/// What a runner works with.
 #[derive(Clone, Copy)]
 pub struct Bench<'a> {
     /// Starts every program, and ends it.
@@ -92,7 +88,6 @@ pub struct Bench<'a> {
     pub directory: Option<&'a Path>,
     /// Set when the experiment is interrupted.
     pub stop: &'a AtomicBool,
-    /// Reports progress to the user.
     pub say: &'a dyn Fn(&str),
     /// Filled in while programs are waited for.
     pub stats: &'a ProcessStats,
@@ -169,7 +164,6 @@ impl Bench<'_> {
     }
 }
 
-/// One trial that is to be measured.
 #[derive(Debug, Clone, Default)]
 pub struct Trial {
     /// Seed of random choices, for programs that take one.
@@ -180,13 +174,11 @@ pub struct Trial {
     pub warmup: Duration,
     /// How long the program may take in all.
     pub deadline: Duration,
-    /// Its share of the device.
     pub share: Share,
     /// Its nice value, policy, affinity and so on.
     pub placement: Placement,
 }
 
-/// What a trial of a program gave.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measurement {
     /// Length of what was measured.
@@ -195,13 +187,11 @@ pub struct Measurement {
     pub metrics: BTreeMap<String, f64>,
     /// How many requests or transactions each percentile of `metrics` rests on.
     pub counts: BTreeMap<String, u64>,
-    /// What else was counted, for the record.
     pub counters: BTreeMap<String, f64>,
     /// What the program reports to have read from and written to the device, if it counts.
     pub moved: Option<Moved>,
 }
 
-/// Bytes that a program has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
     pub read_bytes: u64,
@@ -210,7 +200,6 @@ pub struct Moved {
     pub exact: bool,
 }
 
-/// A program of one experiment.
 pub trait Runner: Debug {
     /// The version of the program, for the record.
     ///

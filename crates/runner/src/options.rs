@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A row of a runner's options.
 #[derive(Debug, Clone, Copy)]
 pub struct Opt {
     pub name: &'static str,
     /// Empty for none.
     pub default: &'static str,
     pub form: Form,
-    /// One line of meaning.
     pub help: &'static str,
 }
 

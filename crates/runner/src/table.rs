@@ -3,7 +3,6 @@
 use crate::kind::RunnerKind;
 use crate::{command, cpu, fio, hdparm, pgbench, postmark, startup};
 
-/// Every runner.
 pub static RUNNERS: &[&RunnerKind] = &[
     &fio::FIO,
     &hdparm::HDPARM,
@@ -17,7 +16,6 @@ pub static RUNNERS: &[&RunnerKind] = &[
     &cpu::CYCLIC,
 ];
 
-/// The row of a runner.
 pub fn find(name: &str) -> Option<&'static RunnerKind> {
     RUNNERS.iter().copied().find(|row| row.name == name)
 }

@@ -26,7 +26,6 @@ use serde::Serialize;
 
 use super::fio::{self, Sample};
 
-/// How much to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Pairs of measurements of each case; at least 1.
@@ -66,16 +65,13 @@ pub(crate) struct Case {
     pub(crate) ratio_iops: f64,
 }
 
-/// Everything that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
-    /// fio's version.
     pub(crate) fio_version: String,
     /// fio's settings, all cases.
     pub(crate) fio_common: Vec<&'static str>,
     /// fio's settings for each engine.
     pub(crate) fio_engines: Vec<(&'static str, Vec<&'static str>)>,
-    /// The cases.
     pub(crate) cases: Vec<Case>,
     /// What was left out and why.
     pub(crate) notes: Vec<String>,
@@ -94,7 +90,6 @@ const RINGS: [Engine; 2] = [
     Engine { name: "io_uring batched", iodepth: "32", fio: fio::IO_URING_BATCHED },
 ];
 
-/// What is read.
 struct Target<'a> {
     name: &'static str,
     path: &'a Path,

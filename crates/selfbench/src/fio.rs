@@ -44,7 +44,6 @@ pub(crate) fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Sample {
     /// Requests per second.

@@ -62,7 +62,6 @@ const PROMISES: [(&str, f64, bool); 4] = [
     ("four schedulers to a verdict, s", 15.0, false),
 ];
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Times that everything is measured; at least 1.
@@ -71,11 +70,9 @@ pub(crate) struct Options {
     pub(crate) reads: u32,
     /// Further kernels.
     pub(crate) kernels: Vec<Source>,
-    /// The cache of kernels.
     pub(crate) cache: PathBuf,
 }
 
-/// One of the sides, in each round.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Side {
     /// What `uname -r` says.
@@ -92,7 +89,6 @@ pub(crate) struct Side {
     empty_s: Vec<f64>,
 }
 
-/// Everything that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     /// Reads of each client.
@@ -105,7 +101,6 @@ pub(crate) struct Report {
     marks: Vec<Mark>,
 }
 
-/// A promise.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
     promise: &'static str,
@@ -181,7 +176,6 @@ fn sides(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Vec<
     Ok(ready)
 }
 
-/// One round of a side.
 fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<()> {
     let dir = guest::workdir(&options.cache).context("cannot make a guest's working directory")?;
     let module = |name| ready.modules.get(name).with_context(|| format!("{} has no module {name}", ready.kernel.key));

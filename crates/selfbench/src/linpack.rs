@@ -23,7 +23,6 @@ const SOURCE: &str = include_str!("../../../kernel/reference/linpack.c");
 /// Rounds that are shorter say little, and are not shown unless they are the last.
 const SHOWN_S: f64 = 0.1;
 
-/// How much to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Leading dimension; one that `cpu_workloads::linpack::check` has found right.
@@ -34,7 +33,6 @@ pub(crate) struct Options {
     pub(crate) rounds: u32,
 }
 
-/// Everything that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     /// The leading dimension.

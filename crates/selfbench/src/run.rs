@@ -12,7 +12,6 @@ use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
 
-/// Runs one of the benchmarks.
 pub(crate) fn run(args: &Cli) -> Result<()> {
     match &args.what {
         Bench::Engine(args) => against_fio(args),

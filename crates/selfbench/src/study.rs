@@ -17,7 +17,6 @@ use loadgen::PERCENTILES;
 const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const WORKLOADS: [(&str, &str); 2] = [("oltp", "iops"), ("mixed", "read_iops")];
 
-/// What was timed.
 #[derive(Debug, Clone)]
 pub(crate) struct Report {
     trials: usize,

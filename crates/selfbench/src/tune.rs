@@ -43,7 +43,6 @@ const FINALISTS: usize = 24;
 /// The logarithm that stands for a trial without a value.
 const NOTHING: f64 = -50.0;
 
-/// One surface.
 struct Surface {
     name: &'static str,
     device: &'static str,
@@ -167,7 +166,6 @@ static SURFACES: &[Surface] = &[
     },
 ];
 
-/// How much to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Searches of each kind on each surface.
@@ -176,7 +174,6 @@ pub(crate) struct Options {
     pub(crate) only: Option<String>,
 }
 
-/// Regrets of one kind of search.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Regrets {
     /// Half of the searches are at most that far below the optimum, as a share.
@@ -185,10 +182,8 @@ pub(crate) struct Regrets {
     pub(crate) p90: f64,
 }
 
-/// What one surface showed.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
-    /// The surface.
     pub(crate) surface: String,
     /// Points of the space.
     pub(crate) points: u64,
@@ -217,7 +212,6 @@ impl Row {
     }
 }
 
-/// Everything that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     /// One a surface.

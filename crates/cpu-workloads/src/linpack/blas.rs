@@ -3,7 +3,6 @@
 //! Plain scalar code: no intrinsics, no tuned library. The forms differ in the source only; what a compiler makes of either is part of
 //! what is measured. Slices of one length and chunks of four leave no index to be checked in an inner loop.
 
-/// A form of the vector operations.
 pub(super) trait Form {
     /// `y += t * x`; nothing is done for `t` = 0.
     fn axpy(t: f64, x: &[f64], y: &mut [f64]);

@@ -35,7 +35,6 @@ pub fn residual_limit(n: usize) -> f64 {
 /// The arrays that are accepted, ends included.
 pub const ARRAYS: (u32, u32) = (10, 10_000);
 
-/// What is to be solved, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// The leading dimension; systems have half as many unknowns. See [`check`].
@@ -47,7 +46,6 @@ pub struct Spec {
     pub reps: Option<u64>,
 }
 
-/// One round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
     /// Repetitions of each form.
@@ -66,7 +64,6 @@ pub struct Row {
     pub residual_norm: f64,
 }
 
-/// Time in the parts of the work.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     dgefa: Duration,

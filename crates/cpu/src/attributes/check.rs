@@ -5,7 +5,6 @@ use host::settings::Problem;
 
 use super::item::Write;
 
-/// What is not as it was applied.
 pub(crate) fn check(root: &Root, targets: &[Write]) -> Vec<Problem> {
     let changed = |write: &Write| Problem::ChangedMeanwhile {
         attribute: write.item.name.clone(),

@@ -89,7 +89,6 @@ pub(crate) fn files(root: &Root) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// A feature, on or off.
 pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     let path = features_file(root)?;
@@ -106,7 +105,6 @@ pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
 }
 
-/// A file below the scheduler's directory.
 pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
     let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     if !is_below {

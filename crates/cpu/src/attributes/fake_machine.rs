@@ -17,7 +17,6 @@ use host::{Outcome, Root, restore_all};
 
 use crate::UNDO;
 
-/// A fake machine with two CPUs, in a temporary tree.
 pub(crate) struct FakeCpus {
     dir: tempfile::TempDir,
     pub(crate) kernel: Arc<FakeKernel>,
@@ -52,7 +51,6 @@ const FILES: [(&str, &str); 25] = [
 ];
 
 impl FakeCpus {
-    /// A freshly booted machine.
     pub(crate) fn booted() -> FakeCpus {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
         let machine = FakeCpus { dir, kernel: Arc::new(FakeKernel::new(write)) };
@@ -97,17 +95,14 @@ impl FakeCpus {
         self.dir.path().join(file)
     }
 
-    /// The text of a file.
     pub(crate) fn shows(&self, file: &str) -> String {
         fs::read_to_string(self.path(file)).unwrap_or_default()
     }
 
-    /// Every file of the kernel with its text.
     pub(crate) fn all(&self) -> Vec<(&'static str, String)> {
         FILES.iter().map(|(file, _)| (*file, self.shows(file))).collect()
     }
 
-    /// Every file in the journal's directory.
     pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
     }
@@ -141,7 +136,6 @@ impl crashpoints::Machine for FakeCpus {
     }
 }
 
-/// Answers a write as the kernel does.
 pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).expect("fake files have plain names");
     let dir = path.parent().expect("a file has a directory");

@@ -8,7 +8,6 @@
 //! sysctl.sched_features" (2.6.33), the change of what `sched_energy_aware` reads where it cannot work (October 2023). Marked `recalled` is
 //! what no source was at hand for.
 
-/// What became of a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone {
     /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. One that ends with `.` or `_` stands for all that begin so.
@@ -33,7 +32,6 @@ const WITH_EEVDF: &str =
 const CFS_ONLY: &str = "was a file of CFS: Linux 6.6, whose scheduler is EEVDF, has it no more";
 const UCLAMP: &str = "is there from Linux 5.3 on, where the kernel is built with CONFIG_UCLAMP_TASK";
 
-/// The table.
 static GONE: &[Gone] = &[
     Gone { name: "kernel.sched_latency_ns", what: WITH_EEVDF, instead: ["debug:latency_ns", "debug:base_slice_ns"] },
     Gone {
@@ -168,7 +166,6 @@ impl Gone {
     }
 }
 
-/// What became of a name, if it is known.
 pub(super) fn find(name: &str) -> Option<&'static Gone> {
     let is = |row: &&Gone| row.name == name || row.name.ends_with(['.', '_', '/']) && name.starts_with(row.name);
     GONE.iter().find(is)

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use host::Root;
 use host::settings::attribute::same;
 
-/// One thing that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Item {
     /// Its name for the user, e.g. `kernel.sched_rr_timeslice_ms`.
@@ -41,7 +40,6 @@ impl Shape {
     }
 }
 
-/// What an item is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Write {
     pub(super) item: Item,
@@ -86,7 +84,6 @@ impl Item {
 }
 
 impl Write {
-    /// Whether it is so.
     pub(super) fn holds(&self, root: &Root) -> bool {
         self.item.read(root).is_some_and(|found| means_same(&self.value, &found))
     }

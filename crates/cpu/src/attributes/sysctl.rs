@@ -18,7 +18,6 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("kernel.sched_") || name.starts_with("kernel.numa_balancing") || name == "kernel.timer_migration"
 }
 
-/// Where a sysctl is, or would be.
 pub(crate) fn path(root: &Root, name: &str) -> PathBuf {
     root.proc("sys").join(name.replace('.', "/"))
 }
@@ -29,7 +28,6 @@ pub(crate) fn names(root: &Root) -> Vec<String> {
     all.filter(|name| is_ours(name) && path(root, name).is_file()).collect()
 }
 
-/// A sysctl by its name.
 pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
     let name = name.replace('/', ".");
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');

@@ -7,7 +7,6 @@ use crate::{Guard, Setting, UNDO};
 use host::restore_all;
 use host::session::Session;
 
-/// An arm of these settings.
 pub(super) fn arm(pairs: &[(&str, &str)]) -> Setting {
     Setting::read("default", pairs.iter().copied()).expect("settings that can be read")
 }

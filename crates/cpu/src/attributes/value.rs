@@ -5,10 +5,8 @@ use std::path::Path;
 
 use super::item::{Item, Write};
 
-/// What an attribute comes to.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    /// What is written.
     pub(super) writes: Vec<Write>,
     /// What the kernel changes by itself when that is written, and what is put back with it.
     pub(super) moved: Vec<Item>,

@@ -27,7 +27,6 @@ const PASSES: u32 = 500;
 /// How long a chain of parents can be.
 const GENERATIONS: u32 = 10_000;
 
-/// What was done.
 #[derive(Debug, Default)]
 struct Done {
     back: BTreeSet<(u32, u64)>,

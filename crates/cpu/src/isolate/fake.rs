@@ -13,7 +13,6 @@ use host::Error;
 use host::placement::CpuList;
 use host::placement::{Mask, Touch};
 
-/// How many CPUs it has.
 pub(super) const CPUS: u32 = 6;
 
 /// What happens on the machine by itself, to the task of this number among the living.
@@ -58,7 +57,6 @@ pub(super) struct Machine {
     pub(super) dies_in: Option<usize>,
     /// At which durable write from now on.
     pub(super) dies_in_notes: Option<usize>,
-    /// The journal.
     pub(super) noted: Option<Moved>,
     pub(super) nr_binds: usize,
 }

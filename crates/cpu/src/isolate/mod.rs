@@ -156,7 +156,6 @@ impl Isolation {
         figures.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
-    /// The tasks that cannot be moved, each with the reason.
     pub(super) fn unmovable(&self) -> Vec<String> {
         let state = lock(&self.state);
         let words = |((task, _), (name, why)): (&(u32, u64), &(String, String))| format!("{name} ({task}): {why}");

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// What was moved, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Moved {
-    /// The CPUs that are kept empty.
     pub(crate) cpus: CpuList,
     /// What a task gets that could use no others.
     pub(super) others: CpuList,
@@ -19,7 +18,6 @@ pub(crate) struct Moved {
     pub(super) tasks: Vec<MovedTask>,
 }
 
-/// A task as it was before it was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MovedTask {
     pub(super) task: u32,

@@ -29,7 +29,6 @@ pub(super) trait Notes: std::fmt::Debug + Send {
 /// A task and what it is called.
 type Key = (u32, u64);
 
-/// The state of one isolation.
 #[derive(Debug)]
 pub(super) struct Sweep<N> {
     tasks: Arc<dyn Tasks>,
@@ -100,7 +99,6 @@ impl<N: Notes> Sweep<N> {
         Ok(moved)
     }
 
-    /// The tasks that are to be moved, each as it is now.
     pub(super) fn find(&mut self, is_thorough: bool) -> Vec<MovedTask> {
         let mut found = Vec::new();
         let processes = self.tasks.processes();

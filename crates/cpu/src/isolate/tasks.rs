@@ -22,7 +22,6 @@ const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 pub(super) struct Task {
     /// When it was started, in clock ticks since the machine's start.
     pub(super) start: u64,
-    /// The process that is its parent.
     pub(super) parent: u32,
     pub(super) name: String,
     /// The kernel lets no other task set its CPUs.
@@ -33,7 +32,6 @@ pub(super) struct Task {
 
 /// The tasks of a machine. What has ended meanwhile gives none.
 pub(super) trait Tasks: Debug + Send + Sync {
-    /// The ids of all processes.
     fn processes(&self) -> Vec<u32>;
     /// The ids of a process's tasks, its first one included.
     fn threads(&self, process: u32) -> Vec<u32>;
@@ -42,11 +40,9 @@ pub(super) trait Tasks: Debug + Send + Sync {
     fn mask(&self, task: u32) -> Option<CpuList>;
     /// How those lie to a set; much cheaper.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;
-    /// Gives it its CPUs.
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
     /// The time, in clock ticks since the machine's start.
     fn ticks(&self) -> u64;
-    /// Waits.
     fn sleep(&self, time: Duration);
 }
 

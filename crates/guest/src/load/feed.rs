@@ -60,11 +60,9 @@ impl Turns {
     }
 }
 
-/// The programs of one pass.
 #[derive(Debug)]
 pub(super) struct Feed {
     members: Vec<Member>,
-    /// Whether a program has ended.
     ended: Vec<bool>,
 }
 

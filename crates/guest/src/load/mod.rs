@@ -26,9 +26,7 @@ use workload::{Extent, Measured, ParamError, Params, Pass, WorkloadKind};
 use feed::{Feed, Turns};
 use tally::Tally;
 
-/// The device node of the module.
 pub const DEVICE: &str = "/dev/modelload";
-/// Records per read.
 const RECORDS: usize = 32 << 10;
 /// The module's bound of times: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
@@ -37,7 +35,6 @@ const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 /// the epoch of a disk can be set to the same time.
 pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 
-/// The load of a trial.
 pub struct Load<'a> {
     pub kind: &'static WorkloadKind,
     pub params: &'a Params,
@@ -45,7 +42,6 @@ pub struct Load<'a> {
     pub seed: u64,
     /// The disk, opened for reading, and for writing if the workload writes.
     pub disk: &'a File,
-    /// Bytes of the disk.
     pub disk_bytes: u64,
     /// Bytes of a logical block.
     pub logical_block: u32,
@@ -61,7 +57,6 @@ pub struct Load<'a> {
     pub at_start: Option<AtStart<'a>>,
 }
 
-/// The result of a load.
 #[derive(Debug)]
 pub struct LoadOutcome {
     /// The observation, by the definitions of all arenas. CPU time is 0: there is none in virtual time.
@@ -73,40 +68,22 @@ pub struct LoadOutcome {
     pub elapsed_ns: u64,
 }
 
-/// Why a load cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The kernel's clients do not support the workload; use system calls.
     #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
-    NeedsSystemCalls {
-        workload: &'static str,
-        /// The unsupported property.
-        why: &'static str,
-    },
+    NeedsSystemCalls { workload: &'static str, why: &'static str },
     /// Parameters and disk do not match.
     #[error(transparent)]
     Params(#[from] ParamError),
     /// A time exceeds the module's bound.
     #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
-    TooLong {
-        /// The time.
-        what: &'static str,
-        /// Its value.
-        ns: u64,
-    },
-    /// The module's device cannot be used.
+    TooLong { what: &'static str, ns: u64 },
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
-    Device {
-        /// The failed operation.
-        doing: &'static str,
-        cause: io::Error,
-    },
+    Device { doing: &'static str, cause: io::Error },
     /// The module returned an invalid record, which is a bug of schedlab.
     #[error("{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it")]
-    Nonsense {
-        /// The record.
-        what: String,
-    },
+    Nonsense { what: String },
 }
 
 /// Whether the kernel's clients can run this workload.

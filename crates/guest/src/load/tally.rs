@@ -34,7 +34,6 @@ impl<'a> Tally<'a> {
         Tally { measured, longest_wait_ns, counts, times, start, open, close, clients: vec![unborn; clients] }
     }
 
-    /// The pass has started.
     pub(super) fn started(&mut self, record: &Record) {
         self.start = Time::from_ns(record.submitted_ns);
         self.open = self.start + self.times.0;
@@ -42,7 +41,6 @@ impl<'a> Tally<'a> {
         self.clients.iter_mut().for_each(|client| client.began = self.start);
     }
 
-    /// A request has completed.
     pub(super) fn done(&mut self, record: &Record) {
         let op = if record.op == 0 { Op::Read } else { Op::Write };
         let (submitted, now) = (Time::from_ns(record.submitted_ns), Time::from_ns(record.completed_ns));
@@ -60,7 +58,6 @@ impl<'a> Tally<'a> {
         self.measured.done(now, &mut self.clients[record.client as usize].totals, &request, submitted, window);
     }
 
-    /// A flush has completed.
     pub(super) fn synced(&mut self, record: &Record) {
         let now = Time::from_ns(record.completed_ns);
         if record.error != 0 {
@@ -70,7 +67,6 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// A client has ended.
     pub(super) fn ended(&mut self, record: &Record) {
         let client = &mut self.clients[record.client as usize];
         client.ended = Time::from_ns(record.completed_ns);

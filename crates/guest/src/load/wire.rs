@@ -2,7 +2,6 @@
 //!
 //! Integers have the machine's byte order. They are encoded one by one, because casting memory would need unsafe code.
 
-/// Version of the protocol.
 const VERSION: u32 = 2;
 /// The first client that finishes stops the others.
 pub(super) const FIRST_STOPS_ALL: u32 = 1;
@@ -36,7 +35,6 @@ pub(super) const DONE: u8 = 3;
 pub(super) const SYNCED: u8 = 4;
 pub(super) const ENDED: u8 = 5;
 
-/// The setup of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) disk_fd: i32,
@@ -57,7 +55,6 @@ pub(super) struct Step {
     pub(super) op: u8,
 }
 
-/// A record of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Record {
     pub(super) submitted_ns: u64,
@@ -87,7 +84,6 @@ pub(super) fn setup(setup: &Setup, depths: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a message of steps.
 pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     let mut bytes = head(MESSAGE_STEPS, steps.len());
     bytes.reserve(steps.len() * STEP);

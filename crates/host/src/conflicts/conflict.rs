@@ -8,20 +8,17 @@ use serde::Serialize;
 use super::pattern;
 use crate::root::Root;
 
-/// What is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The kernel's name of the device.
     pub device: &'a str,
     /// What is to be kept: `scheduler`, tunables, attributes of the queue.
     pub attributes: &'a [String],
-    /// The name of our rule's file.
     pub rule: &'a str,
     /// Whether our rule answers every event, not only the appearance of the device.
     pub insists: bool,
 }
 
-/// Something else that writes one of the attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// What it belongs to: `udev`, `tuned`, `TLP` …
@@ -29,11 +26,8 @@ pub struct Conflict {
     pub file: PathBuf,
     /// The line, from 1; none for what has no lines.
     pub line: Option<usize>,
-    /// What stands there.
     pub writes: String,
-    /// Who wins.
     pub order: Precedence,
-    /// What to do about it.
     pub advice: String,
 }
 

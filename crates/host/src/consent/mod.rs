@@ -98,7 +98,6 @@ fn in_use(root: &Root, device: &Device) -> Vec<Obstacle> {
     found
 }
 
-/// What the device holds.
 fn content(root: &Root, device: &Device) -> Vec<Obstacle> {
     let mut found = Vec::new();
     let partitions = device::usage_now(root, &device.name).partitions;

@@ -8,12 +8,10 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "obstacle", rename_all = "kebab-case")]
 pub enum Obstacle {
-    /// The disk or a partition is mounted.
     Mounted {
         device: String,
         at: String,
     },
-    /// The disk or a partition is in use as swap.
     Swap {
         device: String,
     },
@@ -22,13 +20,11 @@ pub enum Obstacle {
         /// The device on top, e.g. `dm-0`.
         by: String,
     },
-    /// It is the backing store of a loop device.
     BacksLoop {
         device: String,
     },
     /// Someone has it open exclusively, perhaps in another container.
     OpenedExclusively,
-    /// The kernel refuses writes.
     ReadOnly,
     Partitions {
         names: Vec<String>,

@@ -16,7 +16,6 @@ use std::fs;
 use super::Kind;
 use crate::root::Root;
 
-/// What the device says about itself.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) wwid: Option<String>,

@@ -10,28 +10,23 @@ pub enum Kind {
     Rotational,
     /// A solid-state disk that is not NVMe.
     Ssd,
-    /// An NVMe name space.
     Nvme,
     /// A disk given by a hypervisor: what is below it schedules again.
     Virtual,
-    /// A loop device over a file.
     Loop,
     /// Compressed memory.
     Zram,
-    /// Memory.
     Ram,
     /// Stacked by device-mapper (LVM, LUKS, multipath).
     DeviceMapper,
     /// A software RAID.
     Md,
-    /// A device over the network.
     Network,
     /// A CD, DVD or Blu-ray drive.
     Optical,
 }
 
 impl Kind {
-    /// The word shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Rotational => "rotational",

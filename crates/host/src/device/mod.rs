@@ -42,11 +42,9 @@ pub struct Device {
     /// Capacity in bytes; 0 when there is no medium.
     pub size_bytes: u64,
     pub kind: Kind,
-    /// The maker's model name.
     pub model: Option<String>,
     /// The firmware's revision.
     pub firmware: Option<String>,
-    /// The serial number.
     pub serial: Option<String>,
     /// What tells this device from every other, whatever it is called: world-wide name, else serial number and model, else name
     /// and device number, which are good for one boot.
@@ -55,7 +53,6 @@ pub struct Device {
     pub diskseq: Option<u64>,
     /// Whether the medium can be taken out.
     pub removable: bool,
-    /// Whether the kernel refuses writes.
     pub read_only: bool,
     /// Smallest addressable unit in bytes.
     pub logical_block_size: Option<u64>,
@@ -78,25 +75,20 @@ pub struct Device {
     pub write_cache: Option<String>,
     /// Where the disk or its partitions are mounted, in this mount namespace.
     pub mounts: Vec<Mount>,
-    /// The disk or partitions in use as swap.
     pub swap: Vec<String>,
     /// Devices stacked on the disk or its partitions (device-mapper, md).
     pub holders: Vec<String>,
     /// Devices that this one is stacked on.
     pub slaves: Vec<String>,
     pub partitions: Vec<String>,
-    /// The file behind a loop device.
     pub backing_file: Option<PathBuf>,
     /// What is written on it, as far as its first and last sectors tell.
     pub signature: Signature,
 }
 
-/// An attribute in sysfs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attribute {
-    /// Its text.
     pub value: String,
-    /// Whether the kernel takes writes to it.
     pub writable: bool,
 }
 

@@ -9,7 +9,6 @@ pub(crate) fn node_path(name: &str) -> PathBuf {
     Path::new("/dev").join(name.replace('!', "/"))
 }
 
-/// The directory of a disk's queue.
 pub(crate) fn queue_dir(root: &Root, name: &str) -> PathBuf {
     root.sys("block").join(name).join("queue")
 }

@@ -7,13 +7,11 @@ use serde::Serialize;
 use super::queue_dir;
 use crate::root::Root;
 
-/// Why a device has no I/O scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoScheduler {
     /// Its driver takes bios as they come (zram, md, most of device-mapper): what schedules is the device below, if any.
     BioBased,
-    /// The kernel shows no queue for it.
     NoQueue,
 }
 

@@ -23,16 +23,12 @@ const PROBED_BYTES: u64 = 256 * 1024;
 pub enum Signature {
     /// Nothing that blkid knows.
     Blank,
-    /// One or more known formats.
     Found {
         /// Such as `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table`.
         formats: Vec<String>,
     },
     /// It could not be looked at.
-    Unknown {
-        /// Why, in words.
-        why: String,
-    },
+    Unknown { why: String },
 }
 
 impl fmt::Display for Signature {
@@ -45,7 +41,6 @@ impl fmt::Display for Signature {
     }
 }
 
-/// Looks at the device's content.
 pub(super) fn probe(root: &Root, node: &Path) -> Signature {
     let node = root.path(node);
     if let Err(error) = read_ends(&node) {

@@ -12,20 +12,16 @@ use serde::Serialize;
 use super::node_path;
 use crate::root::Root;
 
-/// A place where a disk or one of its partitions is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mount {
     /// The disk or partition, e.g. `sda1`.
     pub device: String,
-    /// The directory.
     pub at: String,
-    /// The file system.
     pub fs: String,
     /// Mount options and file-system options.
     pub options: String,
 }
 
-/// Who uses a disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Usage {
     pub(crate) mounts: Vec<Mount>,
@@ -37,7 +33,6 @@ pub(crate) struct Usage {
     pub(crate) read_only: bool,
 }
 
-/// Who uses the disk right now.
 pub(super) fn now(root: &Root, name: &str) -> Usage {
     let partitions = partitions(root, name);
     Usage {
@@ -97,7 +92,6 @@ pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Moun
     found.into_iter().collect()
 }
 
-/// The disk or partitions in use as swap.
 pub(super) fn swap(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
     let table = root.read_optional(root.proc("swaps")).unwrap_or_default();
     let sources: Vec<PathBuf> = table
@@ -120,7 +114,6 @@ pub(super) fn holders(root: &Root, name: &str, partitions: &[String]) -> Vec<Str
     found.into_iter().collect()
 }
 
-/// The file behind a loop device, if it has one.
 pub(super) fn backing_file(root: &Root, name: &str) -> Option<PathBuf> {
     root.read_optional(root.sys("block").join(name).join("loop/backing_file")).map(PathBuf::from)
 }

@@ -27,7 +27,6 @@ pub struct Kind {
 /// Undoes an entry; gives what was done.
 pub type Undo = fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>;
 
-/// The order in which entries are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// First, since programs may be using a device, and a mounted device cannot be detached.
@@ -48,7 +47,6 @@ pub struct Abandoned<'a> {
 /// What an undo did: its sentence for the user, and its facts for who knows the type.
 pub trait Undone: Any + fmt::Debug + fmt::Display {}
 
-/// What became of one entry.
 #[derive(Debug)]
 pub enum Outcome {
     /// The entry is gone.

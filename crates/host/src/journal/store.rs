@@ -99,7 +99,6 @@ pub fn key(identity: &str) -> String {
     key
 }
 
-/// Where the entry of `key` is.
 pub fn path(root: &Root, key: &str) -> PathBuf {
     root.state("journal").join(format!("{key}.json"))
 }
@@ -128,7 +127,6 @@ pub fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
     root.files().sync_dir(&dir).map_err(Error::io("sync", &dir))
 }
 
-/// The entry of `key`, if there is one.
 pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
     let path = path(root, key);
     let text = match fs::read(&path) {

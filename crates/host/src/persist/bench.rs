@@ -50,7 +50,6 @@ impl Bench {
         bench
     }
 
-    /// Writes a file of the machine.
     pub(super) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.root.path(path);
         fs::create_dir_all(path.parent().expect("files have directories")).expect("own tree");

@@ -15,7 +15,6 @@ use crate::root::Root;
 /// The version that this build writes and reads.
 pub(super) const SCHEMA: u32 = 1;
 
-/// A setting that lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persisted {
     pub(super) schema: u32,
@@ -29,19 +28,14 @@ pub struct Persisted {
     pub device: String,
     /// Model and serial number.
     pub model: String,
-    /// The scheduler, where one is kept.
     pub scheduler: Option<String>,
     /// Tunables and attributes of the queue.
     pub tunables: BTreeMap<String, String>,
-    /// Why.
     pub because: Option<String>,
-    /// By what command.
     pub command: String,
-    /// When.
     pub date: String,
     /// The kernel's release then.
     pub kernel: String,
-    /// The files, as they were written.
     pub files: Vec<PersistedFile>,
     /// Directories that were made for them, the outermost first.
     pub directories: Vec<PathBuf>,
@@ -50,9 +44,7 @@ pub struct Persisted {
 /// A file that makes a setting last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistedFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// What was written.
     pub content: Content,
     /// What stood there before and was not schedlab's; `forget` puts it back.
     pub replaced: Option<Content>,
@@ -79,12 +71,10 @@ impl Persisted {
     }
 }
 
-/// Where the manifest of `key` is.
 pub(super) fn path(root: &Root, key: &str) -> PathBuf {
     root.state("kept").join(format!("{key}.json"))
 }
 
-/// The manifest as a file's content.
 pub(super) fn content(kept: &Persisted) -> Content {
     let mut text =
         serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
@@ -92,7 +82,6 @@ pub(super) fn content(kept: &Persisted) -> Content {
     Content::text(text)
 }
 
-/// The manifest of `key`, if there is one.
 pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
     let path = path(root, key);
     let Some(content) = look(&path)? else { return Ok(None) };
@@ -141,7 +130,6 @@ pub(super) fn difference(written: &str, found: Option<&str>) -> String {
     all.join("\n")
 }
 
-/// A file's difference from what was written.
 pub(super) fn difference_of(path: &Path, written: &Content) -> Result<String, Error> {
     let found = look(path)?.map(|content| content.shown());
     Ok(difference(&written.shown(), found.as_deref()))

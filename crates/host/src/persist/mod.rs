@@ -49,16 +49,13 @@ use crate::journal::{self, Abandoned, Lock};
 use crate::root::Root;
 use crate::settings::{Setting, Snapshot, attribute};
 
-/// In what form a setting is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A udev rule, and the scheduler's module in modules-load.d where it is one.
     Udev,
-    /// A profile of tuned.
     Tuned,
 }
 
-/// What is to be kept.
 #[derive(Debug)]
 pub struct Request<'a> {
     pub device: &'a Device,
@@ -69,19 +66,15 @@ pub struct Request<'a> {
     pub note: Note,
 }
 
-/// What would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The files in full, with the manifest's facts.
     pub kept: Persisted,
-    /// Warnings for the user.
     pub cautions: Vec<String>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// What is kept, or was.
     pub kept: Persisted,
     /// Warnings for the user, e.g. that udevd does not run here.
     pub cautions: Vec<String>,

@@ -20,7 +20,6 @@ pub(super) struct Placed {
     pub(super) scheduler: Option<String>,
     /// Attributes of the queue, in order.
     pub(super) queue: Vec<(String, String)>,
-    /// Tunables of the scheduler.
     pub(super) tunables: Vec<(String, String)>,
     /// The scheduler's module, where it is one.
     pub(super) module: Option<String>,

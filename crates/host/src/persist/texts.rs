@@ -29,11 +29,8 @@ const END: &str = "schedlab_end";
 pub struct Note {
     /// Why it is kept: a verdict with its interval; none when somebody simply wanted it.
     pub because: Option<String>,
-    /// The command that keeps it.
     pub command: String,
-    /// The date, as text.
     pub date: String,
-    /// The version of schedlab.
     pub version: String,
 }
 

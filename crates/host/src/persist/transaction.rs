@@ -24,7 +24,6 @@ use crate::root::Root;
 /// What the names of unfinished files end with; udev, modules-load.d and tuned read no such files.
 const UNFINISHED: &str = ".schedlab-new";
 
-/// A file's whole content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// Who may read and write it: the low twelve bits of the mode.
@@ -72,7 +71,6 @@ pub(crate) struct FileChange {
 /// Files that make a setting last, each as it was and as it is to become: the payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Changes {
-    /// What they are about, for the user.
     about: String,
     files: Vec<FileChange>,
     /// Directories that are made for them, the outermost first.
@@ -98,7 +96,6 @@ pub const KIND: Kind = Kind {
 /// Files are as they were before a `keep` or `forget` that did not end.
 #[derive(Debug)]
 pub struct PutBack {
-    /// What they are about.
     pub about: String,
 }
 

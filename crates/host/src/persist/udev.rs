@@ -26,7 +26,6 @@ const VERIFIES_SINCE: u32 = 254;
 /// The longest key; a file's name has room for 255 bytes.
 const LONGEST_KEY: usize = 160;
 
-/// What a rule names a device by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -42,7 +41,6 @@ pub enum By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// When the device appears.
     Added,
     /// When a device-mapper device gets its table.
     Activated,
@@ -52,16 +50,13 @@ pub enum When {
     Always,
 }
 
-/// How a rule finds a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     /// What files and the journal's entry are called by.
     pub key: String,
     /// udev's keys and the values that they must have, e.g. `ENV{ID_WWN}`.
     pub conditions: Vec<(String, String)>,
-    /// What it is found by.
     pub by: By,
-    /// When udev knows that.
     pub when: When,
 }
 
@@ -191,7 +186,6 @@ fn word(device: &Device) -> String {
     device.path.display().to_string()
 }
 
-/// udev's properties of the disk `name`.
 pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
     let path = format!("/sys/block/{name}");
     let output = root.run("udevadm", &["info", "--query=property", "--path", &path], "udev", PURPOSE)?;

@@ -27,12 +27,10 @@ impl CpuList {
         self.0.iter().copied()
     }
 
-    /// Whether this CPU is in it.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -103,7 +101,6 @@ impl From<CpuList> for String {
 }
 
 impl fmt::Display for CpuList {
-    /// As the kernel writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for cpu in self.iter() {

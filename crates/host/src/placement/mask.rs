@@ -18,7 +18,6 @@ pub enum Touch {
     Across,
 }
 
-/// The bits.
 #[derive(Debug, Clone)]
 pub struct Mask(Box<[u64; WORDS]>);
 

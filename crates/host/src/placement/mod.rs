@@ -32,9 +32,7 @@ pub use policy::Policy;
 pub struct Placement {
     /// From -20 (most) to 19 (least).
     pub nice: Option<i32>,
-    /// Its policy.
     pub policy: Option<Policy>,
-    /// The CPUs that it may use.
     pub affinity: Option<CpuList>,
     /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
     pub slice: Option<u64>,

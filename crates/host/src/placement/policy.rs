@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheduling policy, with what belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// SCHED_OTHER: fair shares by nice level.

@@ -64,7 +64,6 @@ fn rest_of_pages(params: &Params, measured: &Measured) -> u64 {
     if parts { measured.issued.writes.saturating_mul(2 * PAGE) } else { 0 }
 }
 
-/// The comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Account {
     /// Bytes that the engine issued, reads and writes.

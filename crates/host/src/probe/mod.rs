@@ -25,28 +25,16 @@ use std::path::{Path, PathBuf};
 pub enum ProbeError {
     /// The device's directory is not there any more: the device went away.
     #[error("{} is gone: the device was removed; see dmesg", .path.display())]
-    Gone {
-        /// The file that was asked for.
-        path: PathBuf,
-    },
-    /// The file could not be read.
+    Gone { path: PathBuf },
     #[error("{}: cannot read: {cause}", .path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The kernel's answer; part of the message, hence no `source`.
         cause: std::io::Error,
     },
     /// The file does not look as the kernel writes it.
     #[error("{} holds {text:?} where {expected} belongs: is this kernel older than 2.6.39?", .path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What it holds.
-        text: String,
-        /// What was expected.
-        expected: &'static str,
-    },
+    Malformed { path: PathBuf, text: String, expected: &'static str },
 }
 
 /// A file's text; a missing one means that the device has gone.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::{ProbeError, numbers, read};
 
-/// The counters at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SystemCounters {
     /// CPU time of all kinds, idle included, in clock ticks of all CPUs together.
@@ -39,7 +38,6 @@ impl SystemCounters {
         })
     }
 
-    /// What was counted since `earlier`.
     pub fn since(&self, earlier: &SystemCounters) -> SystemDelta {
         let total = self.total_ticks.saturating_sub(earlier.total_ticks);
         let share = |now: u64, then: u64| match total {
@@ -55,7 +53,6 @@ impl SystemCounters {
     }
 }
 
-/// What the system counted between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SystemDelta {
     /// CPU time of all CPUs together, in ticks (usually 10 ms each): what the shares rest on.

@@ -29,7 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long somebody may have the device who only asks whether it is free.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Which file system, and how it is made and mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// `ext4`, `xfs` or `btrfs`.
@@ -43,17 +42,14 @@ pub struct FileSystem {
 /// What the journal has to know of a file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeFiles {
-    /// The device's stable identity.
     identity: String,
     /// Its kernel name when the entry was written.
     device: String,
     /// What tells our file system from every other.
     uuid: String,
-    /// Where it is to be mounted.
     at: PathBuf,
 }
 
-/// A row of the table of file systems.
 struct Maker {
     kind: &'static str,
     tool: &'static str,
@@ -99,7 +95,6 @@ const MAKERS: [Maker; 3] = [
 ];
 
 impl MadeFiles {
-    /// What is about to be made.
     pub(super) fn plan(root: &Root, device: &Device, at: PathBuf) -> Result<MadeFiles, Error> {
         let uuid = root.read(root.proc("sys/kernel/random/uuid"))?;
         Ok(MadeFiles { identity: device.identity.clone(), device: device.name.clone(), uuid, at })
@@ -153,7 +148,6 @@ fn uuid_of(root: &Root, node: &str) -> Result<Option<String>, Error> {
     Ok((output.status.success() && !uuid.is_empty()).then_some(uuid))
 }
 
-/// A file system that is mounted.
 #[derive(Debug)]
 pub(super) struct Mounted {
     at: PathBuf,

@@ -39,10 +39,8 @@ impl Enabled {
     }
 }
 
-/// The groups of one program.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// Its directories.
     pub(super) dirs: Vec<PathBuf>,
     /// The files into which a process writes itself to become a member.
     pub(super) doors: Vec<File>,

@@ -117,7 +117,6 @@ pub struct Session {
 #[derive(Debug, Default)]
 struct State {
     made: Made,
-    /// How many programs were started.
     programs: u32,
     /// The number of the device that shares are of.
     device: Option<String>,
@@ -158,7 +157,6 @@ impl Session {
         Ok(())
     }
 
-    /// Where the file system is mounted.
     pub fn directory(&self) -> Option<&Path> {
         self.files.as_ref().map(files::Mounted::at)
     }

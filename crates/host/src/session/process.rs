@@ -37,12 +37,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How much of what a program prints is kept, in bytes; of more, the end.
 const KEPT: u64 = 64 << 20;
 
-/// A program that is to be started.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
-    /// Its file.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// Variables beside those that every program gets (PATH, HOME, LC_ALL=C).
     pub env: Vec<(String, OsString)>,
@@ -50,9 +47,7 @@ pub struct Launch {
     pub dir: PathBuf,
     /// The user that it runs as, by name, with that user's groups; this process's own if none is named.
     pub user: Option<String>,
-    /// Its share of the device.
     pub share: Share,
-    /// Nice level, policy, CPUs.
     pub placement: Placement,
     /// What it reads on standard input.
     pub input: Vec<u8>,
@@ -79,7 +74,6 @@ pub struct Running {
     pub(super) ended: bool,
 }
 
-/// How a program ended.
 #[derive(Debug, Default)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -113,12 +107,10 @@ pub(super) fn cpu_of_our_own() -> Duration {
 }
 
 impl Running {
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it is still there.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -209,7 +201,6 @@ impl Running {
         Ok(left)
     }
 
-    /// Sends a signal to the program and its process group.
     fn signal_all(&self, signal: Signal) {
         self.signal(signal);
         if let Some(pid) = self.id() {

@@ -44,7 +44,6 @@ pub(super) struct Whose {
 }
 
 impl Whose {
-    /// Everything of a session.
     pub(super) fn session(root: &Root, key: &str) -> Whose {
         let mark = format!("{MARK}={key}/").into_bytes();
         Whose { mark, is_program: false, groups: group::of_session(root, key) }

@@ -5,7 +5,6 @@ use super::Fault;
 /// Weights as control groups know them.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
-/// What share of the device a process gets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Share {
     /// Weight of its control group for I/O, 1 to 10000, where 100 is what everybody has. bfq takes up to 1000.
@@ -16,7 +15,6 @@ pub struct Share {
     pub ioprio: Option<String>,
 }
 
-/// The same as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Limits {
     pub(super) weight: Option<u32>,

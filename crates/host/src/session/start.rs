@@ -30,7 +30,6 @@ use crate::root::Root;
 /// Of `ioprio_set`: the number names a process, and 0 the calling one.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Who is started as what.
 pub(super) struct LaunchContext<'a> {
     pub(super) root: &'a Root,
     pub(super) key: &'a str,
@@ -40,7 +39,6 @@ pub(super) struct LaunchContext<'a> {
     pub(super) ioprio: Option<u16>,
 }
 
-/// Starts a program.
 pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Running, Error> {
     let (began, cpu_before) = (Instant::now(), cpu_of_our_own());
     let started = memory_files(&launch.input).and_then(|files| {

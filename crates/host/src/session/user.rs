@@ -8,7 +8,6 @@ use super::Fault;
 use crate::error::Error;
 use crate::root::Root;
 
-/// Numbers of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) uid: Uid,
@@ -17,7 +16,6 @@ pub(super) struct User {
     pub(super) groups: Vec<Gid>,
 }
 
-/// The numbers of the user of this name.
 pub(super) fn find(root: &Root, name: &str) -> Result<User, Error> {
     let no_user = || Fault::NoUser { user: name.to_string() };
     // A name that begins with a dash would be an option.

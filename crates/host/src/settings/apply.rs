@@ -10,7 +10,6 @@ use crate::device::{current_scheduler, offered_schedulers, queue_dir};
 use crate::modules;
 use crate::root::Root;
 
-/// One value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) place: Directory,

@@ -9,7 +9,6 @@ use crate::root::Root;
 /// asynchronous requests, and write-back throttling, which bfq switches off.
 const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"];
 
-/// Which directory an attribute is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directory {
     /// `queue/iosched`: tunables of the scheduler.
@@ -19,7 +18,6 @@ pub(crate) enum Directory {
 }
 
 impl Directory {
-    /// The path of an attribute of a disk.
     pub(crate) fn path(self, root: &Root, device: &str, name: &str) -> PathBuf {
         let queue = queue_dir(root, device);
         match self {

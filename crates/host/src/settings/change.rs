@@ -33,21 +33,17 @@ pub struct Change {
     root: Root,
     device: Device,
     setting: Setting,
-    /// The scheduler to switch to.
     switch_to: Option<String>,
     /// In the order in which they are written.
     writes: Vec<Write>,
     keeps_read_ahead: bool,
 }
 
-/// One write of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedWrite {
     /// `scheduler`, a tunable or an attribute of the queue.
     pub attribute: String,
-    /// Where it is written.
     pub path: PathBuf,
-    /// What is written.
     pub value: String,
     /// What it is now; none for a tunable that comes with the new scheduler.
     pub now: Option<String>,
@@ -55,16 +51,13 @@ pub struct PlannedWrite {
     pub named: bool,
 }
 
-/// What a change has done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// What is another than before.
     pub changed: Vec<Changed>,
     /// What takes it back.
     pub undo: Setting,
 }
 
-/// An attribute that is another than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
     /// `scheduler`, a tunable or an attribute of the queue.
@@ -87,7 +80,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// What it changed.
     pub fn done(&self) -> &Done {
         &self.done
     }

@@ -32,7 +32,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A freshly booted machine.
     pub(crate) fn booted() -> Machine {
         // In memory where that is possible: some tests make hundreds of machines.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
@@ -104,12 +103,10 @@ impl Machine {
         device::find(&self.root(), "sda").expect("the fake disk")
     }
 
-    /// A path in the disk's queue.
     pub(crate) fn queue(&self, attribute: &str) -> PathBuf {
         self.dir.path().join("sys/block/sda/queue").join(attribute)
     }
 
-    /// The text of an attribute.
     pub(crate) fn shows(&self, attribute: &str) -> String {
         fs::read_to_string(self.queue(attribute)).unwrap_or_default()
     }

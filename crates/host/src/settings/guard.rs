@@ -54,7 +54,6 @@ pub struct Guard {
     _queue_lock: Option<File>,
 }
 
-/// What [`Guard::restore`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
     /// What had to be written.

@@ -169,7 +169,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The tunables of a scheduler of Linux, as its table has them.
 fn linux_tunables(scheduler: &str) -> Vec<Tunable> {
     let row = LINUX.iter().find(|row| row.name == scheduler);
     row.map(|row| row.tunables(&Build::default()).iter().map(|knob| knob.row).collect()).unwrap_or_default()

@@ -57,7 +57,6 @@ impl Setting {
         Setting { scheduler: Some(scheduler.to_string()), tunables: BTreeMap::new() }
     }
 
-    /// The same, with one tunable.
     pub fn with(mut self, tunable: &str, value: &str) -> Setting {
         self.tunables.insert(tunable.to_string(), value.to_string());
         self

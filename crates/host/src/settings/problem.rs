@@ -8,7 +8,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 pub enum Problem {
-    /// The kernel refused the write.
     WriteFailed {
         /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
@@ -17,20 +16,19 @@ pub enum Problem {
     },
     /// The write was accepted, but the attribute reads otherwise.
     NotInEffect {
-        /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
         wanted: String,
         found: String,
     },
     /// It was in effect, and then somebody else changed it.
     ChangedMeanwhile {
-        /// `scheduler`, a tunable or a queue attribute.
         attribute: String,
         wanted: String,
         found: String,
     },
-    /// The device went away.
-    DeviceGone { device: String },
+    DeviceGone {
+        device: String,
+    },
 }
 
 impl fmt::Display for Problem {

@@ -22,7 +22,6 @@ pub const KIND: Kind = Kind {
 /// A device's settings as its owner found them: the payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
-    /// The device's stable identity.
     pub(super) identity: String,
     /// Its kernel name when the entry was written.
     pub(super) device: String,
@@ -35,7 +34,6 @@ impl Found {
     }
 }
 
-/// What became of a device's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restoration {
     /// The device is as it was before the experiment.

@@ -14,19 +14,16 @@ use crate::root::Root;
 /// read-ahead, `nr_requests` changes mq-deadline's `async_depth`), and each such chain is shorter than this.
 const ROUNDS: usize = 3;
 
-/// The settings of a device at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The scheduler in effect; none if the device has none.
     pub scheduler: Option<String>,
-    /// The scheduler's writable tunables.
     pub tunables: BTreeMap<String, String>,
     /// The queue's writable attributes, the scheduler left out.
     pub queue: BTreeMap<String, String>,
 }
 
 impl Snapshot {
-    /// Reads the settings of the disk `name`.
     pub fn take(root: &Root, name: &str) -> Snapshot {
         let queue = queue_dir(root, name);
         let writable = |dir| -> BTreeMap<String, String> {

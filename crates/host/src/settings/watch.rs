@@ -79,7 +79,6 @@ struct View {
     buffer: [u8; 4096],
 }
 
-/// One attribute and the value that is in effect.
 struct Watched {
     name: String,
     /// None where it could not be opened.

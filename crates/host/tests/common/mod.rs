@@ -35,7 +35,6 @@ impl Bench {
         Some(Bench { dir, root })
     }
 
-    /// A blank loop device.
     pub(crate) fn blank_loop(&self, mib: u64) -> BlankLoop {
         let file =
             self.dir.path().join(format!("blank-{mib}-{}.img", fs::read_dir(self.dir.path()).expect("own").count()));
@@ -46,40 +45,33 @@ impl Bench {
         blank
     }
 
-    /// The device as it is now.
     pub(crate) fn device(&self, blank: &BlankLoop) -> Device {
         host::device::find(&self.root, blank.word()).expect("the loop device is attached")
     }
 }
 
-/// A loop device that is detached when dropped.
 pub(crate) struct BlankLoop {
     pub(crate) node: PathBuf,
     pub(crate) file: PathBuf,
 }
 
 impl BlankLoop {
-    /// The node as text.
     pub(crate) fn word(&self) -> &str {
         self.node.to_str().expect("node names are plain")
     }
 
-    /// The kernel's name.
     pub(crate) fn name(&self) -> &str {
         self.node.file_name().and_then(|name| name.to_str()).expect("node names are plain")
     }
 
-    /// A file of its queue.
     pub(crate) fn queue(&self, attribute: &str) -> PathBuf {
         Path::new("/sys/block").join(self.name()).join("queue").join(attribute)
     }
 
-    /// Writes an attribute as an administrator would.
     pub(crate) fn set(&self, attribute: &str, value: &str) {
         fs::write(self.queue(attribute), value).unwrap_or_else(|error| panic!("{attribute} = {value}: {error}"));
     }
 
-    /// Reads an attribute.
     pub(crate) fn shows(&self, attribute: &str) -> String {
         fs::read_to_string(self.queue(attribute)).expect("an attribute").trim().to_string()
     }
@@ -132,7 +124,6 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a program.
 pub(crate) fn try_run(program: &str, args: &[&str]) -> Output {
     Command::new(program).args(args).output().unwrap_or_else(|error| panic!("{program}: {error}"))
 }

@@ -115,7 +115,6 @@ fn change(root: &Root, device: &str) -> Change {
     Change::plan(root, &device, &setting).expect("nothing is wrong with it")
 }
 
-/// A victim and how to start it.
 struct Experiment {
     victim: String,
     log: PathBuf,
@@ -215,7 +214,6 @@ fn settings_survive() {
     assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
 }
 
-/// Gives the loop device an administrator's tuning.
 fn tune(blank: &BlankLoop) {
     blank.set("scheduler", "mq-deadline");
     blank.set("max_sectors_kb", &blank.shows("max_hw_sectors_kb"));

@@ -22,12 +22,10 @@ pub fn sources(dir: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Where the sources are.
 pub fn core() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/core")
 }
 
-/// The flags of every build.
 pub const FLAGS: [&str; 5] = ["-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror"];
 
 /// The C compiler, asked for something.

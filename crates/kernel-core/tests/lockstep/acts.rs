@@ -8,7 +8,6 @@ use super::Act;
 use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, State, World, client, same};
 
 impl World {
-    /// The next request of a client.
     fn next_request(&mut self, who: usize) -> BlockRequest {
         let client = self.clients[who];
         let random = &mut self.random;
@@ -80,7 +79,6 @@ impl World {
         self.known[request.tag as usize] = Some(Known { request, place: State::Held, at_head: true });
     }
 
-    /// Some request that exists.
     fn some(&mut self) -> Option<BlockRequest> {
         let from = self.random.below(self.known.len() as u64) as usize;
         let around = self.known[from..].iter().chain(&self.known[..from]);

@@ -25,7 +25,6 @@ pub use world::World;
 /// Operations printed when the two differ.
 const TRACED: usize = 20;
 
-/// An operation in the trace.
 #[derive(Debug, Clone, Copy)]
 pub enum Act {
     Insert(Time, BlockRequest),
@@ -70,7 +69,6 @@ impl Tally {
     }
 }
 
-/// The last operations.
 #[derive(Debug, Default)]
 struct Trace(VecDeque<Act>);
 

@@ -1,6 +1,5 @@
 //! Numbers from a seed (splitmix64).
 
-/// A generator.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -32,7 +31,6 @@ impl Random {
         self.below(100) < chance
     }
 
-    /// One of these.
     pub fn of<T: Copy>(&mut self, these: &[T]) -> T {
         these[self.below(these.len() as u64) as usize]
     }

@@ -8,12 +8,10 @@ use super::{Act, Tally, Trace};
 
 /// Sectors of the disk.
 pub(super) const DISK: u64 = 1 << 22;
-/// The largest request.
 pub(super) const MAX_SECTORS: u32 = 1024;
 
 pub(super) type Outcome = Result<(), String>;
 
-/// How a process asks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Client {
     /// Its number; a new one when it ends and another one takes its place.

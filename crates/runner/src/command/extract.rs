@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::options::Options;
 
-/// How figures are found.
 #[derive(Debug)]
 pub(super) enum Extract {
     /// Nothing but the time counts.

@@ -17,7 +17,6 @@ use crate::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
 use crate::options::{Form, Opt, Options, opt};
 use extract::Extract;
 
-/// The row.
 pub(crate) static COMMAND: RunnerKind = RunnerKind {
     name: "command",
     help: "any program: the time that it takes, or figures from what it prints",
@@ -137,7 +136,6 @@ impl Command {
         Command { options: options.clone(), extract, scale, file: None }
     }
 
-    /// Finds the program's file.
     fn find(&mut self) -> Result<(), RunnerError> {
         if let Some(file) = self.options.text("file") {
             let found = std::fs::canonicalize(file).map_err(RunnerError::file("find the program", Path::new(file)))?;

@@ -6,7 +6,6 @@ use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
 use crate::options::{Form, opt};
 
-/// The row.
 pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     name: "cyclic",
     help: "threads that sleep until a moment, as cyclictest has them: how late they run (timer slack 1 ns)",

@@ -6,7 +6,6 @@ use super::{number, own};
 use crate::kind::{Needs, RunnerKind};
 use crate::options::{Form, opt};
 
-/// The row.
 pub(crate) static LINPACK: RunnerKind = RunnerKind {
     name: "linpack",
     help: "LINPACK: systems of linear equations in double precision, plain scalar code",

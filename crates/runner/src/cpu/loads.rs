@@ -7,7 +7,6 @@ use cpu_workloads::{Spec, forks, io, memory, spin};
 use super::{nanoseconds, number, within, within_size, within_time};
 use crate::options::{Form, Opt, Options, OptionsError, opt};
 
-/// A row of the table of loads.
 #[derive(Debug)]
 pub struct LoadKind {
     pub name: &'static str,
@@ -16,11 +15,9 @@ pub struct LoadKind {
     pub options: &'static [Opt],
     /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
-    /// What its process does.
     pub order: fn(&Options) -> Spec,
 }
 
-/// Every load.
 pub static LOADS: &[LoadKind] = &[
     LoadKind {
         name: "spin",
@@ -119,7 +116,6 @@ impl LoadKind {
     }
 }
 
-/// The row of a load.
 pub fn find(name: &str) -> Option<&'static LoadKind> {
     LOADS.iter().find(|row| row.name == name)
 }

@@ -6,7 +6,6 @@ use super::{duration_ns, number, own, within};
 use crate::kind::{Needs, RunnerKind};
 use crate::options::{Form, opt};
 
-/// The row.
 pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     name: "messaging",
     help: "messages between groups of senders and receivers, as hackbench has them: waking and switching",

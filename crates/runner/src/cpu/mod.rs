@@ -27,7 +27,6 @@ pub(crate) use wakeup::WAKEUP;
 /// The hidden subcommand that runs the order on its standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
-/// Measures a CPU workload.
 #[derive(Debug)]
 struct Own {
     name: &'static str,
@@ -70,7 +69,6 @@ fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// How long a trial measures, in nanoseconds.
 fn duration_ns(trial: &Trial) -> u64 {
     u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -6,7 +6,6 @@ use super::{duration_ns, nanoseconds, number, own, within, within_time};
 use crate::kind::{Needs, RunnerKind};
 use crate::options::{Form, opt};
 
-/// The row.
 pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     name: "wakeup",
     help: "threads that wake others, as schbench has them: how long until these run",

@@ -7,7 +7,6 @@
 //!
 //! [C: HOWTO and options.c of fio 3.33; aliases are those of options.c]
 
-/// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is given to fio as it stands.

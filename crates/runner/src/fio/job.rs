@@ -38,12 +38,9 @@ struct JobOption {
     value: Option<String>,
 }
 
-/// Where fio is to work.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Target<'a> {
-    /// On the bare device.
     Device(&'a Path),
-    /// In a directory on it.
     Directory(&'a Path),
 }
 

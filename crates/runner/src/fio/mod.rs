@@ -35,7 +35,6 @@ const FIRST_MAJOR: u32 = 3;
 /// Where the files are made on a file system.
 const FILES: &str = "fio";
 
-/// The row.
 pub(crate) static FIO: RunnerKind = RunnerKind {
     name: "fio",
     help: "a job file of fio: file=JOB.fio",

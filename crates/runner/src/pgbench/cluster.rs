@@ -34,7 +34,6 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Makes the base and the first copy.
     pub(super) fn initialise(bench: &Bench<'_>, tools: &Tools, settings: &Settings) -> Result<Cluster, RunnerError> {
         check_room(bench, settings)?;
         let home = own_home(bench.files())?;

@@ -43,7 +43,6 @@ const ROWS: &[Row] = &[
     ("wal_sync", "(select wal_sync from pg_stat_wal)", 14, 17),
 ];
 
-/// Reads all counters.
 pub(super) fn read(server: &Server<'_>, tools: &Tools, patience: Duration) -> Result<Counters, RunnerError> {
     let said = server.query(tools, &query(tools.major), patience)?;
     parse(&said, tools.major).ok_or_else(|| RunnerError::Unreadable {
@@ -64,7 +63,6 @@ pub(super) fn read_at_rest(server: &Server<'_>, tools: &Tools, patience: Duratio
     read(server, tools, patience)
 }
 
-/// What was counted in between.
 pub(super) fn between(before: &Counters, after: &Counters) -> Counters {
     after.iter().filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?))).collect()
 }

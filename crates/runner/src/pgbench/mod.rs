@@ -30,7 +30,6 @@ use output::Raw;
 use settings::{Length, Script, Settings};
 use tools::Tools;
 
-/// The row.
 pub(crate) static PGBENCH: RunnerKind = RunnerKind {
     name: "pgbench",
     help: "PostgreSQL with its own benchmark: TPC-B, or a script of SQL, on a private cluster",

@@ -22,7 +22,6 @@ pub(super) struct Raw {
     pub(super) after: counters::Counters,
 }
 
-/// pgbench's report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Report {
     pub(super) transactions: u64,
@@ -30,7 +29,6 @@ pub(super) struct Report {
     pub(super) latency_mean_us: f64,
 }
 
-/// The metrics of a trial.
 pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement, RunnerError> {
     let report = report(&raw.report)?;
     let mut times = times_us(&raw.log).map_err(|missing| unreadable(&missing, &raw.log))?;

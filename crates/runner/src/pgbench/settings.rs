@@ -27,7 +27,6 @@ const OURS: [(&str, &str); 10] = [
 const ELSEWHERE: [&str; 8] =
     ["include", "_file", "_directory", "_directories", "_command", "_libraries", "_library", "_path"];
 
-/// What pgbench runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
     /// One of its own scripts.
@@ -36,7 +35,6 @@ pub(super) enum Script {
     File(PathBuf),
 }
 
-/// How long pgbench runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     /// So many transactions of each client.
@@ -109,7 +107,6 @@ impl Settings {
         })
     }
 
-    /// The server's configuration file.
     pub(super) fn postgresql_conf(&self, socket: &str) -> String {
         let mut lines = vec![
             "listen_addresses = ''".to_string(),

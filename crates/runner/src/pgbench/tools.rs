@@ -23,10 +23,8 @@ const OLDEST: u32 = 12;
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The programs that are needed.
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pgbench", "psql"];
 
-/// A user of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) uid: u32,
@@ -40,7 +38,6 @@ pub(super) struct Tools {
     setpriv: PathBuf,
     unshare: PathBuf,
     pub(super) account: Account,
-    /// The server's major version.
     pub(super) major: u32,
     /// In words, server and pgbench.
     pub(super) version: String,

@@ -12,7 +12,6 @@ use crate::kind::Moved;
 /// The unit in which file systems give out space.
 const BLOCK: u64 = 4096;
 
-/// What a run does.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Expected {
     pub(super) created: u64,
@@ -21,9 +20,7 @@ pub(super) struct Expected {
     pub(super) deleted: u64,
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
-    /// Bytes that transactions read.
     pub(super) transaction_read_bytes: u64,
-    /// Bytes that transactions write.
     pub(super) transaction_written_bytes: u64,
     /// What the device sees at least when everything is written out after each phase, and dropped from memory after the first.
     pub(super) flushed: Moved,
@@ -33,7 +30,6 @@ pub(super) struct Expected {
     pub(super) breaks_off: bool,
 }
 
-/// A file that is there.
 #[derive(Debug, Default)]
 struct Live {
     bytes: u64,

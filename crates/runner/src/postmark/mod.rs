@@ -25,7 +25,6 @@ use expected::Expected;
 use gate::Gate;
 use report::Report;
 
-/// The row.
 pub(crate) static POSTMARK: RunnerKind = RunnerKind {
     name: "postmark-program",
     help: "Debian's PostMark: many small files as web, mail and news servers have them",

@@ -2,7 +2,6 @@
 //!
 //! Times are whole seconds and at least 1, whatever it took; bytes are rounded to two decimals of a unit of 2^10, 2^20 … bytes.
 
-/// The figures of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Report {
     pub(super) total_s: f64,

@@ -23,7 +23,6 @@ use crate::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind, Trial};
 use crate::options::{Form, Opt, Options, opt};
 use tree::Tree;
 
-/// The row.
 pub(crate) static STARTUP: RunnerKind = RunnerKind {
     name: "startup",
     help: "the cold start of a program, again and again: what users feel when a disk is busy",
@@ -98,7 +97,6 @@ struct Startup {
     tree: Option<Tree>,
 }
 
-/// One start.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     took: Duration,

@@ -115,7 +115,6 @@ impl Ground {
         runner.measure(&self.bench(), &trial(4711, deadline))
     }
 
-    /// Empties the caches.
     pub(crate) fn cool(&mut self) {
         self.session.as_mut().unwrap().cool().unwrap();
     }

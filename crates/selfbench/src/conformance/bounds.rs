@@ -65,7 +65,6 @@ const WIDER: &[Wider] = &[
     bfq(&["wd4tb7200", "iozone-10", "bfq"], 30.0, 36.0),
 ];
 
-/// The bounds of a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     usual: f64,
@@ -77,7 +76,6 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// That of a metric.
     pub(super) fn of(&self, metric: &str) -> f64 {
         match metric {
             "elapsed_s" => self.end,

@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::Plan;
 
-/// The schedulers of the comparison.
 const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas"];
 
 /// One that takes a request at a time, one that orders a few tagged ones, one of today with 32 and a write cache.
@@ -44,7 +43,6 @@ const WORKS: &[Work] = &[
     Work { name: "iozone-10", words: "iozone:clients=10:file_size=4M", seconds: 10, quick: false },
 ];
 
-/// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub(super) disk: &'static str,
@@ -70,7 +68,6 @@ pub(super) fn disks() -> &'static [&'static str] {
     DISKS
 }
 
-/// The rows of a disk.
 pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
     let works = WORKS.iter().filter(|work| work.quick || !quick);
     works.flat_map(|workload| SCHEDULERS.iter().map(move |scheduler| Case { disk, workload, scheduler })).collect()

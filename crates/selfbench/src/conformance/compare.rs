@@ -98,7 +98,6 @@ pub(super) fn replayed(log: &Log, device: &mut dyn DeviceModel) -> Result<usize,
     replay(log, device).map_err(|difference| difference.to_string())
 }
 
-/// One metric of both arenas.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Metric {
     pub(super) name: &'static str,
@@ -120,7 +119,6 @@ impl Metric {
     }
 }
 
-/// A trial of both arenas.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
     pub(super) disk: &'static str,

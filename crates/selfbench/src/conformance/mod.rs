@@ -36,7 +36,6 @@ const SEED: u64 = 7;
 /// differs. A figure that no two seeds agree on is none that two arenas could agree on.
 const MORE_SEEDS: std::ops::Range<u64> = 100..106;
 
-/// What is to be compared.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     /// A part of the cases, in under two minutes.
@@ -51,7 +50,6 @@ pub(crate) struct Options {
     pub(crate) logs: Option<PathBuf>,
 }
 
-/// Both arenas, trial by trial.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     /// The kernel, by its release.
@@ -66,7 +64,6 @@ impl Report {
     }
 }
 
-/// Runs everything.
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut report = Report { kernel: String::new(), rows: Vec::new() };
     for disk in cases::disks() {

@@ -16,7 +16,6 @@ const HEADS: [(&str, &str); 8] = [
     ("anticipation_successes", "good"),
 ];
 
-/// The cells of a row, as text.
 fn cells(row: &Row) -> Vec<String> {
     let mut cells = vec![row.disk.to_owned(), row.workload.to_owned(), row.scheduler.to_owned()];
     cells.push(row.requests.to_string());
@@ -93,7 +92,6 @@ impl Report {
         notes
     }
 
-    /// The same as a table in Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut text = line(&head());

@@ -25,7 +25,6 @@ const DISK: &str = "/dev/nullb0";
 /// No client reads for so long.
 const FOR_EVER_NS: u64 = 86_400_000_000_000;
 
-/// Who reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Readers {
     /// A process each, by system calls.
@@ -34,7 +33,6 @@ pub(super) enum Readers {
     Threads,
 }
 
-/// What the guest has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Case {
     pub(super) null_blk: PathBuf,
@@ -45,7 +43,6 @@ pub(super) struct Case {
     pub(super) schedulers: Vec<String>,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     /// Virtual nanoseconds under each scheduler.

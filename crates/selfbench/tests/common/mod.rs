@@ -2,7 +2,6 @@
 
 use std::process::{Command, Output};
 
-/// Runs the built binary.
 pub(crate) fn selfbench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
 }
