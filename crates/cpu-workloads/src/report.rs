@@ -17,7 +17,6 @@ pub struct Report {
     pub counters: BTreeMap<String, f64>,
 }
 
-/// Why a work gave no figures.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {

@@ -46,9 +46,6 @@ impl Drop for Shared {
 /// Forks a process that does `work` and ends with its result as status; it is killed when the thread that forked it ends.
 ///
 /// `work` runs in a copy of this process in which only this thread exists: it may use what was made before, and make system calls.
-///
-/// # Errors
-/// The kernel's answer.
 pub(crate) fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = getpid();
     // SAFETY: the new process only does what `work` does, which allocates nothing and takes no lock (see above), and leaves by _exit,

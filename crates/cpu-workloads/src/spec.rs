@@ -35,9 +35,6 @@ impl Spec {
 }
 
 /// Runs it; `begun` is called when it has started. A load ends when `stop` is set.
-///
-/// # Errors
-/// [`Failure`].
 pub fn run(spec: &Spec, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Report, Failure> {
     begun();
     match spec {

@@ -63,9 +63,6 @@ pub static KEYS: &[Key] = &[
 
 impl Setting {
     /// Reads an arm's scheduler and settings.
-    ///
-    /// # Errors
-    /// What cannot be read, in words with what would be right.
     pub fn read<'a>(scheduler: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Setting, String> {
         let mut setting = Setting { sched_ext: sched_ext(scheduler)?, ..Setting::default() };
         for (key, value) in pairs {

@@ -86,7 +86,6 @@ pub struct Ended {
     pub real: Duration,
 }
 
-/// Why a guest gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// The working directory or the program could not be used.
@@ -118,18 +117,12 @@ fn last_words(ended: &Ended) -> String {
 
 impl Boot<'_> {
     /// Boots the guest and waits until it has powered off. It can write to `workdir`.
-    ///
-    /// # Errors
-    /// If it does not power off.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
         self.run_watched(workdir, stop, &mut || false)
     }
 
     /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once after its end. `look`
     /// returns whether it has found a sign of life in the working directory.
-    ///
-    /// # Errors
-    /// As for [`Boot::run`].
     pub fn run_watched(
         &self,
         workdir: &Path,
@@ -194,7 +187,6 @@ impl Boot<'_> {
         }
     }
 
-    /// The kernel's command line.
     fn line(&self, workdir: &Path, init: &Path) -> Result<Vec<String>, BootError> {
         let plain = |path: &Path, variable| {
             let text = path.to_str().filter(|text| !text.contains(|c: char| c.is_whitespace() || "\"',".contains(c)));
@@ -257,13 +249,11 @@ impl Boot<'_> {
     }
 }
 
-/// Why the wait for the guest ended.
 enum WaitError {
     Stopped,
     Silent,
 }
 
-/// What the guest has shown so far.
 #[derive(Debug, Default)]
 struct GuestState {
     lines: VecDeque<String>,

@@ -15,7 +15,6 @@ use crate::{Error, Kernel, Source};
 /// Prefix of directories that are being built or removed.
 pub(crate) const UNFINISHED: &str = ".tmp-";
 
-/// The kernel to find or to build.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     pub source: Source,
@@ -67,9 +66,6 @@ impl Cache {
     }
 
     /// Returns all built kernels, newest first.
-    ///
-    /// # Errors
-    /// If the cache exists and cannot be read.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
@@ -122,9 +118,6 @@ impl Cache {
     }
 
     /// Removes what killed builds have left. Returns its size in bytes. Every build begins with this.
-    ///
-    /// # Errors
-    /// If a file cannot be removed.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a kernel or a module could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -81,7 +80,6 @@ pub enum Error {
         message: String,
         log: PathBuf,
     },
-    /// A kernel does not come up.
     #[error("{}: built, but does not boot: {why}", linux.display())]
     Boot { linux: PathBuf, why: String },
     #[error("kernel {key:?}: not in the cache; schedlab kernel list shows what is")]

@@ -41,18 +41,12 @@ impl Inside {
 
     /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call [`Inside::beat`]
     /// itself.
-    ///
-    /// # Errors
-    /// As for [`Inside::begin`].
     pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::without_beats(workdir)
     }
 
     /// Like [`Inside::begin`], for programs that write to `/tmp` and the like: their files stay in memory.
-    ///
-    /// # Errors
-    /// As for [`Inside::begin`].
     pub fn begin_for_programs(workdir: &Path) -> io::Result<Inside> {
         base()?;
         let mut covered = BTreeSet::new();
@@ -94,9 +88,6 @@ impl Inside {
     }
 
     /// Mounts a file system from a block device.
-    ///
-    /// # Errors
-    /// If the mount fails.
     pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
         let failed = |e| io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()));
         let options = CString::new(options).map_err(io::Error::other)?;

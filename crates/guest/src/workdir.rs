@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if schedlab is killed.
-///
-/// # Errors
-/// If it cannot be created.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = cache.join("run");
     fs::create_dir_all(&runs)?;

@@ -67,9 +67,6 @@ pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
 }
 
 /// Reads those that have nothing to do with a device.
-///
-/// # Errors
-/// As [`capture`].
 pub fn of_machine(root: &Root) -> Result<Facts, Error> {
     let mut facts = Facts::new();
     facts.insert("kernel".into(), kernel(root)?);

@@ -15,7 +15,6 @@ use text::format_bytes;
 
 use crate::names::{did_you_mean, list};
 
-/// Why an operation on the machine did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

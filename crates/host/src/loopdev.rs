@@ -139,9 +139,6 @@ impl LoopDevice {
     }
 
     /// The device as [`device::find`] describes it.
-    ///
-    /// # Errors
-    /// Those of [`device::find`].
     pub fn describe(&self) -> Result<Device, Error> {
         device::find(&self.root, &self.name)
     }

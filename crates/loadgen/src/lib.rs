@@ -38,9 +38,6 @@ pub use workload::{
 };
 
 /// Gives each client its part of a device or of one existing file. `len` and `logical_block` in bytes.
-///
-/// # Errors
-/// Parameters that do not fit the target.
 pub fn place_on_device(
     kind: &WorkloadKind,
     params: &Params,

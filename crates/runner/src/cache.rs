@@ -14,9 +14,6 @@ use rustix::param::page_size;
 use crate::error::RunnerError;
 
 /// Writes everything of the file system of `path` to its device; how long that took.
-///
-/// # Errors
-/// The device's answer.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     let failed = RunnerError::file("write out its file system", path);
     let began = Instant::now();
@@ -25,9 +22,6 @@ pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
 }
 
 /// Writes what is in memory of a block device to it; how long that took.
-///
-/// # Errors
-/// The device's answer.
 pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
     let began = Instant::now();
     let written = File::open(path).and_then(|file| file.sync_all());
@@ -35,9 +29,6 @@ pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
 }
 
 /// All regular files below a directory.
-///
-/// # Errors
-/// A directory that cannot be read.
 pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_path_buf()];
@@ -58,9 +49,6 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
 }
 
 /// Lets go of the pages of files; those that are written to or mapped by a program stay.
-///
-/// # Errors
-/// A file that cannot be opened.
 pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     for path in files {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;
@@ -72,9 +60,6 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
 }
 
 /// How many bytes of files are in memory, in whole pages.
-///
-/// # Errors
-/// A file that cannot be mapped.
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {

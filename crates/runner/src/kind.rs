@@ -65,9 +65,6 @@ impl RunnerKind {
     }
 
     /// Reads options on top of the row's defaults and checks them.
-    ///
-    /// # Errors
-    /// An unknown key, or an invalid value.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -133,9 +130,6 @@ impl Bench<'_> {
     }
 
     /// Waits for the end of a program that was started; `name` is what messages call it.
-    ///
-    /// # Errors
-    /// As [`Bench::run`].
     pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
         self.stats.own_cpu.set(self.stats.own_cpu.get() + ended.own_cpu);

@@ -72,9 +72,6 @@ struct Spent {
 }
 
 /// Whether systems of this array can be solved.
-///
-/// # Errors
-/// What is wrong with it, and what would be right.
 pub fn check(array: u32) -> Result<(), String> {
     let (least, most) = ARRAYS;
     if !(least..=most).contains(&array) {
@@ -124,9 +121,6 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 }
 
 /// The same, telling each round; the last one is returned. When `stop` is set, the round on its way is dropped, except the first.
-///
-/// # Errors
-/// [`Failure::Wrong`].
 pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
     check(spec.array).map_err(|what| Failure::Wrong { what })?;
     let mut system = System::new(spec.array);

@@ -87,9 +87,6 @@ pub enum LoadError {
 }
 
 /// Whether the kernel's clients can run this workload.
-///
-/// # Errors
-/// [`LoadError::NeedsSystemCalls`], which says why not.
 pub fn possible(kind: &WorkloadKind, params: &Params) -> Result<(), LoadError> {
     let refused = |why| Err(LoadError::NeedsSystemCalls { workload: kind.name, why });
     if kind.needs_trace() {

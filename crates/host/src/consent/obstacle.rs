@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Something that speaks against writing to a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "obstacle", rename_all = "kebab-case")]
 pub enum Obstacle {

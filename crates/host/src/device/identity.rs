@@ -25,7 +25,6 @@ pub(super) struct Facts {
     vendor: Option<String>,
 }
 
-/// Reads what the device says about itself.
 pub(super) fn facts(root: &Root, name: &str) -> Facts {
     let dir = root.sys("block").join(name);
     // Model and serial are padded with blanks to a fixed width by most drives.

@@ -64,7 +64,6 @@ pub struct Device {
     pub available_schedulers: Vec<String>,
     /// Schedulers that exist as modules for the running kernel and are not loaded.
     pub unloaded_schedulers: Vec<String>,
-    /// Why there is no scheduler, where there is none.
     pub no_scheduler: Option<NoScheduler>,
     /// Tunables of the scheduler in effect.
     pub tunables: BTreeMap<String, Attribute>,
@@ -246,7 +245,6 @@ pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
     usage::now(root, name)
 }
 
-/// What is written on a device right now.
 pub(crate) fn signature_now(root: &Root, name: &str) -> Signature {
     signature::probe(root, &node_path(name))
 }

@@ -18,7 +18,6 @@ pub struct Mount {
     pub device: String,
     pub at: String,
     pub fs: String,
-    /// Mount options and file-system options.
     pub options: String,
 }
 

@@ -86,7 +86,7 @@ pub fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         child.join().expect("it ends");
     }
 
-    fn machine() -> (tempfile::TempDir, Root) {
+    pub(in crate::journal) fn machine() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());
         fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake proc");

@@ -163,6 +163,7 @@ pub(super) fn unfinished(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::lock::tests::machine;
 
     #[test]
     fn a_key_is_a_plain_file_name_and_different_for_different_identities() {
@@ -194,14 +195,5 @@ mod tests {
             let error = read(&root, "k").unwrap_err().to_string();
             assert!(error.contains("k.json"), "{error}");
         }
-    }
-
-    fn machine() -> (tempfile::TempDir, Root) {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let root = Root::at(dir.path());
-        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake proc");
-        fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
-        fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
-        (dir, root)
     }
 }

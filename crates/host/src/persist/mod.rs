@@ -129,18 +129,12 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
 }
 
 /// The same setting as an entry of udev's hardware database, to be pasted.
-///
-/// # Errors
-/// As [`propose`].
 pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
     let placed = placed::place(root, request.device, request.setting)?;
     Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &placed))
 }
 
 /// The same setting as a parameter of the kernel; inside, why there is none.
-///
-/// # Errors
-/// As [`propose`].
 pub fn as_boot_parameter(root: &Root, device: &Device, setting: &Setting) -> Result<Result<String, String>, Error> {
     let placed = placed::place(root, device, setting)?;
     Ok(texts::boot(&root.kernel_release(), &placed))
@@ -237,9 +231,6 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
 }
 
 /// The keys of what is kept for a device: by its identity, or by what a rule would find it by now.
-///
-/// # Errors
-/// Those of [`list`].
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
     let by_name_only = |kept: &Persisted| kept.address.by == By::Name;

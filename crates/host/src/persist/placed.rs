@@ -21,7 +21,6 @@ pub(super) struct Placed {
     /// Attributes of the queue, in order.
     pub(super) queue: Vec<(String, String)>,
     pub(super) tunables: Vec<(String, String)>,
-    /// The scheduler's module, where it is one.
     pub(super) module: Option<String>,
 }
 

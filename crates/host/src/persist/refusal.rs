@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crate::names::list;
 
-/// Why a setting cannot be kept, or not be forgotten.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -222,9 +222,6 @@ pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
 }
 
 /// The kernel's parameter, for kernels that heed it; an explanation for all others.
-///
-/// # Errors
-/// Why there is no such line.
 pub(super) fn boot(kernel: &str, placed: &Placed) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

@@ -103,9 +103,6 @@ impl Placement {
 }
 
 /// Reads a slice, e.g. `3ms`.
-///
-/// # Errors
-/// What would be right.
 pub fn read_slice(text: &str) -> Result<u64, String> {
     let ns = text::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())

@@ -76,7 +76,6 @@ pub struct Account {
     pub foreign_share: f64,
 }
 
-/// Compares what was issued in a whole drive with what the device counted around it.
 pub fn account(issued: &Issued, device: &DeviceDelta, allowance: Allowance) -> Account {
     let directions = [
         (issued.read_bytes, device.read_bytes, allowance.read_bytes),

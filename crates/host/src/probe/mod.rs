@@ -20,7 +20,6 @@ pub use system::{SystemCounters, SystemDelta};
 
 use std::path::{Path, PathBuf};
 
-/// Why a counter could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The device's directory is not there any more: the device went away.

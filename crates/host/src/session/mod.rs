@@ -46,7 +46,6 @@ struct Made {
 }
 
 impl Made {
-    /// Where its file system is to be mounted.
     fn mount_point(&self) -> Option<PathBuf> {
         self.files.as_ref().map(|files| files.at().to_path_buf())
     }

@@ -34,7 +34,6 @@ impl Limits {
         Ok(Limits { weight: share.io_weight, max, ioprio })
     }
 
-    /// Whether it takes a control group.
     pub(super) fn needs_group(&self) -> bool {
         self.weight.is_some() || !self.max.is_empty()
     }

@@ -149,7 +149,6 @@ fn directory(launch: &Launch) -> &Path {
     if launch.dir.as_os_str().is_empty() { Path::new("/") } else { &launch.dir }
 }
 
-/// Why a program did not start, and what to do.
 fn why_not(root: &Root, launch: &Launch, said: &str, cause: &io::Error) -> String {
     let dir = directory(launch);
     let found = on_path(&launch.program);

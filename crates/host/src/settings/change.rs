@@ -90,9 +90,6 @@ impl Held {
     }
 
     /// Takes the change back.
-    ///
-    /// # Errors
-    /// Those of [`Guard::restore`].
     pub fn end(self) -> Result<Restored, Error> {
         self.guard.restore()
     }
@@ -169,9 +166,6 @@ impl Change {
     }
 
     /// Carries the change out for a while: the journal goes on knowing the old values, with this process as their owner.
-    ///
-    /// # Errors
-    /// Those of [`Change::carry_out`].
     pub fn hold(self, duration: Duration) -> Result<Held, Error> {
         let lasting = Lasting::of(duration);
         let (guard, done) = self.begin(Some(lasting))?;

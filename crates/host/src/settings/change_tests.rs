@@ -2,18 +2,14 @@
 //! and `tests/crash.rs`.
 
 use std::fs;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fake_kernel::Machine;
+use super::fake_kernel::{Machine, Stubborn};
 use super::{Change, Done, Guard, PlannedWrite, Restoration, Setting, end, holder};
 use crate::device;
 use crate::error::Error;
 use crate::{Outcome, restore_all};
-use crashpoints::FakeKernel;
-use files::Files;
 
 pub(super) const LONG: Duration = Duration::from_secs(3600);
 
@@ -244,41 +240,6 @@ fn a_scheduler_that_is_a_module_can_be_planned_and_the_tunables_of_one_that_no_t
         }
         let present = device::current_scheduler(&root, "sda");
         assert_eq!(present.as_deref(), Some(if fits { "adios" } else { "mq-deadline" }));
-    }
-}
-
-/// A kernel that refuses a value of an attribute, or takes it and does nothing.
-#[derive(Debug)]
-struct Stubborn {
-    kernel: Arc<FakeKernel>,
-    about: &'static str,
-    /// The value; none: every one.
-    value: Option<&'static str>,
-    refuses: bool,
-}
-
-impl Files for Stubborn {
-    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
-        match path.ends_with(self.about) && self.value.is_none_or(|of| of == value) {
-            true if self.refuses => Err(rustix::io::Errno::INVAL.into()),
-            true => Ok(()),
-            false => self.kernel.write_attribute(path, value),
-        }
-    }
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.kernel.create(path, bytes)
-    }
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_file(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.kernel.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.kernel.remove(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_dir(path)
     }
 }
 

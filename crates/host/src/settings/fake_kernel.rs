@@ -214,3 +214,45 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
     fs::create_dir(&dir)?;
     tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
 }
+
+/// A kernel that refuses a value of an attribute, or accepts it without effect.
+#[derive(Debug)]
+pub(crate) struct Stubborn {
+    pub(crate) kernel: Arc<FakeKernel>,
+    pub(crate) about: &'static str,
+    /// The value; none: every one.
+    pub(crate) value: Option<&'static str>,
+    pub(crate) refuses: bool,
+}
+
+impl Stubborn {
+    /// Every write of `attribute` succeeds and changes nothing.
+    pub(crate) fn without_effect(machine: &Machine, attribute: &'static str) -> Stubborn {
+        Stubborn { kernel: machine.kernel.clone(), about: attribute, value: None, refuses: false }
+    }
+}
+
+impl Files for Stubborn {
+    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
+        match path.ends_with(self.about) && self.value.is_none_or(|of| of == value) {
+            true if self.refuses => Err(rustix::io::Errno::INVAL.into()),
+            true => Ok(()),
+            false => self.kernel.write_attribute(path, value),
+        }
+    }
+    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.kernel.create(path, bytes)
+    }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.kernel.sync_file(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.kernel.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.kernel.remove(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.kernel.sync_dir(path)
+    }
+}

@@ -1,19 +1,16 @@
 //! Laws of applying and restoring, on the fake machine. The same laws on a real loop device: `tests/settings.rs`.
 
 use std::fs;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::fake_kernel::Machine;
+use super::fake_kernel::{Machine, Stubborn};
 use super::{Guard, Problem, Restoration, Setting};
 use crate::device;
 use crate::error::Error;
 use crate::journal;
 use crate::{Outcome, restore_all};
-use crashpoints::FakeKernel;
 use crashpoints::install_script;
 use files::Files;
 
@@ -133,7 +130,7 @@ fn a_value_that_the_kernel_refuses_is_a_problem_of_that_attribute() {
 #[test]
 fn a_write_that_succeeds_without_effect_is_noticed() {
     let machine = Machine::booted();
-    let root = machine.root().with_files(Arc::new(Deaf { kernel: machine.kernel.clone(), to: "nomerges" }));
+    let root = machine.root().with_files(Arc::new(Stubborn::without_effect(&machine, "nomerges")));
     let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
     let problems = guard.apply(&Setting::of("kyber").with("nomerges", "2")).expect("data, not an error");
     let expected = Problem::NotInEffect { attribute: "nomerges".into(), wanted: "2".into(), found: "0".into() };
@@ -144,7 +141,7 @@ fn a_write_that_succeeds_without_effect_is_noticed() {
 fn a_switch_that_succeeds_without_effect_is_noticed_and_no_tunable_of_the_wrong_scheduler_is_touched() {
     let machine = Machine::booted();
     let before = machine.whole_queue();
-    let root = machine.root().with_files(Arc::new(Deaf { kernel: machine.kernel.clone(), to: "scheduler" }));
+    let root = machine.root().with_files(Arc::new(Stubborn::without_effect(&machine, "scheduler")));
     let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
     let problems = guard.apply(&Setting::of("bfq").with("nr_requests", "8")).expect("data, not an error");
     assert!(
@@ -153,34 +150,6 @@ fn a_switch_that_succeeds_without_effect_is_noticed_and_no_tunable_of_the_wrong_
         "{problems:?}"
     );
     assert_eq!(machine.whole_queue(), before);
-}
-
-/// A kernel that takes every write to one attribute and keeps none.
-#[derive(Debug)]
-struct Deaf {
-    kernel: Arc<FakeKernel>,
-    to: &'static str,
-}
-
-impl Files for Deaf {
-    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
-        if path.ends_with(self.to) { Ok(()) } else { self.kernel.write_attribute(path, value) }
-    }
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.kernel.create(path, bytes)
-    }
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_file(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.kernel.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.kernel.remove(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_dir(path)
-    }
 }
 
 #[test]

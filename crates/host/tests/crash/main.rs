@@ -185,32 +185,59 @@ fn recover(root: &Root, call: &Call) {
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
+/// The points of a victim that changes the settings of a tuned loop device, after it has run without a kill.
+struct Kills {
+    /// Before `bench`, whose directory has its file: fields are dropped in this order.
+    blank: BlankLoop,
+    bench: Bench,
+    before: BTreeMap<String, String>,
+    experiment: Experiment,
+    points: Vec<Call>,
+}
+
+impl Kills {
+    fn of(what: &str, tune: fn(&BlankLoop)) -> Option<Kills> {
+        let bench = Bench::set_up(&["strace"])?;
+        let blank = bench.blank_loop(16);
+        if !blank.offers(&["none", "mq-deadline", "bfq"]) {
+            return None;
+        }
+        tune(&blank);
+        let before = blank.whole_queue();
+        let state = bench.dir.path().join("state");
+        let victim = format!("{what}\n{}\n{}", state.display(), blank.word());
+        let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
+        let points = experiment.points(&state);
+        Some(Kills { blank, bench, before, experiment, points })
+    }
+
+    /// Kills the victim at every point, and requires the device as before after each recovery; how often the kill hit, and how often
+    /// it found the device changed.
+    fn device_is_as_before(&self) -> (usize, usize) {
+        let (mut killed, mut undone) = (0, 0);
+        for call in &self.points {
+            killed += usize::from(!self.experiment.run(Some(call)));
+            undone += usize::from(self.blank.whole_queue() != self.before);
+            recover(&self.bench.root, call);
+            assert_eq!(self.blank.whole_queue(), self.before, "killed at {call:?}");
+        }
+        println!(
+            "killed at {killed} of {} points; the device was changed at {undone} of them, and as before after each",
+            self.points.len()
+        );
+        (killed, undone)
+    }
+}
+
 fn settings_survive() {
-    let Some(bench) = Bench::set_up(&["strace"]) else { return };
-    let blank = bench.blank_loop(16);
-    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
-        return;
-    }
-    blank.set("scheduler", "mq-deadline");
-    blank.set("iosched/read_expire", "252");
-    blank.set("read_ahead_kb", "512");
-    let before = blank.whole_queue();
-    let state = bench.dir.path().join("state");
-    let victim = format!("settings\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
-    let points = experiment.points(&state);
-    assert!(points.len() >= 100, "only {} points", points.len());
-    let (mut killed, mut undone) = (0, 0);
-    for call in &points {
-        killed += usize::from(!experiment.run(Some(call)));
-        undone += usize::from(blank.whole_queue() != before);
-        recover(&bench.root, call);
-        assert_eq!(blank.whole_queue(), before, "killed at {call:?}");
-    }
-    println!(
-        "killed at {killed} of {} points; the device was changed at {undone} of them, and as before after each",
-        points.len()
-    );
+    let tune = |blank: &BlankLoop| {
+        blank.set("scheduler", "mq-deadline");
+        blank.set("iosched/read_expire", "252");
+        blank.set("read_ahead_kb", "512");
+    };
+    let Some(kills) = Kills::of("settings", tune) else { return };
+    assert!(kills.points.len() >= 100, "only {} points", kills.points.len());
+    let (killed, undone) = kills.device_is_as_before();
     assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
 }
 
@@ -223,17 +250,7 @@ fn tune(blank: &BlankLoop) {
 }
 
 fn changes_survive() {
-    let Some(bench) = Bench::set_up(&["strace"]) else { return };
-    let blank = bench.blank_loop(16);
-    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
-        return;
-    }
-    tune(&blank);
-    let before = blank.whole_queue();
-    let state = bench.dir.path().join("state");
-    let victim = format!("change\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
-    let points = experiment.points(&state);
+    let Some(Kills { bench, blank, before, experiment, points }) = Kills::of("change", tune) else { return };
     let set = blank.whole_queue();
     assert_ne!(set, before);
     let (mut undone, mut stayed) = (0, 0);
@@ -253,26 +270,9 @@ fn changes_survive() {
 }
 
 fn changes_for_a_while_survive() {
-    let Some(bench) = Bench::set_up(&["strace"]) else { return };
-    let blank = bench.blank_loop(16);
-    if !blank.offers(&["none", "mq-deadline", "bfq"]) {
-        return;
-    }
-    tune(&blank);
-    let before = blank.whole_queue();
-    let state = bench.dir.path().join("state");
-    let victim = format!("change-for-a-while\n{}\n{}", state.display(), blank.word());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
-    let points = experiment.points(&state);
-    let mut undone = 0;
-    for call in &points {
-        experiment.run(Some(call));
-        undone += usize::from(blank.whole_queue() != before);
-        recover(&bench.root, call);
-        assert_eq!(blank.whole_queue(), before, "killed at {call:?}");
-    }
-    println!("killed at {} points; the device was changed at {undone} of them, and as before after each", points.len());
-    assert!(points.len() >= 100 && undone > 20, "the kills have to hit: {undone}");
+    let Some(kills) = Kills::of("change-for-a-while", tune) else { return };
+    let (_, undone) = kills.device_is_as_before();
+    assert!(kills.points.len() >= 100 && undone > 20, "the kills have to hit: {undone}");
 }
 
 fn loop_devices_survive() {

@@ -23,9 +23,6 @@ pub(super) enum Extract {
 
 impl Extract {
     /// Reads the options `metric`, `regex` and `json`.
-    ///
-    /// # Errors
-    /// What cannot be, with what would be right.
     pub(super) fn of(options: &Options) -> Result<Extract, String> {
         let metric = options.text("metric");
         match (options.text("regex"), options.text("json")) {
@@ -49,9 +46,6 @@ impl Extract {
     }
 
     /// The figures in `printed`.
-    ///
-    /// # Errors
-    /// What was looked for in vain.
     pub(super) fn read(&self, printed: &str) -> Result<BTreeMap<String, f64>, String> {
         match self {
             Extract::Nothing => Ok(BTreeMap::new()),

@@ -103,9 +103,6 @@ fn threads(options: &Options) -> Result<(), String> {
 
 impl LoadKind {
     /// Reads options on top of the row's defaults and checks them.
-    ///
-    /// # Errors
-    /// An unknown key, or an invalid value.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

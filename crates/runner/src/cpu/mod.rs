@@ -1,12 +1,9 @@
 //! CPU workloads: schedlab's own, each in a process that is started like any other program.
 //!
-//! The workloads are in the crate `cpu-workloads`; a row here lists a workload's options and makes its order from them.
+//! The workloads are in the crate `cpu-workloads`, their rows in [`workloads`].
 
-mod cyclic;
-mod linpack;
 mod loads;
-mod messaging;
-mod wakeup;
+mod workloads;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,11 +15,8 @@ use crate::error::{RunnerError, tail};
 use crate::kind::{Bench, Measurement, Runner, Trial};
 use crate::options::Options;
 
-pub(crate) use cyclic::CYCLIC;
-pub(crate) use linpack::LINPACK;
 pub use loads::{LOADS, LoadKind, find as find_load};
-pub(crate) use messaging::MESSAGING;
-pub(crate) use wakeup::WAKEUP;
+pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 
 /// The hidden subcommand that runs the order on its standard input.
 pub const SUBCOMMAND: &str = "cpu-work";

@@ -60,9 +60,6 @@ struct Latency {
 }
 
 /// Reads what fio printed. Notes may stand before the JSON.
-///
-/// # Errors
-/// What is missing, or does not agree.
 pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     let begin = stdout.lines().scan(0, |at, line| {
         let this = *at;

@@ -40,8 +40,6 @@ struct Live {
 }
 
 impl Expected {
-    /// # Errors
-    /// What cannot be, with what would be right.
     pub(super) fn of(setup: &PostmarkParams, seed: u32) -> Result<Expected, String> {
         let mut expected = Expected::default();
         let mut files: BTreeMap<u32, Live> = BTreeMap::new();

@@ -33,9 +33,6 @@ impl Rounded {
 
 impl Report {
     /// Reads a report.
-    ///
-    /// # Errors
-    /// What was looked for and is not there.
     pub(super) fn read(printed: &str) -> Result<Report, String> {
         // Only what comes after the last phase: `show` prints numbers too.
         let report = printed.rsplit_once("\nTime:").map(|(_, report)| report);

@@ -75,9 +75,6 @@ impl Tree {
 }
 
 /// Where Python has its own library.
-///
-/// # Errors
-/// It cannot be started, or says nothing.
 pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf, RunnerError> {
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let args = ["-c", ask].map(OsString::from).to_vec();
