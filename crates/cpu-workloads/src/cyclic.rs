@@ -4,7 +4,7 @@
 //! one late wake-up does not move the next moment. Moments that have passed while a thread was late are skipped and counted as
 //! `missed_wakeups`. Nothing is subtracted: the latency holds the timer's interrupt, the scheduler, the switch, and reading the clock.
 //!
-//! The kernel lets timers of threads under fair policies slack, by 50 µs unless told otherwise; here by 1 ns, the least there is, so that
+//! The kernel lets timers of threads under fair policies slack, by 50 µs by default; here by 1 ns, the least there is, so that
 //! what is measured is not the slack. Realtime policies have none.
 
 use std::num::NonZeroU64;

@@ -160,7 +160,7 @@ impl Guard {
         self.finish()
     }
 
-    /// Everything is tried, and the first error told.
+    /// Tries everything, and returns the first error.
     fn finish(&mut self) -> Result<(), Error> {
         self.watch = None;
         self.targets.clear();

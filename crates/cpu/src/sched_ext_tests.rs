@@ -75,11 +75,11 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
             assert!(began.elapsed() < std::time::Duration::from_secs(60), "{spoil} is seen");
         }
         let problems = guard.check();
-        let [Problem::ChangedMeanwhile { attribute, wanted, found: told }] = &problems[..] else {
+        let [Problem::ChangedMeanwhile { attribute, wanted, found: message }] = &problems[..] else {
             panic!("{problems:?}")
         };
         assert_eq!((attribute.as_str(), wanted.as_str()), ("sched_ext", "enabled (fifo_of_tests)"));
-        assert!(told.contains(found) && told.contains("oops: a stall"), "{told}");
+        assert!(message.contains(found) && message.contains("oops: a stall"), "{message}");
         machine.put("sys/kernel/sched_ext/state", "disabled");
         let _ = std::fs::remove_file(machine.path("sys/kernel/sched_ext/root/ops"));
         assert_eq!(guard.apply(&arm, &session).unwrap(), [], "the next trial has it again");

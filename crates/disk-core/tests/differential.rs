@@ -144,8 +144,8 @@ fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
         } else {
             break;
         }
-        let told: Vec<u32> = timed.iter().map(|(_, tag)| *tag).collect();
-        assert_eq!(told, done, "{specification}: at {now} ns after {sent} commands");
+        let tags: Vec<u32> = timed.iter().map(|(_, tag)| *tag).collect();
+        assert_eq!(tags, done, "{specification}: at {now} ns after {sent} commands");
         assert!(timed.iter().all(|(at, _)| *at == now), "{specification}: {timed:?} at {now} ns");
         checked += done.len() as u32;
         assert_eq!(c.stats(), ours.stats(), "{specification}: at {now} ns after {sent} commands");

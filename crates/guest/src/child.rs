@@ -73,13 +73,13 @@ impl<'a> Run<'a> {
         command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(cannot)?).stderr(writer).process_group(0);
         let mut group = Group::spawn(&mut command).map_err(cannot)?;
         drop(command); // it holds the pipe's other end
-        let mut hear = Hearing { text: Vec::new(), told: 0, line, log: self.log };
-        self.listen(&group, reader, &mut hear, &name)?;
+        let mut lines = Lines { text: Vec::new(), reported: 0, line, log: self.log };
+        self.listen(&group, reader, &mut lines, &name)?;
         let status = group.wait().map_err(cannot)?;
-        Ok(Output { status, text: String::from_utf8_lossy(&hear.text).into_owned() })
+        Ok(Output { status, text: String::from_utf8_lossy(&lines.text).into_owned() })
     }
 
-    fn listen(&self, group: &Group, mut from: PipeReader, to: &mut Hearing, name: &str) -> Result<(), Error> {
+    fn listen(&self, group: &Group, mut from: PipeReader, to: &mut Lines, name: &str) -> Result<(), Error> {
         let cannot = |cause| Error::Command { name: name.to_owned(), cause };
         let begun = Instant::now();
         let mut bytes = [0; 16384];
@@ -106,22 +106,22 @@ impl<'a> Run<'a> {
 }
 
 /// The output so far.
-struct Hearing<'a> {
+struct Lines<'a> {
     text: Vec<u8>,
-    told: usize,
+    reported: usize,
     line: &'a mut dyn FnMut(&str),
     log: Option<&'a File>,
 }
 
-impl Hearing<'_> {
+impl Lines<'_> {
     fn take(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.text.extend_from_slice(bytes);
         if let Some(mut log) = self.log {
             log.write_all(bytes)?;
         }
-        while let Some(end) = self.text[self.told..].iter().position(|&b| b == b'\n') {
-            (self.line)(&String::from_utf8_lossy(&self.text[self.told..self.told + end]));
-            self.told += end + 1;
+        while let Some(end) = self.text[self.reported..].iter().position(|&b| b == b'\n') {
+            (self.line)(&String::from_utf8_lossy(&self.text[self.reported..self.reported + end]));
+            self.reported += end + 1;
         }
         Ok(())
     }

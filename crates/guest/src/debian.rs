@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn the_complaint_of_apt_is_told_and_a_missing_key_too() {
         let text = "Get:1 x\nErr:1 sid InRelease\n  The following signatures couldn't be verified: NO_PUBKEY 0E98404D386FA1D9\nE: not signed.\n";
-        let told = errors_of_apt(text);
-        assert!(told.contains("NO_PUBKEY 0E98") && told.ends_with("not signed."), "{told}");
+        let errors = errors_of_apt(text);
+        assert!(errors.contains("NO_PUBKEY 0E98") && errors.ends_with("not signed."), "{errors}");
     }
 }

@@ -185,7 +185,7 @@ Two changes.
     }
 
     #[test]
-    fn a_missing_file_a_patch_applied_twice_and_no_patch_at_all_are_told() {
+    fn a_missing_file_a_patch_applied_twice_and_no_patch_at_all_are_reported() {
         let elsewhere = PATCH.replace("block/one.c", "block/none.c");
         assert!(refusal(&elsewhere, "a\n").contains("block/none.c: the kernel has no such file"));
         let twice = refusal(PATCH, "a\nB\nc\nd\ne\nf\ng\nh\ni\nJ\nk\n");

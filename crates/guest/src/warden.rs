@@ -58,7 +58,7 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
     set_child_subreaper(Some(getpid()))?;
     let mut guest = Command::new(program).args(arguments).process_group(0).spawn()?;
     let group = Pid::from_child(&guest);
-    let (tell, told) = mpsc::channel();
+    let (tell, received) = mpsc::channel();
     let of_signals = tell.clone();
     thread::spawn(move || {
         // Ctrl-C at the terminal also reaches schedlab, which decides about its guests.
@@ -71,7 +71,7 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
         let _ = tell.send(None);
         (guest, status)
     });
-    let asked = told.recv().ok().flatten();
+    let asked = received.recv().ok().flatten();
     let _ = kill_process_group(group, Signal::KILL);
     let (guest, status) =
         waiter.join().map_err(|_| io::Error::other("the thread that waits for the guest broke off"))?;

@@ -92,8 +92,8 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
 /// The words of the kernel's command line that bear on I/O or on the CPUs. The others may hold addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
-    let (told, kept): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
-    format!("{} ({} other words left out)", told.join(" "), kept.len()).trim_start().to_string()
+    let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
+    format!("{} ({} other words left out)", relevant.join(" "), others.len()).trim_start().to_string()
 }
 
 fn about(device: &Device) -> BTreeMap<String, String> {
@@ -250,9 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn of_the_kernels_command_line_only_what_bears_on_performance_is_told() {
-        let told = command_line("root=UUID=1 mitigations=off luks.key=/secret elevator=bfq");
-        assert_eq!(told, "mitigations=off elevator=bfq (2 other words left out)");
+    fn of_the_kernels_command_line_only_what_bears_on_performance_is_recorded() {
+        let line = command_line("root=UUID=1 mitigations=off luks.key=/secret elevator=bfq");
+        assert_eq!(line, "mitigations=off elevator=bfq (2 other words left out)");
     }
 
     #[test]

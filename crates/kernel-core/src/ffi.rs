@@ -89,9 +89,9 @@ impl Seek {
 
     /// Nanoseconds for a distance in cylinders.
     pub fn ns(self, curve: &SeekCurve, distance: u64) -> u64 {
-        let told = Curve::of(curve);
+        let curve = Curve::of(curve);
         // SAFETY: the function looks at the curve and at its list, both of which outlive the call.
-        unsafe { (self.0)(&raw const told, distance) }
+        unsafe { (self.0)(&raw const curve, distance) }
     }
 }
 

@@ -49,7 +49,7 @@ impl Default for Options {
 pub(crate) struct Case {
     /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (the same with direct I/O).
     pub(crate) target: &'static str,
-    /// `psync`, `io_uring` or `io_uring batched` (what fio was told; ours has one way for each iodepth).
+    /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way for each iodepth).
     pub(crate) engine: &'static str,
     /// Our measurements, in order.
     pub(crate) schedlab: Vec<Sample>,

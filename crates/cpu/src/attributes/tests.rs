@@ -194,8 +194,8 @@ fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_st
     std::fs::rename(&hidden, machine.path("sys/kernel/debug")).unwrap();
     session.end().unwrap();
     let outcomes = restore_all(&root, &[UNDO]).unwrap();
-    let told = outcomes.iter().map(ToString::to_string).collect::<String>();
-    assert!(told.contains("nr_migrate 16 -> 32") && told.contains("governor of policy0 is gone"), "{told}");
+    let report = outcomes.iter().map(ToString::to_string).collect::<String>();
+    assert!(report.contains("nr_migrate 16 -> 32") && report.contains("governor of policy0 is gone"), "{report}");
     assert_eq!((machine.shows("sys/kernel/debug/sched/nr_migrate").as_str(), machine.journal()), ("32", vec![]));
 }
 

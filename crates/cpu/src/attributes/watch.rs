@@ -33,9 +33,10 @@ impl Watch {
         let seen: Arc<Mutex<Vec<Problem>>> = Arc::default();
         let (root, targets, found) = (root.clone(), targets.to_vec(), seen.clone());
         let look = move || {
-            let mut told = BTreeSet::new();
+            let mut reported = BTreeSet::new();
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PERIOD) {
-                let problems = check(&root, &targets).into_iter().filter(|problem| told.insert(problem.to_string()));
+                let problems =
+                    check(&root, &targets).into_iter().filter(|problem| reported.insert(problem.to_string()));
                 found.lock().unwrap_or_else(PoisonError::into_inner).extend(problems);
             }
         };

@@ -10,7 +10,7 @@
 //! # The way back
 //! A task is noted in the journal, by id, start time and mask, before it is moved. On the way back
 //! - a noted task that lives gets its mask again, to the bit, offline CPUs included; if it has another mask than what it was left
-//!   with, somebody else has set that meanwhile: it is left so, and told;
+//!   with, another program has set that meanwhile: it is left so, and reported;
 //! - a task that was started later than the isolation, and has exactly what one of its line was left with, gets that one's mask. Its line
 //!   is the noted tasks of its own process, of its parent's, and so on; a parent that is gone breaks the line, and then it is any noted
 //!   task that was left with that; if its nearest older parent was not moved and has the same mask, it comes from that one and is left;

@@ -73,7 +73,7 @@ fn a_task_that_cannot_be_moved_is_listed_with_the_reason_and_asked_once() {
 }
 
 #[test]
-fn what_another_has_set_meanwhile_is_left_and_told() {
+fn what_another_has_set_meanwhile_is_left_and_reported() {
     let fake = Fake::with(&[list("0-5"), list("0-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
     sweep.begin().unwrap();

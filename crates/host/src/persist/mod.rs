@@ -6,21 +6,21 @@
 //! that `forget` removes exactly that and nothing that somebody has edited since.
 //!
 //! - `udev`: who the device is to udev, and what udev says of a rule;
-//! - `placed`: the setting, checked and in order;
+//! - `checked`: the setting, checked and in order;
 //! - `texts`: the files as texts;
 //! - `transaction`: several files changed as one, through the journal;
 //! - `manifest`: what is kept;
-//! - `placing`: other files, with the same promises.
+//! - `units`: the units of a watch, with the same promises.
 //!
 //! `docs/decisions/0008-keep.md` has the promises and the reasons.
 
+mod checked;
 mod manifest;
-mod placed;
-mod placing;
 mod refusal;
 mod texts;
 mod transaction;
 mod udev;
+mod units;
 
 #[cfg(test)]
 mod bench;
@@ -31,16 +31,16 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use checked::current;
 pub use manifest::{Persisted, PersistedFile, list};
-pub use placed::current;
-pub use placing::{place, take_away};
 pub use refusal::Refusal;
 pub use texts::Note;
 use transaction::FileChange;
 pub use transaction::{Bytes, Content, KIND, PutBack};
 pub use udev::{Address, By, When, address};
+pub use units::{install_files, remove_files};
 
-use placed::Placed;
+use checked::CheckedSetting;
 use texts::Subject;
 
 use crate::device::Device;
@@ -85,22 +85,22 @@ pub struct Done {
 /// # Errors
 /// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting that the device cannot have.
 pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposal, Error> {
-    let placed = placed::place(root, request.device, request.setting)?;
+    let checked = checked::check(root, request.device, request.setting)?;
     let key = match form {
         Form::Udev => request.address.key.clone(),
         Form::Tuned => format!("{}.tuned", request.address.key),
     };
-    let paths = paths(root, &request.address.key, form, &placed);
+    let paths = paths(root, &request.address.key, form, &checked);
     let subject = subject(root, request, key.clone(), &paths);
     let texts: Vec<String> = match form {
-        Form::Udev => [Some(texts::rule(&subject, &placed)), texts::module_list(&subject, &placed)]
+        Form::Udev => [Some(texts::rule(&subject, &checked)), texts::module_list(&subject, &checked)]
             .into_iter()
             .flatten()
             .collect(),
         Form::Tuned => {
             let active = root.read_optional(root.path("/etc/tuned/active_profile"));
             let active = active.filter(|name| !name.contains("schedlab-"));
-            vec![texts::tuned(&subject, &placed, active.as_deref())]
+            vec![texts::tuned(&subject, &checked, active.as_deref())]
         }
     };
     let file = |(path, text): (&PathBuf, String)| PersistedFile {
@@ -114,8 +114,8 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
         identity: request.device.identity.clone(),
         device: request.device.path.display().to_string(),
         model: subject.what.clone(),
-        scheduler: placed.scheduler.clone(),
-        tunables: placed.queue.iter().chain(&placed.tunables).cloned().collect(),
+        scheduler: checked.scheduler.clone(),
+        tunables: checked.queue.iter().chain(&checked.tunables).cloned().collect(),
         because: request.note.because.clone(),
         command: request.note.command.clone(),
         date: request.note.date.clone(),
@@ -130,14 +130,14 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
 
 /// The same setting as an entry of udev's hardware database, to be pasted.
 pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
-    let placed = placed::place(root, request.device, request.setting)?;
-    Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &placed))
+    let checked = checked::check(root, request.device, request.setting)?;
+    Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &checked))
 }
 
 /// The same setting as a parameter of the kernel; inside, why there is none.
 pub fn as_boot_parameter(root: &Root, device: &Device, setting: &Setting) -> Result<Result<String, String>, Error> {
-    let placed = placed::place(root, device, setting)?;
-    Ok(texts::boot(&root.kernel_release(), &placed))
+    let checked = checked::check(root, device, setting)?;
+    Ok(texts::boot(&root.kernel_release(), &checked))
 }
 
 /// Writes what was proposed, all or nothing. An earlier setting of the same device is replaced.
@@ -198,9 +198,9 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
     };
     let result = transaction::commit(root, &claim.key, &kept.device, changes, &[], check);
     // Also after a failure: udevd may have read what is no longer there.
-    let told = if rules.is_empty() { None } else { udev::reload(root) };
+    let caution = if rules.is_empty() { None } else { udev::reload(root) };
     result?;
-    Ok(Done { kept, cautions: told.into_iter().collect() })
+    Ok(Done { kept, cautions: caution.into_iter().collect() })
 }
 
 /// Removes everything of one entry and puts back what its files had replaced.
@@ -225,9 +225,9 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let emptied: Vec<PathBuf> = kept.directories.iter().rev().cloned().collect();
     let result = transaction::commit(root, &claim.key, &kept.device, changes, &emptied, || Ok(()));
     let has_rule = kept.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
-    let told = if has_rule { udev::reload(root) } else { None };
+    let caution = if has_rule { udev::reload(root) } else { None };
     result?;
-    Ok(Done { kept, cautions: told.into_iter().collect() })
+    Ok(Done { kept, cautions: caution.into_iter().collect() })
 }
 
 /// The keys of what is kept for a device: by its identity, or by what a rule would find it by now.
@@ -294,12 +294,12 @@ fn check_intact(file: &PersistedFile, force: bool) -> Result<(), Error> {
     Err(Refusal::Edited { path: file.path.clone(), difference }.into())
 }
 
-fn paths(root: &Root, key: &str, form: Form, placed: &Placed) -> Vec<PathBuf> {
+fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<PathBuf> {
     match form {
         Form::Udev => {
             let rule = root.path(format!("/etc/udev/rules.d/{}", rule_name(key)));
             let modules = root.path(format!("/etc/modules-load.d/schedlab-{key}.conf"));
-            [Some(rule), placed.module.is_some().then_some(modules)].into_iter().flatten().collect()
+            [Some(rule), checked.module.is_some().then_some(modules)].into_iter().flatten().collect()
         }
         Form::Tuned => {
             // Since 2.23 profiles have a directory of their own.

@@ -15,7 +15,7 @@
 //! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the device closes it (`OPTIONS+="watch"`), so a
 //! rule for `change` would take back what `schedlab set` or an experiment has just written. `docs/decisions/0008-keep.md` has the rest.
 
-use super::placed::Placed;
+use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
 
 /// The number that the rule's name begins with.
@@ -38,7 +38,7 @@ pub struct Note {
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
-    /// What `forget` knows it by.
+    /// The name that `forget` takes.
     pub(super) key: String,
     /// The kernel's name now.
     pub(super) name: &'a str,
@@ -52,13 +52,13 @@ pub(super) struct Subject<'a> {
 
 impl Subject<'_> {
     /// The comment at the top of each file.
-    fn comment(&self, placed: &Placed) -> String {
+    fn comment(&self, setting: &CheckedSetting) -> String {
         let note = self.note;
         let mut lines = vec![
             format!("Written by schedlab {}: keeps the I/O settings of one device over restarts.", note.version),
             String::new(),
             format!("device   {} (now {}), found by {}", self.what, self.name, self.address.words()),
-            format!("keeps    {}", assignments(placed)),
+            format!("keeps    {}", assignments(setting)),
         ];
         lines.extend(note.because.iter().map(|why| format!("because  {why}")));
         lines.push(format!("date     {}, Linux {}", note.date, self.kernel));
@@ -82,16 +82,16 @@ pub(super) fn caution(address: &Address) -> Option<&'static str> {
 }
 
 /// `scheduler=bfq slice_idle=0`.
-pub(super) fn assignments(placed: &Placed) -> String {
+pub(super) fn assignments(setting: &CheckedSetting) -> String {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
     let quoted = |value: &str| if value.contains(' ') { format!("\"{value}\"") } else { value.to_string() };
     let all: Vec<String> =
-        placed.writes().iter().map(|(path, value)| format!("{}={}", last(path), quoted(value))).collect();
+        setting.writes().iter().map(|(path, value)| format!("{}={}", last(path), quoted(value))).collect();
     all.join(" ")
 }
 
-pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
-    let mut text = subject.comment(placed);
+pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
+    let mut text = subject.comment(setting);
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
@@ -121,7 +121,7 @@ pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
     if subject.address.when == When::Assembled {
         line("ENV{SCHEDLAB_KEPT}=\"1\"".into());
     }
-    for (path, value) in placed.writes() {
+    for (path, value) in setting.writes() {
         let exists = if path.contains("/iosched/") { format!("TEST==\"{path}\", ") } else { String::new() };
         line(format!("{exists}ATTR{{{path}}}=\"{value}\""));
     }
@@ -130,22 +130,22 @@ pub(super) fn rule(subject: &Subject<'_>, placed: &Placed) -> String {
 }
 
 /// The list of modules to load at boot.
-pub(super) fn module_list(subject: &Subject<'_>, placed: &Placed) -> Option<String> {
-    let module = placed.module.as_ref()?;
-    Some(format!("{}{module}\n", subject.comment(placed)))
+pub(super) fn module_list(subject: &Subject<'_>, setting: &CheckedSetting) -> Option<String> {
+    let module = setting.module.as_ref()?;
+    Some(format!("{}{module}\n", subject.comment(setting)))
 }
 
 /// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no option for there is its sysfs plugin, which
 /// knows paths only.
-pub(super) fn tuned(subject: &Subject<'_>, placed: &Placed, active: Option<&str>) -> String {
-    let mut text = subject.comment(placed);
+pub(super) fn tuned(subject: &Subject<'_>, setting: &CheckedSetting, active: Option<&str>) -> String {
+    let mut text = subject.comment(setting);
     text.push_str("# To use it: tuned-adm profile ");
-    text.push_str(&format!("schedlab-{}\n\n[main]\nsummary=schedlab: {}\n", subject.address.key, assignments(placed)));
+    text.push_str(&format!("schedlab-{}\n\n[main]\nsummary=schedlab: {}\n", subject.address.key, assignments(setting)));
     if let Some(active) = active {
         text.push_str(&format!("include={active}\n"));
     }
-    let read_ahead = placed.queue.iter().find(|(name, _)| name == "read_ahead_kb");
-    if placed.scheduler.is_some() || read_ahead.is_some() {
+    let read_ahead = setting.queue.iter().find(|(name, _)| name == "read_ahead_kb");
+    if setting.scheduler.is_some() || read_ahead.is_some() {
         let conditions: Vec<String> = subject
             .address
             .conditions
@@ -159,14 +159,14 @@ pub(super) fn tuned(subject: &Subject<'_>, placed: &Placed, active: Option<&str>
             })
             .collect();
         text.push_str(&format!("\n[schedlab_disk]\ntype=disk\ndevices_udev_regex={}\n", conditions[0]));
-        if let Some(scheduler) = &placed.scheduler {
+        if let Some(scheduler) = &setting.scheduler {
             text.push_str(&format!("elevator={scheduler}\n"));
         }
         if let Some((_, kib)) = read_ahead {
             text.push_str(&format!("readahead={kib}\n"));
         }
     }
-    let others: Vec<(String, &str)> = placed
+    let others: Vec<(String, &str)> = setting
         .writes()
         .into_iter()
         .filter(|(path, _)| path != "queue/scheduler" && path != "queue/read_ahead_kb")
@@ -184,8 +184,8 @@ pub(super) fn tuned(subject: &Subject<'_>, placed: &Placed, active: Option<&str>
 }
 
 /// An entry of udev's hardware database, and the rule without which it does nothing.
-pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
-    let mut text = subject.comment(placed);
+pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
+    let mut text = subject.comment(setting);
     let lookup: Vec<String> = subject
         .address
         .conditions
@@ -203,7 +203,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
          schedlab:{}\n",
         values.join(":")
     ));
-    for (index, (path, value)) in placed.writes().iter().enumerate() {
+    for (index, (path, value)) in setting.writes().iter().enumerate() {
         let _ = path;
         text.push_str(&format!(" SCHEDLAB_{index}={value}\n"));
     }
@@ -213,7 +213,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
          IMPORT{{builtin}}=\"hwdb 'schedlab:{}'\"\n",
         lookup.join(":")
     ));
-    for (index, (path, _)) in placed.writes().iter().enumerate() {
+    for (index, (path, _)) in setting.writes().iter().enumerate() {
         text.push_str(&format!(
             "ACTION==\"add\", ENV{{SCHEDLAB_{index}}}==\"?*\", ATTR{{{path}}}=\"$env{{SCHEDLAB_{index}}}\"\n"
         ));
@@ -222,7 +222,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, placed: &Placed) -> String {
 }
 
 /// The kernel's parameter, for kernels that heed it; an explanation for all others.
-pub(super) fn boot(kernel: &str, placed: &Placed) -> Result<String, String> {
+pub(super) fn boot(kernel: &str, setting: &CheckedSetting) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= (5, 0) {
@@ -232,7 +232,7 @@ pub(super) fn boot(kernel: &str, placed: &Placed) -> Result<String, String> {
              --as boot"
         ));
     }
-    match placed.scheduler.as_deref() {
+    match setting.scheduler.as_deref() {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
             "# for every disk of the machine that is not driven by blk-mq; tunables cannot be given so\nelevator={name}\n"
         )),

@@ -143,7 +143,7 @@ impl Running {
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
-        let mut told: Option<Instant> = None;
+        let mut terminated_at: Option<Instant> = None;
         let mut at_end = (TaskCounters::default(), Vec::new());
         let status = loop {
             if self.has_ended() {
@@ -154,10 +154,10 @@ impl Running {
             }
             too_long |= !stopped && self.began.elapsed() > deadline;
             stopped |= !too_long && stop.load(Ordering::Relaxed);
-            match told {
+            match terminated_at {
                 None if too_long || stopped => {
                     self.signal_all(Signal::TERM);
-                    told = Some(Instant::now());
+                    terminated_at = Some(Instant::now());
                 }
                 Some(since) if since.elapsed() > GRACE => {
                     self.whose.end(&self.root, Duration::ZERO)?;

@@ -106,13 +106,13 @@ fn arrange(command: &mut Command, place: &LaunchContext<'_>, placement: &Placeme
     let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
     let (user, ioprio) = (place.user.clone(), place.ioprio);
     let (placement, mask) = (placement.clone(), placement.mask());
-    let told = |what: &'static str, errno: rustix::io::Errno| -> io::Error {
+    let step_error = |what: &'static str, errno: rustix::io::Errno| -> io::Error {
         let _ = rustix::io::write(stderr(), what.as_bytes());
         errno.into()
     };
     let prepare = move || -> io::Result<()> {
         for door in &doors {
-            rustix::io::write(door, b"0").map_err(|errno| told("it cannot join its control group", errno))?;
+            rustix::io::write(door, b"0").map_err(|errno| step_error("it cannot join its control group", errno))?;
         }
         if let Some(ioprio) = ioprio {
             // SAFETY: the call has three integers for arguments and touches no memory.
@@ -130,7 +130,7 @@ fn arrange(command: &mut Command, place: &LaunchContext<'_>, placement: &Placeme
         if let Some(User { uid, gid, groups }) = &user {
             let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));
             let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
-            own.map_err(|errno| told("it cannot run as another user (are you root?)", errno))?;
+            own.map_err(|errno| step_error("it cannot run as another user (are you root?)", errno))?;
         }
         // After its user, since another user clears the signal at its parent's death.
         if let Err(cause) = bound_realtime(&placement) {

@@ -179,7 +179,7 @@ fn a_name_that_is_not_there_is_answered_with_what_helps() {
     let to_come = message(&Setting::of("bfq").with("slice_idel", "1"));
     assert!(to_come.contains("did you mean \"slice_idle\""), "{to_come}");
     let missing = message(&of_present(&[("io_timeout", "5")]));
-    assert!(missing.contains("no io_timeout") && missing.contains("driver is told"), "{missing}");
+    assert!(missing.contains("no io_timeout") && missing.contains("driver starts recovery"), "{missing}");
     let read_only = message(&of_present(&[("logical_block_size", "512")]));
     assert!(read_only.contains("read-only"), "{read_only}");
     let scheduler = message(&Setting::of("mq-deadlin"));

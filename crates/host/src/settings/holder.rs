@@ -85,8 +85,8 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return Ok(()) };
     let is_same = journal::read(root, key)?.as_ref() == Some(entry);
     if is_same && matches!(Lock::take(root, key, what), Err(Error::Busy { .. })) {
-        let told = pidfd_send_signal(&process, Signal::TERM);
-        told.map_err(|errno| Error::io("send a signal to the owner", journal::path(root, key))(errno.into()))?;
+        let sent = pidfd_send_signal(&process, Signal::TERM);
+        sent.map_err(|errno| Error::io("send a signal to the owner", journal::path(root, key))(errno.into()))?;
     }
     Ok(())
 }

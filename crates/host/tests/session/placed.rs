@@ -114,7 +114,7 @@ fn what_the_kernel_refuses_is_told_with_the_next_step() {
     for (placement, said) in
         [(offline, "is both online ("), (with_policy("deadline:2us/10us/10us"), "a period has to be between")]
     {
-        let told = refused(placement.clone());
-        assert!(told.contains(said), "{placement:?}: {told}");
+        let message = refused(placement.clone());
+        assert!(message.contains(said), "{placement:?}: {message}");
     }
 }

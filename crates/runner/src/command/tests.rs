@@ -24,7 +24,7 @@ fn options_that_cannot_be_are_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn the_first_figure_decides_and_its_direction_is_as_told() {
+fn the_first_figure_decides_and_its_direction_is_as_given() {
     let row = find("command").expect("a row");
     let options = read(&[("run", "true")]).unwrap();
     assert_eq!(((row.primary)(&options), (row.own_metrics)(&options)), ("wall_s".into(), vec![]));

@@ -96,7 +96,7 @@ fn a_missing_or_senseless_figure_is_an_error_with_the_last_lines_and_never_a_zer
 }
 
 #[test]
-fn failed_and_unfinished_transactions_are_told() {
+fn failed_and_unfinished_transactions_are_reported() {
     let of = |from: &str, to: &str| report(&BY_TRANSACTIONS.replace(from, to)).unwrap_err().to_string();
     assert!(of("failed transactions: 0 (0.000%)", "failed transactions: 3 (3.750%)").contains("3 failed transactions"));
     assert!(of("80/80", "77/80").contains("77/80 transactions"));

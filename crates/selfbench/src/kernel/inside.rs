@@ -74,7 +74,7 @@ fn case(inside: &Inside) -> Result<Outcome> {
     Ok(answer)
 }
 
-/// How many reads the disk has done, by the kernel's own count: nobody has to be believed.
+/// How many reads the disk has done, by the kernel's own count.
 fn reads() -> Result<u64> {
     let stat = fs::read_to_string("/sys/block/nullb0/stat").context("the disk has no counts")?;
     stat.split_whitespace().next().and_then(|reads| reads.parse().ok()).context("the disk's counts cannot be read")

@@ -66,13 +66,13 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
             path.display()
         )));
     }
-    host::persist::place(root, &key(name), &format!("the watch {name}"), &files)?;
+    host::persist::install_files(root, &key(name), &format!("the watch {name}"), &files)?;
     let timer = format!("{}.timer", units::name(name));
     let started = match host::systemd::enable(root, &timer) {
         Ok(started) => started,
         Err(error) => {
             let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
-            host::persist::take_away(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, false)?;
             return Err(error.into());
         }
     };
@@ -277,7 +277,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         .collect();
     let timer = format!("{}.timer", units::name(name));
     host::systemd::disable(root, &timer)?;
-    if let Err(error) = host::persist::take_away(root, &key(name), &format!("the watch {name}"), &files, force) {
+    if let Err(error) = host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, force) {
         // Nothing was removed, so it goes on.
         host::systemd::enable(root, &timer)?;
         return Err(error.into());
@@ -296,7 +296,7 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {
         host::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
     }
-    host::persist::take_away(root, &key(name), &format!("the watch {name}"), &files, true)?;
+    host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
     host::systemd::reload(root)?;
     out::line(format_args!("what was left of the watch {name} is removed; its history stays: schedlab history"))?;
     Ok(REACHED)

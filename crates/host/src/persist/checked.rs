@@ -1,7 +1,7 @@
 //! A setting, checked against the device and put into the order in which it must be written.
 //!
-//! A rule that asks for nonsense fails at the next restart, unseen: it is checked before anything is written, as if it were to
-//! be set now ([`Change::plan`]), and each value for characters that would not stand for themselves in a rule.
+//! An invalid rule fails silently at the next restart. So the setting is checked before anything is written, as if it were to be applied
+//! now ([`Change::plan`]), and each value for characters that have a meaning in a rule.
 
 use elevator::Build;
 
@@ -13,9 +13,9 @@ use crate::root::Root;
 use crate::settings::attribute::{order, same_as_kernel_keeps};
 use crate::settings::{Change, Setting, Snapshot};
 
-/// A setting whose values have their places.
+/// A setting that the device accepts, its values in the order in which they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct CheckedSetting {
     /// The scheduler to be switched to, before anything else.
     pub(super) scheduler: Option<String>,
     /// Attributes of the queue, in order.
@@ -24,7 +24,7 @@ pub(super) struct Placed {
     pub(super) module: Option<String>,
 }
 
-impl Placed {
+impl CheckedSetting {
     /// Every value under its path below the device's directory in sysfs, in the order in which they are written.
     pub(super) fn writes(&self) -> Vec<(String, &str)> {
         let scheduler = self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));
@@ -34,8 +34,9 @@ impl Placed {
     }
 }
 
-/// Checks a setting and finds where its values belong. Tunables belong to a scheduler: where none is named, that in effect is kept too.
-pub(super) fn place(root: &Root, device: &Device, setting: &Setting) -> Result<Placed, Error> {
+/// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a scheduler: where none is named, the one in
+/// effect is persisted too.
+pub(super) fn check(root: &Root, device: &Device, setting: &Setting) -> Result<CheckedSetting, Error> {
     let named = setting.scheduler.iter().map(|value| ("scheduler", value.as_str()));
     let others = setting.tunables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     named.chain(others).try_for_each(|(name, value)| check_text(name, value))?;
@@ -48,9 +49,9 @@ pub(super) fn place(root: &Root, device: &Device, setting: &Setting) -> Result<P
     } else {
         for write in Change::plan(root, device, setting)?.writes() {
             let is_tunable = write.path.parent().is_some_and(|dir| dir.ends_with("iosched"));
-            let place = if is_tunable { &mut tunables } else { &mut queue };
+            let target = if is_tunable { &mut tunables } else { &mut queue };
             if write.named && write.attribute != "scheduler" {
-                place.push((write.attribute, write.value));
+                target.push((write.attribute, write.value));
             }
         }
     }
@@ -65,7 +66,7 @@ pub(super) fn place(root: &Root, device: &Device, setting: &Setting) -> Result<P
         let row = elevator::LINUX.iter().find(|row| row.name == name);
         row.map_or(format!("{name}-iosched"), |row| row.module.to_string())
     });
-    Ok(Placed { scheduler, queue, tunables, module })
+    Ok(CheckedSetting { scheduler, queue, tunables, module })
 }
 
 /// The setting that a device has now, as far as it is not what the kernel would choose anyway: the scheduler, and those of its tunables

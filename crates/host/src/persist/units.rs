@@ -1,7 +1,6 @@
-//! Files of the machine's administration other than rules, placed and taken away as one: the units of a watch.
+//! Files of the administration other than rules, installed and removed as one: the units of a watch.
 //!
-//! The same transaction as that of kept settings, so the same promises: all files or none, whatever happens meanwhile, and
-//! `schedlab restore` undoes what a crash has cut.
+//! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes one that a crash has interrupted.
 
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ use crate::root::Root;
 ///
 /// # Errors
 /// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`]; [`Refusal::CannotWrite`].
-pub fn place(root: &Root, key: &str, about: &str, files: &[(PathBuf, String)]) -> Result<(), Error> {
+pub fn install_files(root: &Root, key: &str, about: &str, files: &[(PathBuf, String)]) -> Result<(), Error> {
     let claim = Claim::take(root, key, about)?;
     let mut changes = Vec::new();
     for (path, text) in files {
@@ -32,7 +31,7 @@ pub fn place(root: &Root, key: &str, about: &str, files: &[(PathBuf, String)]) -
 ///
 /// # Errors
 /// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].
-pub fn take_away(
+pub fn remove_files(
     root: &Root,
     key: &str,
     about: &str,
@@ -72,16 +71,18 @@ mod tests {
         let (_dir, root) = machine();
         let files: Vec<_> =
             ["a", "b"].map(|name| (root.path(format!("/etc/{name}")), format!("text of {name}\n"))).into();
-        place(&root, "watch-x", "x", &files).expect("nothing is in the way");
-        place(&root, "watch-x", "x", &files).expect("the same once more changes nothing");
+        install_files(&root, "watch-x", "x", &files).expect("nothing is in the way");
+        install_files(&root, "watch-x", "x", &files).expect("the same once more changes nothing");
         let known: Vec<_> = files.iter().map(|(path, text)| (path.clone(), Some(text.clone()))).collect();
         fs::write(&files[1].0, "mine\n").expect("writable");
-        for refused in [place(&root, "watch-x", "x", &files), take_away(&root, "watch-x", "x", &known, false)] {
+        for refused in
+            [install_files(&root, "watch-x", "x", &files), remove_files(&root, "watch-x", "x", &known, false)]
+        {
             assert!(refused.unwrap_err().to_string().contains("mine"));
             assert!(files.iter().all(|(path, _)| path.exists()), "nothing was done");
         }
-        take_away(&root, "watch-x", "x", &known, true).expect("it is wanted");
-        take_away(&root, "watch-x", "x", &known, false).expect("there is nothing left to do");
+        remove_files(&root, "watch-x", "x", &known, true).expect("it is wanted");
+        remove_files(&root, "watch-x", "x", &known, false).expect("there is nothing left to do");
         assert!(files.iter().all(|(path, _)| !path.exists()));
         assert!(fs::read_dir(root.state("journal")).expect("a directory").next().is_none());
     }
