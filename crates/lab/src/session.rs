@@ -64,7 +64,7 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(
-            "{}: holds the record of another plan; go on with its own: schedlab run {}/plan.toml --out {0} --resume",
+            "{}: holds the record of another plan; continue that plan: schedlab run {}/plan.toml --out {0} --resume",
             dir.display(),
             dir.display()
         )));

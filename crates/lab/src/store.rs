@@ -42,7 +42,7 @@ impl Store {
         // An empty one is what is left when there was no room for its first line.
         if len > 0 {
             return Err(usage(format!(
-                "{}: already holds a record; add --resume to go on with it, or name another --out",
+                "{}: already holds a record; add --resume to continue it, or name another --out",
                 dir.display()
             )));
         }
@@ -61,7 +61,10 @@ impl Store {
     pub fn resume(dir: &Path) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
         let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
-            format!("{}: cannot open, so nothing to resume; without --resume a new experiment begins", path.display())
+            format!(
+                "{}: cannot open, so nothing to resume; leave out --resume to begin a new experiment",
+                path.display()
+            )
         })?;
         // Locked before it is read: what another process is still writing looks like a line that was cut off.
         let mut store = Store::locked(dir, file, 0)?;
@@ -93,7 +96,7 @@ impl Store {
             }
             Err(e) => {
                 let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
-                let state = if cut.is_ok() { "every earlier trial is kept" } else { "its last line is unfinished" };
+                let state = if cut.is_ok() { "all earlier trials are retained" } else { "its last line is unfinished" };
                 Err(anyhow!(
                     "{}: cannot write: {e} ({state}); make room, then repeat the command with --out {} --resume",
                     self.dir.join(RECORD).display(),

@@ -158,7 +158,7 @@ impl Workloads {
         let others: Vec<&str> = schedulers.filter(|name| *name != "bfq").collect();
         (self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty()).then(|| {
             format!(
-                "io_weight is bfq's: under {} it does nothing (unless the kernel's iocost is set up), so the arms do not meet the same load",
+                "io_weight has no effect under {} (unless the kernel's iocost is configured), so the background load differs between arms",
                 others.join(", ")
             )
         })
@@ -207,13 +207,13 @@ impl Workloads {
 pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
     if runner::find(kind).is_some() {
         return Err(usage(format!(
-            "workload {label}: {kind} is a program; the background is made of schedlab's own workloads, e.g. seqwrite:clients=2"
+            "workload {label}: {kind} is a program; background loads are schedlab's own workloads, e.g. seqwrite:clients=2"
         )));
     }
     let row = find(kind)?;
     if row.needs_trace() || row.pass_based {
         return Err(usage(format!(
-            "workload {label}: {kind} ends by itself, and a background goes on until it is ended; take e.g. seqwrite or randread"
+            "workload {label}: {kind} ends by itself, but a background load must not end; use e.g. seqwrite or randread"
         )));
     }
     Ok(row)
@@ -275,7 +275,7 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
     let contents =
         fs::read(&file).map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;
     let trace = params.replay.parse(&contents).map_err(|e| {
-        let skip = if params.replay.skip_bad { "" } else { "; skip_bad=true passes over broken lines" };
+        let skip = if params.replay.skip_bad { "" } else { "; skip_bad=true skips broken lines" };
         usage(format!("workload {label}: {file}, {e}{skip}"))
     })?;
     Ok(params.with_trace(Arc::new(trace)))

@@ -45,7 +45,7 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
                 Ok(Some(visits)) => {
                     paths.push(ActuatorPath { workload: (*workload).to_owned(), arm: (*arm).to_owned(), visits })
                 }
-                Err(error) => out::note(format_args!("the report has no actuator plot of {arm}: {error:#}")),
+                Err(error) => out::note(format_args!("no actuator plot of {arm} in the report: {error:#}")),
             }
             taken.push(file);
         }

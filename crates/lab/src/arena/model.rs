@@ -31,7 +31,7 @@ fn description(name: &str) -> Result<String> {
     let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
     let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
     if !file.is_file() || file.len() > MAX_DESCRIPTION {
-        return Err(cannot("it is no file of at most 1 MiB".to_owned()));
+        return Err(cannot("it is not a regular file of at most 1 MiB".to_owned()));
     }
     std::fs::read_to_string(name).map_err(|e| cannot(e.to_string()))
 }
@@ -45,7 +45,7 @@ impl Model {
             let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
                 let (key, value) = change.split_once('=').ok_or_else(|| {
                     usage(format!(
-                        "--device {word}: {change:?} is no change; write KEY=VALUE, e.g. {name}:queue_depth=8"
+                        "--device {word}: {change:?} is not a parameter; write KEY=VALUE, e.g. {name}:queue_depth=8"
                     ))
                 })?;
                 Ok((key.to_owned(), value.to_owned()))

@@ -71,7 +71,7 @@ pub fn within<T>(
             Ok(done)
         }
         (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
-        (Err(error), Err(also)) => Err(error.context(format!("and the settings could not be put back: {also:#}"))),
+        (Err(error), Err(also)) => Err(error.context(format!("and the settings could not be restored: {also:#}"))),
     }
 }
 
@@ -81,7 +81,7 @@ impl OpenOptions {
         let what = match under_test {
             UnderTest::Disk { .. } => None,
             UnderTest::Cpu { .. } => Some("CPUs hold no data"),
-            UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Some("a modelled device holds nobody's data"),
+            UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Some("a modelled device holds no data"),
         };
         if let Some(what) = what.filter(|_| self.destroy_data.is_some()) {
             return Err(usage(format!("--destroy-data: {what}; leave it out")));
@@ -89,7 +89,8 @@ impl OpenOptions {
         if self.trace.is_some() && !matches!(under_test, UnderTest::Sim { .. }) {
             return Err(usage("--trace: events are traced in the simulator only; use blktrace on a real device"));
         }
-        Ok(())
+        // Before a record exists: an experiment that cannot write its traces must not leave a directory behind.
+        self.trace.map_or(Ok(()), |format| format.available().map(drop))
     }
 }
 

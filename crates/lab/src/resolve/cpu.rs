@@ -36,13 +36,13 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
         }
         if !plan.arena.is_cpu() && of_processors {
             return Err(usage(format!(
-                "workload {}: {} does no I/O, so no I/O scheduler matters to it; compare CPU settings by it: --arena cpu",
+                "workload {}: {} does no I/O, so I/O schedulers do not affect it; to compare CPU settings, add --arena cpu",
                 spec.name, spec.kind
             )));
         }
         if of_processors && !spec.share.is_plain() {
             return Err(usage(format!(
-                "workload {}: io_weight, io_max and ioprio are shares of a device, and none is under test; remove them",
+                "workload {}: io_weight, io_max and ioprio are shares of a device, which a CPU experiment does not have; remove them",
                 spec.name
             )));
         }
@@ -53,7 +53,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
 fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
     let own = RUNNERS.iter().filter(|row| row.needs == Needs::Cpus).map(|row| row.name);
     usage(format!(
-        "workload {}: {} needs a device; for CPUs take {}, or any program: command:run=…",
+        "workload {}: {} needs a device; for CPUs use {}, or any program: command:run=…",
         spec.name,
         spec.kind,
         own.collect::<Vec<_>>().join(", ")
@@ -78,8 +78,7 @@ pub(super) fn check_arena(plan: &Plan) -> Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "--device cpu: CPUs are measured on this machine only (--arena cpu), not in the {} arena; what virtual time can say about \
-         them stands in docs/src/explanation/kernel-arena.md",
+        "--device cpu: CPUs are measured on this machine only (--arena cpu), not in the {} arena; see docs/src/explanation/kernel-arena.md",
         plan.arena.name()
     )))
 }

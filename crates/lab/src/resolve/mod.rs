@@ -178,8 +178,7 @@ fn complete_workload(spec: &mut WorkloadSpec) -> Result<()> {
     spec.primary.get_or_insert_with(|| kind.primary.to_owned());
     if !spec.share.is_plain() {
         return Err(usage(format!(
-            "workload {}: {} is done by schedlab itself, which has no share of its own; give io_weight, io_max or ioprio to programs and to \
-             the background",
+            "workload {}: {} runs inside schedlab, which has no I/O share of its own; set io_weight, io_max or ioprio on programs and background loads only",
             spec.name, spec.kind
         )));
     }
@@ -213,7 +212,7 @@ fn complete_program(
         match metrics.iter().find(|own| own.name == name) {
             Some(own) if own.better != better => {
                 return Err(usage(format!(
-                    "workload {}: two answers to which way {name} is better; remove one from the plan",
+                    "workload {}: two directions for the metric {name}; remove one from the plan",
                     spec.name
                 )));
             }
@@ -268,14 +267,13 @@ pub fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm, say: &mu
 fn check_primary(workload: &str, primary: &str) -> Result<()> {
     match metric::find(primary) {
         Some(row) if row.direction == Direction::Descriptive => Err(usage(format!(
-            "workload {workload}: {primary} describes, and cannot decide: more of it is neither better nor worse; see: schedlab list metrics"
+            "workload {workload}: {primary} has no better direction and cannot decide: more of it is neither better nor worse; see: schedlab list metrics"
         ))),
         Some(_) => Ok(()),
         None => {
             let nearest = nearest(primary, metric::METRICS.iter().map(|metric| metric.name));
             Err(usage(format!(
-                "workload {workload}: unknown metric {primary:?}; see schedlab list metrics{nearest}; of a figure of a program of your \
-                 own say which way it improves: better=higher or better=lower"
+                "workload {workload}: unknown metric {primary:?}; see schedlab list metrics{nearest}; for a metric of your own program, set its direction: better=higher or better=lower"
             )))
         }
     }

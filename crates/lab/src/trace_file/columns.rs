@@ -20,7 +20,7 @@ pub(super) fn op_of(word: &str) -> Result<Option<Op>> {
         "" => Ok(None),
         "read" => Ok(Some(Op::Read)),
         "write" => Ok(Some(Op::Write)),
-        other => Err(anyhow!("{other:?} is no direction: read, write or nothing")),
+        other => Err(anyhow!("operation {other:?}: unknown (expected read, write or nothing)")),
     }
 }
 

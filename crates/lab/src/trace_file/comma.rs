@@ -56,7 +56,7 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
 
 fn event(row: &csv::StringRecord) -> Result<Event> {
     fn number<T: std::str::FromStr>(row: &csv::StringRecord, column: usize) -> Result<T> {
-        row[column].parse().map_err(|_| anyhow!("{}: {:?} is no whole number", COLUMNS[column], &row[column]))
+        row[column].parse().map_err(|_| anyhow!("{}: {:?} is not a whole number", COLUMNS[column], &row[column]))
     }
     let optional = |column: usize| if row[column].is_empty() { Ok(None) } else { number(row, column).map(Some) };
     Ok(Event {

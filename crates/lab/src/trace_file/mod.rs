@@ -37,7 +37,7 @@ impl Format {
     }
 
     /// Fails if this build was made without support for the format.
-    fn available(self) -> Result<Format> {
+    pub(crate) fn available(self) -> Result<Format> {
         if self == Format::Parquet && !cfg!(feature = "parquet") {
             return Err(unsupported());
         }
@@ -212,6 +212,7 @@ mod tests {
         let to = dir.path().join("b.parquet");
         std::fs::write(dir.path().join("c.parquet"), "PAR1").expect("the file is written");
         let errors = [
+            Format::Parquet.available().map(drop),
             TraceFile::new(Format::Parquet, &traces).map(drop),
             convert(&csv, &to),
             read(&dir.path().join("c.parquet"), &mut |_| ()),

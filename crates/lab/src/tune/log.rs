@@ -96,7 +96,7 @@ impl Log {
         let mut log = Log::open(dir, true)?;
         if log.file.metadata()?.len() > 0 {
             return Err(usage(format!(
-                "{}: already holds a search; add --resume to go on with it, or name another --out",
+                "{}: already holds a search; add --resume to continue it, or name another --out",
                 dir.display()
             )));
         }
@@ -110,7 +110,7 @@ impl Log {
     pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, Seen)> {
         let path = dir.join(SEARCH);
         if !path.exists() {
-            bail!("{}: missing, so nothing to resume; without --resume a new search begins", path.display());
+            bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
         }
         let mut log = Log::open(dir, false)?;
         let mut text = String::new();
@@ -151,7 +151,7 @@ impl Log {
                 let _ = self.file.set_len(len);
             }
             anyhow!(
-                "{}: cannot write: {e} (every earlier trial is kept); make room, then repeat the command with --resume",
+                "{}: cannot write: {e} (all earlier trials are retained); make room, then repeat the command with --resume",
                 self.path.display()
             )
         })

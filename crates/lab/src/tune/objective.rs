@@ -73,7 +73,7 @@ impl Objective {
             if !word.contains(':') || minimise == natural {
                 if row.direction == Direction::Descriptive {
                     return Err(usage(format!(
-                        "--objective {text}: {} describes: more of it is neither better nor worse; say which with min:{text} or max:{text}",
+                        "--objective {text}: {} has no better direction: more of it is neither better nor worse; choose one with min:{text} or max:{text}",
                         row.name
                     )));
                 }
@@ -167,7 +167,7 @@ impl Constraint {
         let below = rest.starts_with('<');
         let value = rest[1..].trim_start_matches('=').trim();
         let unit_at = value.find(|c: char| c.is_alphabetic() || c == 'µ' || c == '%').unwrap_or(value.len());
-        let number: f64 = value[..unit_at].trim().parse().map_err(|_| refuse("its bound is no number"))?;
+        let number: f64 = value[..unit_at].trim().parse().map_err(|_| refuse("its bound is not a number"))?;
         let unit = value[unit_at..].trim();
         let scale = scale(row, unit).ok_or_else(|| {
             let units = units(row).iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
@@ -179,7 +179,7 @@ impl Constraint {
         })?;
         let bound = number * scale;
         if !(bound.is_finite() && bound > 0.0) {
-            return Err(refuse("a bound is above 0"));
+            return Err(refuse("its bound must be above 0"));
         }
         Ok(Constraint { text: word.to_owned(), metric: row.name, below, bound })
     }
@@ -286,7 +286,7 @@ mod tests {
     fn what_is_no_constraint_is_refused_with_an_example() {
         for (word, says) in [
             ("p99", "neither < nor >"),
-            ("p99<", "its bound is no number"),
+            ("p99<", "its bound is not a number"),
             ("p99<20", "latency_p99_us has a unit: us, µs, ms"),
             ("p99<20MB/s", "is not given in \"MB/s\""),
             ("<20ms", "it names no metric"),

@@ -261,7 +261,7 @@ impl fmt::Display for Tuned {
             writeln!(f, "must hold: {}", self.constraints.join(", "))?;
         }
         if self.default_holds == Some(false) {
-            writeln!(f, "the default, {}, does not hold it", self.default)?;
+            writeln!(f, "the default, {}, does not satisfy it", self.default)?;
         }
         let tried = self.search.candidates.len().saturating_sub(1);
         writeln!(
@@ -275,7 +275,7 @@ impl fmt::Display for Tuned {
             writeln!(f, "winner     {}", winner.arm)?;
             writeln!(
                 f,
-                "  search believed  {} % over {} in {} blocks (the luckiest of {tried}: too good on average)",
+                "  search estimate  {} % over {} in {} blocks (the best of {tried} by chance: biased upwards)",
                 percent(winner.searched_ratio - 1.0),
                 self.default,
                 winner.blocks

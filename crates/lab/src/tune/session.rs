@@ -191,7 +191,7 @@ impl SearchState<'_, '_> {
                 match driver.block(&Block { workload, number, arms: &arms, missing: &missing }, self)? {
                     Some(Halt::Interrupted { .. }) => return Ok(false),
                     Some(Halt::DeviceVanished { detail }) => {
-                        bail!("device: went away ({detail}); what was measured before is kept")
+                        bail!("device: disappeared ({detail}); earlier trials are retained")
                     }
                     None if driver.stop.signal().is_some() => return Ok(false),
                     None => {}

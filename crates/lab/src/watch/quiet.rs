@@ -50,20 +50,20 @@ pub enum NotNow {
 impl fmt::Display for NotNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotNow::Late { left, .. } if left.is_zero() => f.write_str("its hours are over, or have not begun"),
+            NotNow::Late { left, .. } if left.is_zero() => f.write_str("the time is outside its window"),
             NotNow::Late { left, needed } => write!(
                 f,
-                "{} min of its hours are left, and a test needs {} min",
+                "{} min of its window are left, and a test needs {} min",
                 left.as_secs().div_ceil(60),
                 needed.as_secs().div_ceil(60)
             ),
             NotNow::Noisy(noise) => write!(
                 f,
-                "it was never quiet: at last the load was {:.2} for each CPU, and others kept the device busy for {:.0} % of the time",
+                "it was never quiet: the last load average was {:.2} per CPU, and other I/O kept the device busy for {:.0} % of the time",
                 noise.load,
                 noise.busy * 100.0
             ),
-            NotNow::Stopped => f.write_str("it was stopped while it waited for a quiet moment"),
+            NotNow::Stopped => f.write_str("it was stopped while waiting for a quiet moment"),
         }
     }
 }

@@ -68,7 +68,7 @@ impl FromStr for Window {
 
     fn from_str(text: &str) -> Result<Window, String> {
         let refused =
-            || format!("{text:?} is no part of a day; write two different times, e.g. 02:00-05:00 or 23:00-02:00");
+            || format!("{text:?} is not a time window; write two different times, e.g. 02:00-05:00 or 23:00-02:00");
         let minutes = |part: &str| -> Option<i64> {
             let time = Time::strptime("%H:%M", part.trim()).ok()?;
             Some(i64::from(time.hour()) * 60 + i64::from(time.minute()))
@@ -132,7 +132,7 @@ impl FromStr for Days {
         let row = DAYS.iter().position(|(word, _)| word.eq_ignore_ascii_case(text));
         row.map(Days).ok_or_else(|| {
             let words: Vec<&str> = DAYS.iter().map(|(word, _)| *word).collect();
-            format!("{text:?} says no days; write one of: {}", words.join(", "))
+            format!("{text:?} is not a schedule; write one of: {}", words.join(", "))
         })
     }
 }

@@ -21,10 +21,10 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     } else if args.device.is_some() {
         devices.iter().try_for_each(detail)?;
     } else if devices.is_empty() {
-        out::line("no block device is here; `schedlab compare --device loop:512M` measures a temporary one")?;
+        out::line("no block device found; `schedlab compare --device loop:512M` measures a temporary one")?;
     } else {
         out::line(table(&devices))?;
-        out::line("\n[in effect]  available  (module, not loaded)     everything about one: schedlab devices NAME")?;
+        out::line("\n[in effect]  available  (module, not loaded)     details: schedlab devices NAME")?;
     }
     Ok(REACHED)
 }

@@ -58,11 +58,10 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
             match error.downcast_ref::<BootError>() {
                 Some(BootError::Interrupted) => return Ok(stop.status()),
                 Some(BootError::Hung { time_travel: TimeTravel::InfiniteCpu, .. }) => out::note(
-                    "schedlab: a program that waits for the time in a loop runs with --time-travel plain; one that only computes for \
-                     long, with a longer --timeout",
+                    "schedlab: a program that polls the clock needs --time-travel plain; one that computes for long needs a longer --timeout",
                 ),
                 Some(BootError::Hung { .. }) => {
-                    out::note("schedlab: one that computes for long needs a longer --timeout")
+                    out::note("schedlab: a program that computes for long needs a longer --timeout")
                 }
                 _ => {}
             }
@@ -77,9 +76,9 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
     if let Some(name) = OF_CLIENTS.iter().find(|name| arm.tunables.contains_key(**name)) {
         let others = ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
         return Err(usage(format!(
-            "--scheduler: {name} belongs to schedlab's own clients; beside its tunables a scheduler takes {} here{}",
+            "--scheduler: {name} is a setting of schedlab's clients; besides its tunables a scheduler takes {} here{}",
             others.collect::<Vec<_>>().join(", "),
-            if *name == "fs" { ", and there is --fs" } else { "" }
+            if *name == "fs" { "; for a file system use --fs" } else { "" }
         )));
     }
     let setting = Setting::of(&arm)?;

@@ -108,7 +108,7 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
     let other = |asked: Option<u64>, recorded: Option<u64>| asked.is_some() && asked != recorded;
     if other(asked.duration_ms, trial.duration_ms) || other(asked.warmup_ms, trial.warmup_ms) {
         return Err(usage(format!(
-            "{}: measured in trials of {} ms with {} ms of warm-up, and another length would be another experiment; leave it out, or \
+            "{}: measured in trials of {} ms with {} ms of warm-up, and trials of another length are another experiment; leave the option out, or \
              name another --out",
             dir.display(),
             trial.duration_ms.unwrap_or_default(),

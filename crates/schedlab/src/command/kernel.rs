@@ -52,7 +52,7 @@ fn list(cache: &Cache, json: bool) -> Result<u8> {
     if json {
         out::line(serde_json::to_string_pretty(&kernels.iter().map(shown).collect::<Vec<_>>())?)?;
     } else if kernels.is_empty() {
-        out::line(format_args!("no kernel is in {} yet; build one: schedlab kernel build", cache.dir().display()))?;
+        out::line(format_args!("{} holds no kernel; build one: schedlab kernel build", cache.dir().display()))?;
     } else {
         out::line(table(&kernels))?;
     }
@@ -65,7 +65,7 @@ fn clean(cache: &Cache, key: Option<&str>, all: bool) -> Result<u8> {
         None if all => cache.remove_all()?,
         None => cache.sweep()?,
     };
-    out::line(format_args!("{} are free now in {}", HumanBytes(freed), cache.dir().display()))?;
+    out::line(format_args!("freed {} in {}", HumanBytes(freed), cache.dir().display()))?;
     Ok(REACHED)
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     }
     if matches!(args.what, Listing::Schedulers) {
         out::line(
-            "\nSIM: how sure it is that the simulator's scheduler is the source's: C confirmed in the source, C2 second-hand, D derived, \
+            "\nSIM: confidence that the simulator's scheduler equals its source: C confirmed in the source, C2 second-hand, D derived, \
              R recalled, P our proposal.\nKERNEL: whether the kernel arena has it: its Linux, or a module of ours.\n\
              HERE: whether this machine's kernel has it. Tunables: --json",
         )?;

@@ -24,5 +24,5 @@ use crate::failure::usage;
 pub(crate) fn bench_moved(args: &BenchArgs) -> anyhow::Error {
     let words = args.words.join(" ");
     let words = if words.is_empty() { "--help" } else { &words };
-    usage(format!("bench: it is a program of its own now; run: cargo run --release -p selfbench -- {words}"))
+    usage(format!("bench: moved to a separate program; run: cargo run --release -p selfbench -- {words}"))
 }

@@ -73,7 +73,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
     let blocks = match design.blocks.as_str() {
         "auto" => None,
         word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
-            usage(format!("--blocks: {word:?} is neither auto nor a number above 0; write e.g. --blocks 12"))
+            usage(format!("--blocks: {word:?} is not auto or a number above 0; write e.g. --blocks 12"))
         })?),
     };
     let time_s = match &design.budget {

@@ -83,10 +83,10 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
 
 fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> {
     let Done { search, course, confirmation, .. } = done;
-    let resume = format!("go on with the same command, --out {} --resume", dir.display());
+    let resume = format!("continue with the same command, --out {} --resume", dir.display());
     if course.why == SearchEnd::Interrupted {
         let best = match search.incumbent() {
-            tuner::BASELINE => "nothing better than the default was seen".to_owned(),
+            tuner::BASELINE => "no setting looked better than the default".to_owned(),
             best => format!(
                 "best so far {} ({:+.1} % in {} blocks, not confirmed)",
                 search.key(best),

@@ -117,7 +117,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,nice=1", "--workload oltp", "for CPUs take linpack"),
         ("default,nice=1", "--workload linpack:array=1", "10 to 10000"),
         ("default,nice=1", "--background seqwrite", "expected one of spin"),
-        ("default,nice=1", "--background spin:io_weight=5", "none is under test"),
+        ("default,nice=1", "--background spin:io_weight=5", "a CPU experiment does not have"),
         ("default,nice=1", "--fs ext4", "hold no files"),
         ("default,nice=1", "--destroy-data sda", "hold no data"),
         ("default,nice=1", "--arena sim", "on this machine only"),

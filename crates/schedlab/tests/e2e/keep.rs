@@ -277,8 +277,8 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
         ("keep DEV scheduler=bfq --as boot", 2, "5.0"),
         ("keep /dev/no-such-disk scheduler=bfq", 2, "no-such-disk"),
         ("keep", 2, "required"),
-        ("forget DEV", 2, "nothing is kept"),
-        ("forget no-such-key", 2, "nothing is kept"),
+        ("forget DEV", 2, "no setting is persisted"),
+        ("forget no-such-key", 2, "no setting is persisted"),
     ] {
         kept.run(words).expect_status(status).says(&[says]);
     }
@@ -286,7 +286,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
         let ran = kept.run(words).expect_status(0);
         assert!(ran.stdout.contains(&kept.rule().display().to_string()), "{}", ran.stdout);
     }
-    assert!(kept.run("keep --list").expect_status(0).stdout.contains("nothing is kept"));
+    assert!(kept.run("keep --list").expect_status(0).stdout.contains("no setting is persisted"));
     assert_eq!(kept.tree(), before);
 }
 
@@ -410,7 +410,7 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
     from("wwid naa.5", "host", "better").expect_status(1).says(&["another device"]);
     from(identity, "host", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
     fs::write(dir.join("tune.json"), "{\"recommended\": null}").expect("own file");
-    kept.run(&format!("keep DEV --by-name --from {}", dir.display())).expect_status(1).says(&["nothing to keep"]);
+    kept.run(&format!("keep DEV --by-name --from {}", dir.display())).expect_status(1).says(&["no setting to persist"]);
 }
 
 #[test]

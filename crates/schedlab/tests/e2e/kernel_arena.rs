@@ -205,7 +205,7 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
     // fio itself may come through: each look at the clock moves it by 256 ns.
     arena.exec("--device hp97560 --timeout 5s", "while :; do :; done").expect_status(125).says(&[
         "silent for 5 s",
-        "waits for the time in a loop",
+        "polls the clock",
         "its virtual clock was at",
         "--time-travel plain",
     ]);
@@ -290,7 +290,9 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     }
     let sim = "compare --arena sim --device hp97560 --workload randread --kernel debian:6.12";
     lab.run(sim).expect_status(2).says(&["--kernel", "kernel arena"]);
-    lab.run("kernel exec --scheduler bfq:clients=kernel -- true").expect_status(2).says(&["clients", "own clients"]);
+    lab.run("kernel exec --scheduler bfq:clients=kernel -- true")
+        .expect_status(2)
+        .says(&["clients", "a setting of schedlab's clients"]);
     lab.run("kernel exec --fs ext4 -- true").expect_status(2).says(&["--device"]);
     lab.run("kernel exec --timeout 5 -- true").expect_status(2).says(&["--timeout", "60s"]);
 }

@@ -133,7 +133,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
     compare("--workload command:run=true:deadlin=1s").says(&["did you mean \"deadline\""]);
     compare("--workload command:run=true:primary=wall").says(&["unknown metric", "wall_s"]);
     compare("--workload command:run=true:metric=orders_done:regex=(x)").says(&["orders_done", "better=higher"]);
-    compare("--workload randread:io_weight=50").says(&["no share of its own"]);
+    compare("--workload randread:io_weight=50").says(&["no I/O share of its own"]);
     compare("--workload randread --background command:run=true").says(&["is a program"]);
     compare("--workload randread --background iozone").says(&["ends by itself"]);
     compare("--workload randread --background seqwrite:ioprio=high").says(&["best-effort"]);

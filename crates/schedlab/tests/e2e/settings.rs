@@ -132,12 +132,12 @@ fn what_is_set_is_told_as_old_and_new_and_the_command_that_is_told_takes_it_back
         }
         assert_ne!(device.snapshot(), before, "{values}");
         assert_eq!(journal(&lab), 0, "what stays needs no entry");
-        let undo = ran.stdout.lines().last().unwrap().strip_prefix("To take it back: schedlab ").unwrap().to_owned();
+        let undo = ran.stdout.lines().last().unwrap().strip_prefix("To undo: schedlab ").unwrap().to_owned();
         lab.run(&undo).expect_status(0);
         assert_eq!(device.snapshot(), before, "{values}, and back by {undo}");
     }
     let again = lab.run(&format!("set {} nr_requests=64", device.path)).expect_status(0);
-    assert!(again.stdout.contains("was so already"), "{}", again.stdout);
+    assert!(again.stdout.contains("already set, nothing changed"), "{}", again.stdout);
     lab.run(&format!("set {} scheduler=deadline", device.path)).expect_status(0).says(&["mq-deadline", "Linux 5.0"]);
 }
 
@@ -286,11 +286,11 @@ fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_
     assert_eq!(shows(&device, "iosched/read_expire"), "100", "and it stays in force");
 
     let ended = lab.run(&format!("set {} --end", device.path)).expect_status(0).stdout;
-    assert!(ended.contains("as it was before"), "{ended}");
+    assert!(ended.contains("has its former values"), "{ended}");
     assert_eq!((device.snapshot(), journal(&lab)), (before, 0));
     assert!(!is_there(pid.parse().unwrap()));
     let nothing = lab.run(&format!("set {} --end", device.path)).expect_status(0).stdout;
-    assert!(nothing.contains("nothing is set for a while"), "{nothing}");
+    assert!(nothing.contains("no temporary setting"), "{nothing}");
 }
 
 #[test]

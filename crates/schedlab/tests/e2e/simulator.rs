@@ -96,7 +96,7 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
     refused("--device nowhere.toml --schedulers noop,cfq", &["nowhere.toml"]);
     refused(
         "--device hp97560 --schedulers noop,cfq --workload randread:primary=anticipations",
-        &["anticipations", "describes"],
+        &["anticipations", "has no better direction"],
     );
     refused("--device hp97560 --schedulers noop,cfq --destroy-data sda", &["--destroy-data"]);
     refused("--device /dev/vda --schedulers noop,cfq", &["/dev/vda", "--arena disk"]);

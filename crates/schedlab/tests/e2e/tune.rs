@@ -42,7 +42,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     assert!(ratio(winner) > 0.98 * best, "{winner}: {} of {best}", ratio(winner));
     assert_eq!(found["confirmation"]["verdict"], "better");
     assert!(found["confirmation"]["blocks"].as_u64().unwrap() >= 3);
-    for words in ["search believed", "confirmed", "better", &format!("recommended: {winner}")] {
+    for words in ["search estimate", "confirmed", "better", &format!("recommended: {winner}")] {
         assert!(ran.stdout.contains(words), "{words}:\n{}", ran.stdout);
     }
     // What `keep --from` reads.

@@ -77,7 +77,7 @@ pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, runner
     })?;
     if !load.share.is_plain() {
         return Err(usage(format!(
-            "workload {label}: io_weight, io_max and ioprio are shares of a device, and none is under test; remove them"
+            "workload {label}: io_weight, io_max and ioprio are shares of a device, which a CPU experiment does not have; remove them"
         )));
     }
     let pairs = load.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));

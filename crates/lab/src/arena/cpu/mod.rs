@@ -112,7 +112,9 @@ impl<'a> CpuArena<'a> {
         let mut remarks = Vec::new();
         let place = inherited(&self.root);
         if !place.is_empty() {
-            remarks.push(format!("schedlab itself has {place}: programs and loads inherit what an arm does not set"));
+            remarks.push(format!(
+                "schedlab itself runs with {place}: programs and loads inherit it where an arm does not set another"
+            ));
         }
         let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
         if isolates && !cpu::sees_all_tasks(&self.root) {
@@ -149,7 +151,7 @@ fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
 }
 
 fn given_back() -> anyhow::Error {
-    anyhow!("CPUs: given back already")
+    anyhow!("CPUs: already released")
 }
 
 impl Arena for CpuArena<'_> {

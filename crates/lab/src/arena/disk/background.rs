@@ -69,7 +69,7 @@ impl Loads {
                 args: vec!["background-load".into()],
                 dir: "/".into(),
                 share: crate::arena::voids::share_of(&load.share),
-                input: serde_json::to_vec(&order).context("order: cannot be written as JSON")?,
+                input: serde_json::to_vec(&order).context("request: cannot be written as JSON")?,
                 ..Launch::default()
             };
             Ok((load.work.kind.name.to_owned(), launch))
@@ -118,9 +118,9 @@ impl Loads {
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the order")?;
+    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
     let order: Order =
-        serde_json::from_str(&text).context("standard input: not an order; this command is for schedlab itself")?;
+        serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
     let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();

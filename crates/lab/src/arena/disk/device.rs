@@ -23,7 +23,7 @@ impl Target {
             Some(_) => {
                 Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
             }
-            None => Err(usage(format!("--device {word}: {size:?} is no size; write e.g. loop:512M or loop:2G"))),
+            None => Err(usage(format!("--device {word}: {size:?} is not a size; write e.g. loop:512M or loop:2G"))),
         }
     }
 

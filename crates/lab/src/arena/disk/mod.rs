@@ -121,8 +121,7 @@ impl<'a> DiskArena<'a> {
             let claim = host::check_writable(root, &device, consent).map_err(as_usage)?;
             if temporary.is_none() {
                 progress.say(&format!(
-                    "{} is written to: it holds no file system or partitions that are known, or was given with --destroy-data; what else \
-                     may be on it is lost",
+                    "{} will be overwritten: it holds no known file system or partition table, or --destroy-data names it; other data on it is lost",
                     device.path.display()
                 ));
             }
@@ -289,7 +288,7 @@ impl Arena for DiskArena<'_> {
         // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {
-            words.push(format!("{} is gone, and its settings with it", self.device.path.display()));
+            words.push(format!("{} has disappeared, together with its settings", self.device.path.display()));
         }
         let left = ended?.unwrap_or_default();
         if !left.is_empty() {
@@ -301,7 +300,7 @@ impl Arena for DiskArena<'_> {
 }
 
 fn given_back() -> anyhow::Error {
-    anyhow!("device: given back already")
+    anyhow!("device: already released")
 }
 
 fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Progress) -> Result<LoopDevice> {

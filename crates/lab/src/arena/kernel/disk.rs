@@ -53,7 +53,7 @@ impl Modelled {
     /// Its size.
     pub(super) fn bytes(&self) -> Result<u64> {
         let path = self.queue.with_file_name("size");
-        let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} holds no number", path.display()))?;
+        let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} does not hold a number", path.display()))?;
         Ok(sectors * elevator::SECTOR_BYTES)
     }
 
@@ -126,7 +126,7 @@ impl Modelled {
         }
         let text = get(&path)?;
         let told = anticipation(&text);
-        Ok(Some(told.with_context(|| format!("{} makes no sense: {text}", path.display()))?))
+        Ok(Some(told.with_context(|| format!("{}: invalid value: {text}", path.display()))?))
     }
 
     /// Requests that were joined with others, by the kernel's own count.
@@ -140,7 +140,7 @@ impl Modelled {
         let text = get(path)?;
         let pairs = text.split_whitespace().collect::<Vec<_>>();
         let of = pairs.chunks_exact(2).map(|pair| Some((pair[0].to_owned(), pair[1].parse().ok()?)));
-        of.collect::<Option<_>>().with_context(|| format!("{} has no names and numbers in turn", path.display()))
+        of.collect::<Option<_>>().with_context(|| format!("{}: names and numbers do not alternate", path.display()))
     }
 }
 

@@ -172,7 +172,7 @@ fn command(inside: &Inside) -> Result<u8> {
         say(&inside.workdir().join(STREAMS[1]), format!("{program}: cannot run in the guest: {error}\n").as_bytes())?;
         Ok(status)
     };
-    let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"there is no such program") };
+    let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"no such program") };
     let mut command = Command::new(file);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_clear().env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");

@@ -35,16 +35,16 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
         "1 to 65536",
         "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
     ),
-    ("queue_depth", "1 to 65536", "requests that the device gets at once [as many as it takes]"),
+    ("queue_depth", "1 to 65536", "requests in the device at once [as many as it takes]"),
     (
         "turnaround_us",
         "0 to 1000000",
-        "µs from a completion to the same client's next request, give or take half [10]; with clients=syscalls none",
+        "µs from a completion to the same client's next request, ±50 % [10]; with clients=syscalls none",
     ),
     (
         "clients",
         "auto, kernel, syscalls",
-        "who does the I/O: threads of the kernel (fast), or a program's threads by system calls [auto]",
+        "issuer of the I/O: threads of the kernel (fast), or threads of a program by system calls [auto]",
     ),
     ("fs", "none, ext4", "files on that file system instead of the bare device; by system calls [none]"),
 ];

@@ -28,22 +28,18 @@ pub static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "one_cpu",
         range: (0, 1),
-        help: "1: all clients share one CPU, as in the kernel arena; 0: each has one of its own; blk-mq without a scheduler and kyber tell the difference [0]",
+        help: "1: all clients share one CPU, as in the kernel arena; 0: each has its own; affects kyber and blk-mq without a scheduler [0]",
     },
     Attribute {
         name: "nr_requests",
         range: (1, 65_536),
         help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
     },
-    Attribute {
-        name: "queue_depth",
-        range: (1, 65_536),
-        help: "requests that the device gets at once [as many as it takes]",
-    },
+    Attribute { name: "queue_depth", range: (1, 65_536), help: "requests in the device at once [as many as it takes]" },
     Attribute {
         name: "turnaround_us",
         range: (0, 1_000_000),
-        help: "µs from a completion to the same client's next request at the earliest, give or take half: interrupt, wake-up, system call [10]",
+        help: "µs from a completion to the same client's next request at the earliest, ±50 %: interrupt, wake-up, system call [10]",
     },
 ];
 

@@ -63,7 +63,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         done.kept
     };
     if let Some(change) = change {
-        change.carry_out().map_err(failed).context("setting: kept from the next start on, but not set now")?;
+        change.carry_out().map_err(failed).context("setting: persisted for the next boot, but not applied now")?;
     }
     let answer = Answer {
         conflicts: conflicts_of(root, &device.name, &kept),
@@ -100,12 +100,12 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
     for kept in &removed {
         out::line(format_args!("forgotten: {} for {} ({})", kept.words(), kept.device, kept.key))?;
         for file in &kept.files {
-            let what = if file.replaced.is_some() { "put back as it was" } else { "removed" };
+            let what = if file.replaced.is_some() { "restored" } else { "removed" };
             out::line(format_args!("  {what}: {}", file.path.display()))?;
         }
     }
     told.iter().try_for_each(|words| out::line(format_args!("  {words}")))?;
-    out::line("the setting in effect stays until the next restart")?;
+    out::line("the current setting stays in effect until the next boot")?;
     Ok(REACHED)
 }
 
@@ -124,10 +124,12 @@ fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
     let known: Vec<String> =
         persist::list(root)?.iter().map(|kept| format!("{} ({})", kept.key, kept.device)).collect();
     if known.is_empty() {
-        return Err(usage(format!("{word}: nothing is kept for it, or for any device; see schedlab keep --help")));
+        return Err(usage(format!(
+            "{word}: no setting is persisted for it, or for any device; see schedlab keep --help"
+        )));
     }
     let why = found.err().map(|error| format!(" ({error})")).unwrap_or_default();
-    Err(usage(format!("{word}: nothing is kept for it{why}; name one of {}", known.join(", "))))
+    Err(usage(format!("{word}: no setting is persisted for it{why}; name one of {}", known.join(", "))))
 }
 
 fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
@@ -159,7 +161,7 @@ fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Re
     match others.into_iter().find(|key| key != of_device && *key != format!("{of_device}.tuned")) {
         None => Ok(()),
         Some(key) => Err(anyhow!(
-            "{}: a setting is kept for it already, as {key}; `schedlab forget {key}` first",
+            "{}: a setting is already persisted as {key}; run `schedlab forget {key}` first",
             device.path.display()
         )),
     }
@@ -248,10 +250,10 @@ impl Answer {
             out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
         }
         if !self.missing.is_empty() {
-            out::line(format_args!("to have it now as well: schedlab set {device} {} (or keep --now)", kept.words()))?;
+            out::line(format_args!("to apply it now as well: schedlab set {device} {} (or keep --now)", kept.words()))?;
         }
         if self.done {
-            out::line(format_args!("to take it back: schedlab forget {device}"))?;
+            out::line(format_args!("to remove it: schedlab forget {device}"))?;
         }
         Ok(())
     }
@@ -290,7 +292,7 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
         return Ok(REACHED);
     }
     if rows.is_empty() {
-        out::line("nothing is kept")?;
+        out::line("no setting is persisted")?;
     }
     for (kept, present, conflicts, altered) in rows {
         let gone = if present { "" } else { ", not found under that name now" };
@@ -300,7 +302,7 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
             out::line(format_args!("  because {because}"))?;
         }
         for path in paths(&kept) {
-            let state = if altered.contains(&path) { "  EDITED or gone since it was written" } else { "" };
+            let state = if altered.contains(&path) { "  EDITED or removed since it was written" } else { "" };
             out::line(format_args!("  {}{state}", path.display()))?;
         }
         for conflict in conflicts {

@@ -43,12 +43,11 @@ pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<So
 fn current(root: &Root, device: &Device) -> Source {
     let (setting, left_out) = persist::current(root, device);
     let mut remarks = vec![format!(
-        "kept is what {} has now: its scheduler, and those of the scheduler's tunables that differ from its defaults; \
-         attributes of the queue are kept when they are named",
+        "persisting the current setting of {}: its scheduler, and those of the scheduler's tunables that differ from their defaults; queue attributes are persisted only if named",
         device.path.display()
     )];
     if !left_out.is_empty() {
-        remarks.push(format!("left out, since schedlab does not know their defaults: {}", left_out.join(", ")));
+        remarks.push(format!("omitted, since schedlab does not know their defaults: {}", left_out.join(", ")));
     }
     Source { setting, because: None, remarks }
 }
@@ -58,20 +57,20 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let study = experiment::study(&record, None);
     let shown = dir.display();
     let Some(arm) = &study.recommendation.arm else {
-        bail!("{shown} recommends nothing to keep: {}", study.recommendation.sentence);
+        bail!("{shown} recommends no setting to persist: {}", study.recommendation.sentence);
     };
     let deciding: Vec<&Judgement> =
         study.judgements.iter().filter(|judgement| judgement.primary && judgement.arm == *arm).collect();
     let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
         bail!(
-            "{shown}: recommends {arm}, the baseline, or an arm that was not shown to be better: {}",
+            "{shown}: recommends {arm}, which is the baseline or not shown to be better: {}",
             study.recommendation.sentence
         );
     };
     if let Some(against) = deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void)) {
         let what = if against.verdict == Verdict::Void { "void" } else { "worse" };
         bail!(
-            "{shown}: {arm} is better for {} and {what} for {}: keep it by naming it",
+            "{shown}: {arm} is better for {} and {what} for {}; to persist it, name its setting",
             first.workload,
             against.workload
         );
@@ -116,14 +115,20 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let path = dir.join(TUNE);
     let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let tuning: Tuning = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no result of a `schedlab tune` of this version", path.display()))?;
+        .with_context(|| format!("{} is not a result of this version's `schedlab tune`", path.display()))?;
     let Some(found) = tuning.recommended else {
-        bail!("{} recommends nothing to keep: no setting was confirmed to be better than the default", path.display());
+        bail!(
+            "{} recommends no setting to persist: no setting was confirmed to be better than the default",
+            path.display()
+        );
     };
     // A word, or an object with the word and the interval.
     let word = found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
     if word != "better" {
-        bail!("{}: recommends a setting whose verdict is {word:?}, not better; keep it by naming it", path.display());
+        bail!(
+            "{}: recommends a setting whose verdict is {word:?}, not better; to persist it, name its setting",
+            path.display()
+        );
     }
     let remarks = meant_for(device, &found.identity, found.arena, dir, force)?;
     let details = found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();

@@ -67,7 +67,8 @@ impl Kept {
     /// Leaves the keeper to itself.
     pub(super) fn release(mut self) -> Result<()> {
         let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
-        pipe.write_all(b"!").context("keeper: the process that holds the setting has ended; see `schedlab restore`")
+        pipe.write_all(b"!")
+            .context("keeper: the process that holds the temporary setting has ended; see `schedlab restore`")
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     section(&mut text, &format!("Tunables of {scheduler}"), of(Place::Scheduler, true), width);
     section(&mut text, "Queue", of(Place::Queue, true), width);
     let read_only = of(Place::Scheduler, false).chain(of(Place::Queue, false));
-    section(&mut text, "Read-only: what hardware and driver say", read_only, width);
+    section(&mut text, "Read-only: reported by hardware and driver", read_only, width);
     text
 }
 

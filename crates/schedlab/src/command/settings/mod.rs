@@ -55,7 +55,7 @@ fn duration(word: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
     if !(1.0..=LONGEST_S).contains(&seconds) {
         return Err(usage(format!(
-            "--for {word}: a setting can hold by itself from 1s to 8760h; without --for it stays"
+            "--for {word}: out of range (expected 1s to 8760h); leave out --for to set it until the next boot"
         )));
     }
     Ok(Duration::from_secs_f64(seconds))
@@ -70,7 +70,7 @@ fn dry_run(device: &Device, change: &Change, as_json: bool) -> Result<u8> {
     }
     for write in writes {
         let now = match (&write.now, write.named) {
-            (Some(_), false) => "so that it stays: the kernel computes it anew".to_owned(),
+            (Some(_), false) => "rewritten, because the kernel recomputes it".to_owned(),
             (Some(now), true) => format!("now {now}"),
             (None, _) => "comes with the scheduler".to_owned(),
         };
@@ -90,22 +90,22 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
         return out::line(serde_json::to_string_pretty(&fields)?);
     }
     if done.changed.is_empty() {
-        out::line(format_args!("{path}: everything was so already"))?;
+        out::line(format_args!("{path}: already set, nothing changed"))?;
     } else {
         out::line(format_args!("{path} is set:"))?;
         let width = done.changed.iter().map(|changed| changed.attribute.len()).max().unwrap_or(0);
         for Changed { attribute, old, new, named } in &done.changed {
             let old = old.as_ref().map_or(String::new(), |old| format!("{old} → "));
-            let whose = if *named { "" } else { "    (the kernel's doing)" };
+            let whose = if *named { "" } else { "    (by the kernel)" };
             out::line(format_args!("  {attribute:<width$}  {old}{new}{whose}"))?;
         }
     }
     match kept {
         Some((lasting, pid)) => out::line(format_args!(
-            "{lasting}; then process {pid} takes it back. To take it back now: schedlab set {path} --end"
+            "{lasting}; then process {pid} restores the former values. To restore them now: schedlab set {path} --end"
         )),
         None if done.changed.is_empty() => Ok(()),
-        None => out::line(format_args!("To take it back: {undo}")),
+        None => out::line(format_args!("To undo: {undo}")),
     }
 }
 
@@ -123,10 +123,10 @@ fn command(device: &str, setting: &Setting) -> String {
 fn end_now(root: &Root, device: &Device, as_json: bool) -> Result<u8> {
     DiskArena::require_root()?;
     let path = device.path.display();
-    let outcome = end(root, device).with_context(|| format!("what is set on {path} for a while could not be ended"))?;
+    let outcome = end(root, device).with_context(|| format!("{path}: the temporary setting could not be ended"))?;
     let text = match &outcome {
-        None => format!("{path}: nothing is set for a while"),
-        Some(Restoration::Restored { .. }) => format!("{path} is as it was before"),
+        None => format!("{path}: no temporary setting"),
+        Some(Restoration::Restored { .. }) => format!("{path} has its former values"),
         Some(other) => other.to_string(),
     };
     if as_json {
@@ -153,9 +153,9 @@ mod tests {
             (&["bfq"][..], "NAME=VALUE"),
             (&["nr_requests="], "NAME=VALUE"),
             (&["=4"], "NAME=VALUE"),
-            (&["nomerges=1", "nomerges=2"], "named twice"),
-            (&["scheduler=bfq", "scheduler=none"], "named twice"),
-            (&["scheduler=cfq"], "nearest choice is bfq"),
+            (&["nomerges=1", "nomerges=2"], "given twice"),
+            (&["scheduler=bfq", "scheduler=none"], "given twice"),
+            (&["scheduler=cfq"], "nearest alternative is bfq"),
         ] {
             let error = read(&words(all)).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");

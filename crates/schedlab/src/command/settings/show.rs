@@ -42,7 +42,7 @@ pub(crate) fn show(root: &Root, args: &ShowArgs) -> Result<u8> {
     let width = columns();
     out::print(head(&device, holder.as_ref(), unknown.as_ref(), width))?;
     out::print(page(device.scheduler.as_deref().unwrap_or("none"), &lines, width))?;
-    let marks = "* is not the default   > is set for a while   change it: schedlab set DEVICE NAME=VALUE";
+    let marks = "* differs from the default   > set temporarily   to change it: schedlab set DEVICE NAME=VALUE";
     out::line(format_args!("\n{}", wrapped(marks, width).join("\n")))?;
     Ok(REACHED)
 }
@@ -72,7 +72,7 @@ fn head(device: &Device, holder: Option<&Holder>, unknown: Option<&Error>, width
     facts.extend(device.backing_file.iter().map(|file| ("over", file.display().to_string())));
     facts.push(("scheduler", schedulers(device)));
     facts.extend(holder.map(|holder| ("set", who(device, holder))));
-    facts.extend(unknown.map(|error| ("set", format!("who has set what is not known: {error}"))));
+    facts.extend(unknown.map(|error| ("set", format!("the origin of settings is unknown: {error}"))));
     let mut text = String::new();
     for (name, value) in facts {
         for (at, part) in wrapped(&value, width.saturating_sub(11)).into_iter().enumerate() {
@@ -97,11 +97,11 @@ fn who(device: &Device, holder: &Holder) -> String {
     let (pid, path) = (holder.pid, device.path.display());
     let before = holder.original.scheduler.as_deref().unwrap_or("none");
     match &holder.lasting {
-        _ if !holder.alive => format!("by a process that is gone ({pid}): `schedlab restore` puts it back"),
-        None => format!("by an experiment (process {pid}), which puts it back; the scheduler was {before}"),
+        _ if !holder.alive => format!("by a process that has ended ({pid}): `schedlab restore` restores it"),
+        None => format!("by an experiment (process {pid}), which restores it; the scheduler was {before}"),
         Some(lasting) => {
             let since = utc(lasting.begun()).unwrap_or_default();
-            let ends = format!("take it back now: schedlab set {path} --end");
+            let ends = format!("restore it now: schedlab set {path} --end");
             format!("by schedlab (process {pid}) since {since} {lasting}; the scheduler was {before}; {ends}")
         }
     }

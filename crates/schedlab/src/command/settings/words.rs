@@ -35,7 +35,7 @@ pub(crate) fn current_name(word: &str) -> Result<String> {
             Ok(now.name.to_owned())
         }
         Named::Gone { fate, nearest } => Err(usage(format!(
-            "{word} cannot be set: {fate}; the nearest choice is {} ({})",
+            "{word} cannot be set: {fate}; the nearest alternative is {} ({})",
             nearest.name, nearest.help
         ))),
     }

@@ -105,14 +105,14 @@ fn a_tuned_scheduler_is_its_own_baseline() {
 #[test]
 fn a_default_among_the_values_is_left_out_and_alone_it_is_refused() {
     assert_eq!(arms_of("--scheduler deadline --values fifo_batch=16,1"), ["default", "fifo_batch=1"]);
-    refused("--scheduler deadline --values fifo_batch=16", &["fifo_batch", "16 is what deadline has anyway"]);
+    refused("--scheduler deadline --values fifo_batch=16", &["fifo_batch", "16 is the value that deadline has already"]);
 }
 
 #[test]
 fn what_is_wrong_is_named_with_what_would_be_right() {
     refused(
         "--scheduler deadline --tunables fifo_bach",
-        &["no tunable \"fifo_bach\"", "did you mean \"fifo_batch\"", "nr_requests"],
+        &["unknown tunable \"fifo_bach\"", "did you mean \"fifo_batch\"", "nr_requests"],
     );
     refused("--scheduler deadline --values fifo_bach=1", &["--values", "did you mean \"fifo_batch\""]);
     refused("--scheduler deadline --values front_merges=2", &["front_merges", "\"2\" is out of range", "from 0 to 1"]);
@@ -121,7 +121,7 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     refused("--scheduler deadline --values fifo_batch", &["NAME=VALUE", "e.g. fifo_batch=1,4,64"]);
     refused("--scheduler deadline --values fifo_batch=4,8,4", &["fifo_batch", "4 is given twice"]);
     refused("--scheduler deadline --values fifo_batch=4 --values fifo_batch=8", &["fifo_batch: given twice"]);
-    refused("--scheduler deadline --tunables fifo_batch,fifo_batch", &["fifo_batch: named twice"]);
+    refused("--scheduler deadline --tunables fifo_batch,fifo_batch", &["fifo_batch: given twice"]);
     refused(
         "--scheduler deadline --tunables fifo_batch --values writes_starved=1",
         &["writes_starved is not swept", "--tunables fifo_batch,writes_starved"],
@@ -140,7 +140,7 @@ fn a_budget_that_decides_nothing_is_refused_with_one_that_would_do() {
     told("--scheduler deadline").unwrap();
     let error = told("--scheduler deadline --trial-time 10s --warmup 0 --budget 400s").unwrap_err().to_string();
     assert!(error.contains("17 arms: a block takes about 2 min 50 s of virtual time"), "{error}");
-    assert!(error.contains("has not room for 4") && error.contains("--budget 3400s"), "{error}");
+    assert!(error.contains("has no room for 4") && error.contains("--budget 3400s"), "{error}");
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 680s").unwrap();
     told("--scheduler deadline --trial-time 10s --warmup 0 --budget 340s --method fixed").unwrap();
     told("--scheduler deadline --trial-time 10s --warmup 0 --blocks 2").unwrap();

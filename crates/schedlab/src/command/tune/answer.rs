@@ -155,9 +155,7 @@ fn answer(
 ) -> String {
     let default = &design.plan.arms[0].name;
     let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
-        return format!(
-            "nothing that was tried looked better than {default}: no improvement is confirmed, keep the default"
-        );
+        return format!("no setting looked better than {default}: no improvement is confirmed, keep the default");
     };
     let arm = &arms[winner];
     if let Some(recommended) = recommended {
@@ -165,7 +163,7 @@ fn answer(
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
             words.extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
             format!(
-                "\nset it now: schedlab set {} {}\nmake it last: schedlab keep --from {}",
+                "\nset it now: schedlab set {} {}\npersist it: schedlab keep --from {}",
                 recommended.device,
                 words.join(" "),
                 dir.display()
@@ -179,7 +177,7 @@ fn answer(
         Verdict::Better => {
             let open: Vec<&str> =
                 confirmation.constraints.iter().filter(|(_, shown)| !shown).map(|(text, _)| text.as_str()).collect();
-            format!("{arm} is better, but it is not shown that {} holds", open.join(" and "))
+            format!("{arm} is better, but {} is not shown to hold", open.join(" and "))
         }
         Verdict::Equivalent => format!("{arm} is no better than {default} by more than the margin"),
         Verdict::Worse => format!("{arm} is worse than {default} on fresh blocks"),
@@ -187,7 +185,7 @@ fn answer(
         Verdict::Void => format!("the evidence about {arm} is void, see {}", dir.join("confirm").display()),
     };
     format!(
-        "no improvement is confirmed: keep the default ({default})\n{why}; alpha is spent, so nothing else is tried on this evidence: search \
+        "no improvement is confirmed: keep the default ({default})\n{why}; alpha is spent, so no other setting is tried on this evidence: search \
          again with another --seed or a larger budget"
     )
 }

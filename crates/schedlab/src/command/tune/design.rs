@@ -57,7 +57,7 @@ pub(super) struct Design {
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     if args.arena_kind().is_cpu() {
         return Err(usage(
-            "--arena cpu: the search knows the ranges of I/O schedulers' tunables only; compare CPU settings: schedlab compare --arena cpu",
+            "--arena cpu: a search covers the tunables of I/O schedulers only; compare CPU settings: schedlab compare --arena cpu",
         ));
     }
     let objective = Objective::parse(args.objective.as_deref())?;
@@ -255,7 +255,7 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
         return Ok(now);
     }
     let usual = schedulers.iter().find(|name| *name == KERNELS_CHOICE).or(schedulers.first());
-    usual.cloned().ok_or_else(|| usage("search space: no scheduler to choose; name some with --schedulers"))
+    usual.cloned().ok_or_else(|| usage("search space: no scheduler; name some with --schedulers"))
 }
 
 fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {

@@ -77,7 +77,7 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
         }
     };
     let when = format!("{}, {}", watch.every, watch.between);
-    out::line(format_args!("{} is watched as {name}: {when} (schedlab watch list)", device.path.display()))?;
+    out::line(format_args!("watching {} as {name}: {when} (schedlab watch list)", device.path.display()))?;
     cautions(&watch, &device, started);
     Ok(REACHED)
 }
@@ -87,21 +87,21 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
     let name = &watch.name;
     match started {
         Timer::Started => {}
-        Timer::AtBoot => out::note("note: systemd does not run here; the timer begins with the next boot"),
+        Timer::AtBoot => out::note("note: systemd is not running; the timer starts at the next boot"),
         Timer::Never => out::note(format_args!(
-            "note: there is no systemd here; let cron start this when the window opens: {} watch run {name}",
+            "note: systemd is not installed; let cron start this when the window opens: {} watch run {name}",
             watch.program.display()
         )),
     }
     if has_only_a_name(device) {
         out::note(format_args!(
-            "note: {} has no world-wide name and no serial number: whatever has this name at the time is tested",
+            "note: {} has no world-wide name and no serial number: any device that has this name later is tested",
             device.path.display()
         ));
     }
     if !round::will_stay(&watch.program) {
         out::note(format_args!(
-            "note: the service starts {}, which looks like a place that is cleaned up: install schedlab, and add the watch with that",
+            "note: the service starts {}, which may be removed; install schedlab and add the watch with the installed program",
             watch.program.display()
         ));
     }
@@ -129,8 +129,7 @@ fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
         ArenaKind::Disk => {}
         ArenaKind::Cpu => {
             return Err(usage(
-                "--arena cpu: a watch is bound to the identity of a device, and CPUs have none; start `schedlab compare --arena cpu` \
-                 by a timer",
+                "--arena cpu: a watch is bound to the identity of a device, which CPUs do not have; start `schedlab compare --arena cpu` from a timer",
             ));
         }
         ArenaKind::Sim | ArenaKind::Kernel => {
@@ -249,7 +248,7 @@ fn list(root: &Root, json: bool) -> Result<u8> {
     if json {
         out::line(serde_json::to_string_pretty(&rows)?)?;
     } else if rows.is_empty() {
-        out::line("nothing is watched; begin with: schedlab watch add --device DEVICE")?;
+        out::line("no watches; add one with: schedlab watch add --device DEVICE")?;
     } else {
         out::line(table)?;
     }
@@ -264,7 +263,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         Err(_) if force => return remove_whatever_is_there(root, name),
         Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
             return Err(error.context(format!(
-                "watch {name}: not removed (schedlab watch remove {name} --force removes its timer, its service and its file all the same)"
+                "watch {name}: not removed (schedlab watch remove {name} --force removes its timer, service and file anyway)"
             )));
         }
         Err(error) => return Err(error),
@@ -283,7 +282,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         return Err(error.into());
     }
     host::systemd::reload(root)?;
-    out::line(format_args!("{name} is no longer watched; its history stays: schedlab history"))?;
+    out::line(format_args!("removed the watch {name}; its history is retained: schedlab history"))?;
     Ok(REACHED)
 }
 
@@ -298,7 +297,7 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     }
     host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
     host::systemd::reload(root)?;
-    out::line(format_args!("what was left of the watch {name} is removed; its history stays: schedlab history"))?;
+    out::line(format_args!("removed the remains of the watch {name}; its history is retained: schedlab history"))?;
     Ok(REACHED)
 }
 
@@ -340,7 +339,7 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
 
 fn nothing(device: Option<&str>) -> String {
     let of = device.map_or_else(String::new, |device| format!(" of {device}"));
-    format!("there is no history{of} yet; begin with: schedlab watch add --device {}", device.unwrap_or("DEVICE"))
+    format!("no history{of} yet; add a watch with: schedlab watch add --device {}", device.unwrap_or("DEVICE"))
 }
 
 fn path_of(path: &Path) -> String {

@@ -33,7 +33,10 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool) -> Result<u8> {
     let device = match host::device::find_by_identity(root, &watch.identity, &watch.plan.device) {
         Ok(device) => device,
         Err(error) => {
-            let why = format!("{error}; when it was replaced: schedlab watch remove {0}, and add it again", watch.name);
+            let why = format!(
+                "{error}; if the device was replaced, remove the watch (schedlab watch remove {0}) and add it again",
+                watch.name
+            );
             return note(root, watch, &watch.plan.device, Outcome::Failed { why: why.clone() }).map(|()| {
                 out::note(format_args!("{}: {why}", watch.name));
                 FAILED
@@ -123,11 +126,11 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<Opt
     } else if former.is_none() {
         format!("The first verdict on {}.", device.path.display())
     } else {
-        format!("The verdict on {} is what it was.", device.path.display())
+        format!("The verdict on {} is unchanged.", device.path.display())
     };
     let applied = measured.applied.as_ref().map_or_else(String::new, |what| format!("\nSet: {what}"));
     let hint = match (&measured.applied, watch.apply) {
-        (None, Apply::Never) if measured.changed => "\nNothing was set; to do so: schedlab set",
+        (None, Apply::Never) if measured.changed => "\nNothing was changed; to apply the recommendation: schedlab set",
         _ => "",
     };
     format!("{changed} {}{applied}{hint}", measured.sentence)
