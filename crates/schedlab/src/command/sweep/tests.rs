@@ -105,7 +105,10 @@ fn a_tuned_scheduler_is_its_own_baseline() {
 #[test]
 fn a_default_among_the_values_is_left_out_and_alone_it_is_refused() {
     assert_eq!(arms_of("--scheduler deadline --values fifo_batch=16,1"), ["default", "fifo_batch=1"]);
-    refused("--scheduler deadline --values fifo_batch=16", &["fifo_batch", "16 is the value that deadline has already"]);
+    refused(
+        "--scheduler deadline --values fifo_batch=16",
+        &["fifo_batch", "16 is the value that deadline has already"],
+    );
 }
 
 #[test]
