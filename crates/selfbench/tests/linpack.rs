@@ -1,10 +1,12 @@
 //! `selfbench linpack`: LINPACK beside the same in C, in one run. It needs a C compiler, as building schedlab's tests does.
 
-mod common;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use common::selfbench;
+fn selfbench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
+}
 
 fn shown(words: &[&str]) -> String {
     let ran = selfbench(words);
