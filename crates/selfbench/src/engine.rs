@@ -305,7 +305,7 @@ mod tests {
             eprintln!("SKIPPED: {error:#}");
             return;
         }
-        let report = run(&Options { rounds: 1, seconds: 0.1, file_size: 8 << 20, ..Options::default() }).unwrap();
+        let report = run(&Options { rounds: 1, seconds: 0.3, file_size: 8 << 20, ..Options::default() }).unwrap();
         assert!(report.cases.len() == 7 || report.notes.len() == 1, "{report}");
         for case in &report.cases {
             assert!(case.ratio_iops_per_core > 0.0 && case.ratio_iops.is_finite(), "{case:?}");
