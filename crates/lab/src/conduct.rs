@@ -36,7 +36,7 @@ pub fn conduct(
     store: &mut Store,
     (stop, progress): (&Stop, &dyn Progress),
 ) -> Result<End> {
-    let mut course = Course::of(plan, record, arms, store);
+    let mut course = Experiment::of(plan, record, arms, store);
     let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
     let mut driver = Driver::new(plan, arena, (stop, progress), (sequence, spent(plan, record)));
     let measured = course.measure(&mut driver);
@@ -102,7 +102,7 @@ fn is_interrupted(trial: &Trial) -> bool {
 }
 
 /// How far a comparison has come.
-struct Course<'a> {
+struct Experiment<'a> {
     plan: &'a Plan,
     /// The plan's arms in the arena.
     indexes: &'a [ArmIndex],
@@ -114,10 +114,10 @@ struct Course<'a> {
     refused: Vec<Arm>,
 }
 
-impl<'a> Course<'a> {
-    fn of(plan: &'a Plan, record: &Record, indexes: &'a [ArmIndex], store: &'a mut Store) -> Course<'a> {
+impl<'a> Experiment<'a> {
+    fn of(plan: &'a Plan, record: &Record, indexes: &'a [ArmIndex], store: &'a mut Store) -> Experiment<'a> {
         let tracks = vec![Track::default(); plan.workloads.len()];
-        let mut course = Course { plan, indexes, store, decider: Decider::new(plan), tracks, refused: Vec::new() };
+        let mut course = Experiment { plan, indexes, store, decider: Decider::new(plan), tracks, refused: Vec::new() };
         for trial in &record.trials {
             let workload = plan.workloads.iter().position(|workload| workload.name == trial.workload);
             let arm = plan.arms.iter().position(|arm| arm.name == trial.arm);
@@ -234,7 +234,7 @@ fn active(decider: &Decider, plan: &Plan, workload: usize) -> Vec<Arm> {
     names.iter().filter_map(|name| plan.arms.iter().position(|arm| arm.name == *name)).collect()
 }
 
-impl Series for Course<'_> {
+impl Series for Experiment<'_> {
     fn log(&mut self) -> &mut dyn TrialLog {
         self.store
     }

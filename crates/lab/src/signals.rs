@@ -1,6 +1,6 @@
 //! SIGINT, SIGTERM and SIGHUP: stop measuring, put the settings back, keep the record.
 //!
-//! The handler only sets a flag. Whoever measures looks at it; the restore is ordinary code and runs once.
+//! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

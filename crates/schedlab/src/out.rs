@@ -1,4 +1,4 @@
-//! Standard output, for results. Whoever stops reading (`| head -1`) ends the printing and nothing else: settings are restored and
+//! Standard output, for results. A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and
 //! reports written all the same. Any other failure to print is an error.
 
 use std::fmt::Display;

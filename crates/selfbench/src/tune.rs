@@ -23,7 +23,7 @@ use lab::arena::sim::SimArena;
 use lab::arena::{Arena, TrialSpec, Upcoming};
 use lab::progress::Progress;
 use lab::signals::Stop;
-use lab::tune::space::{Field, Wish, build_on, modelled_attributes};
+use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
 
 /// Blocks that a sweep needs for a verdict on a level: what its confidence sequence takes at least for all but the largest effects.
 const SWEEP_BLOCKS: u64 = 6;
@@ -255,9 +255,12 @@ impl<'a> Bench<'a> {
     fn open(surface: &Surface, stop: &'a Stop) -> Result<Bench<'a>> {
         let model = Model::read(surface.device)?;
         let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect();
-        let wish =
-            Wish { schedulers: owned(surface.schedulers), tunables: owned(surface.tunables), fixed: BTreeMap::new() };
-        let field = Field::of(&wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler))?;
+        let request = SpaceRequest {
+            schedulers: owned(surface.schedulers),
+            tunables: owned(surface.tunables),
+            fixed: BTreeMap::new(),
+        };
+        let field = Field::of(&request, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler))?;
         let baseline = lab::resolve::bare(surface.baseline);
         let mut plan: Plan = toml::from_str(&format!(
             "arena = \"sim\"\ndevice = \"{}\"\narm = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",

@@ -13,9 +13,9 @@ use loadgen::Measured;
 /// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two CPUs.
 const LEAST_TICKS: u64 = 100;
 
-/// One trial, as it was seen from three sides.
+/// One trial, as the engine, the device and the system counted it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct Evidence<'a> {
     /// What the engine measured.
     pub measured: &'a Measured,
     /// What the device counted around it.
@@ -24,10 +24,10 @@ pub(crate) struct Seen<'a> {
     pub system: &'a SystemDelta,
 }
 
-impl Seen<'_> {
+impl Evidence<'_> {
     /// What the counters say against the trial, or against single percentiles of it.
     pub(crate) fn voids(&self, allowance: &Allowance, limits: &Limits) -> Vec<VoidReason> {
-        let Seen { measured, device, system } = self;
+        let Evidence { measured, device, system } = self;
         let mut voids = Vec::new();
         let errors = measured.errors.max(device.device_errors);
         if errors > 0 {
@@ -52,7 +52,7 @@ impl Seen<'_> {
 
     /// The trial as the record keeps it.
     pub(crate) fn observation(&self, voids: Vec<VoidReason>) -> Observation {
-        let Seen { measured, device, system } = self;
+        let Evidence { measured, device, system } = self;
         let own = [
             ("issued_read_bytes", measured.issued.read_bytes as f64),
             ("issued_written_bytes", measured.issued.written_bytes as f64),
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn voids(measured: &Measured, device: DeviceDelta, system: SystemDelta) -> Vec<VoidReason> {
-        let seen = Seen { measured, device: &device, system: &system };
+        let seen = Evidence { measured, device: &device, system: &system };
         seen.voids(&Allowance::default(), &Limits::default())
     }
 

@@ -20,7 +20,7 @@ use crate::workloads::Workloads;
 
 /// How far an experiment in virtual time has come.
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(super) struct Progression {
     /// The arm that was applied last.
     arm: Option<ArmIndex>,
     ahead: Ahead,
@@ -32,7 +32,7 @@ pub(super) trait Virtual: Sync {
     /// What one trial needs beside its key.
     type Wanted: Sync;
 
-    fn course(&mut self) -> &mut Course;
+    fn course(&mut self) -> &mut Progression;
 
     fn elapsed(&self) -> Duration;
 
@@ -115,7 +115,7 @@ impl<V: Virtual> Arena for V {
     }
 }
 
-impl Course {
+impl Progression {
     pub(super) fn elapsed(&self) -> Duration {
         self.elapsed
     }

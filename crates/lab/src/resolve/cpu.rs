@@ -30,17 +30,17 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
             continue;
         };
         let program = Program::of(kind, spec)?;
-        let of_processors = program.kind.needs_with(&program.options) == Needs::Cpus;
-        if plan.arena.is_cpu() && !of_processors {
+        let of_cpus = program.kind.needs_with(&program.options) == Needs::Cpus;
+        if plan.arena.is_cpu() && !of_cpus {
             return Err(works_on_a_device(spec));
         }
-        if !plan.arena.is_cpu() && of_processors {
+        if !plan.arena.is_cpu() && of_cpus {
             return Err(usage(format!(
                 "workload {}: {} does no I/O, so I/O schedulers do not affect it; to compare CPU settings, add --arena cpu",
                 spec.name, spec.kind
             )));
         }
-        if of_processors && !spec.share.is_plain() {
+        if of_cpus && !spec.share.is_plain() {
             return Err(usage(format!(
                 "workload {}: io_weight, io_max and ioprio are shares of a device, which a CPU experiment does not have; remove them",
                 spec.name

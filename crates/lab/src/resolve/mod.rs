@@ -85,7 +85,7 @@ pub struct Resolved {
 #[derive(Debug)]
 pub enum UnderTest {
     Disk { target: disk::Target, arms: Arms<host::Setting> },
-    Cpu { arms: Arms<::cpu::Setting>, loads: cpu_arena::background::Loads },
+    Cpu { arms: Arms<::cpu::Setting>, loads: cpu_arena::background::BackgroundLoads },
     Sim { model: Model, arms: Arms<Setting> },
     Kernel { model: Model, source: guest::Source, arms: Arms<kernel::Setting> },
 }
@@ -104,7 +104,7 @@ impl Resolved {
             },
             ArenaKind::Cpu => UnderTest::Cpu {
                 arms: Arms::resolve(&plan.arms, cpu_arena::setting_of)?,
-                loads: cpu_arena::background::Loads::of(&plan)?,
+                loads: cpu_arena::background::BackgroundLoads::of(&plan)?,
             },
             ArenaKind::Sim => {
                 UnderTest::Sim { model: Model::read(&plan.device)?, arms: Arms::resolve(&plan.arms, Setting::of)? }

@@ -78,7 +78,7 @@ pub struct Log {
 
 /// What stands in a file.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct LoggedSearch {
     /// Trials by arm, workload and block.
     pub trials: BTreeMap<(String, String, u32), Trial>,
     /// The last trial's number, and when the last thing was seen, in milliseconds after the start.
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// The search to go on with: only the budget and the time of each trial's kind may not differ.
-    pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, Seen)> {
+    pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, LoggedSearch)> {
         let path = dir.join(SEARCH);
         if !path.exists() {
             bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
@@ -134,7 +134,7 @@ impl Log {
             }
             _ => bail!("{}: no header at its beginning; name another --out", path.display()),
         }
-        let mut seen = Seen::default();
+        let mut seen = LoggedSearch::default();
         for line in lines {
             seen.take(line?, environment, dir)?;
         }
@@ -178,7 +178,7 @@ impl TrialLog for Log {
     }
 }
 
-impl Seen {
+impl LoggedSearch {
     fn take(&mut self, line: Line, environment: &Environment, dir: &Path) -> Result<()> {
         match line {
             Line::Environment(then) => {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_search_of_version_0_1_0_is_read() {
         let text = include_str!("../../../experiment/tests/data/0.1.0/search/search.jsonl");
-        let mut seen = Seen::default();
+        let mut seen = LoggedSearch::default();
         let environment = Environment::new();
         for line in text.lines() {
             match serde_json::from_str(line).unwrap() {

@@ -195,7 +195,7 @@ impl Constraint {
     }
 }
 
-/// Units in which a metric's bound can be told, with their size in the metric's own.
+/// Units of a metric's bound, with their size in the metric's own unit.
 fn units(row: &Metric) -> &'static [(&'static str, f64)] {
     match row.unit {
         "µs" => &[("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("ns", 1e-3)],

@@ -40,7 +40,7 @@ impl SearchEnd {
 
 /// How a search went.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct SearchSummary {
     /// Why it ended.
     pub why: SearchEnd,
     /// Best so far.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;
-use super::outcome::{BranchOut, Course, SearchEnd, Step};
+use super::outcome::{BranchOut, SearchEnd, SearchSummary, Step};
 use super::session::effect;
 
 /// What tune.json holds.
@@ -153,7 +153,7 @@ pub struct Why {
 }
 
 /// The search's part of tune.json.
-pub fn searched(search: &Search, course: &Course, arms: &[String], constrained: bool) -> SearchOut {
+pub fn searched(search: &Search, course: &SearchSummary, arms: &[String], constrained: bool) -> SearchOut {
     let candidates = search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
     let of = |(number, c): (usize, &tuner::Candidate)| CandidateOut {
         arm: arms[number].clone(),

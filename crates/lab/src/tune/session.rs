@@ -12,9 +12,9 @@ use experiment::plan::Plan;
 use experiment::record::{Trial, VoidReason};
 use tuner::{BASELINE, Ended, Mode, Outcome, Request, Search};
 
-use super::log::{Line, Log, Seen};
+use super::log::{Line, Log, LoggedSearch};
 use super::objective::Constraint;
-use super::outcome::{Course, SearchEnd, Step};
+use super::outcome::{SearchEnd, SearchSummary, Step};
 use super::space::Field;
 use crate::arena::{Arena, ArmIndex};
 use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
@@ -30,7 +30,7 @@ pub struct Session<'a> {
     /// Where the trials are kept.
     pub log: &'a mut Log,
     /// What was kept when the search began.
-    pub seen: Seen,
+    pub seen: LoggedSearch,
     /// The search ends when this much time of the arena was spent on it, however many trials are left.
     pub time: Option<Duration>,
 }
@@ -47,7 +47,7 @@ impl Session<'_> {
         plan: &Plan,
         arena: &mut dyn Arena,
         ends: (&Stop, &dyn Progress),
-    ) -> Result<Course> {
+    ) -> Result<SearchSummary> {
         let (sequence, offset) = self.seen.last.map_or((0, 0), |(sequence, ms)| (sequence + 1, ms));
         let mut driver = Driver::new(plan, arena, ends, (sequence, Duration::from_millis(offset)));
         driver.errors_are_voids = true;
@@ -69,7 +69,7 @@ impl Session<'_> {
         if why != SearchEnd::Interrupted && session.seen.ended.is_none() {
             session.log.append(&Line::Chosen { trials, why })?;
         }
-        Ok(Course { why, curve, trials, spent, first })
+        Ok(SearchSummary { why, curve, trials, spent, first })
     }
 }
 

@@ -13,7 +13,7 @@ use text::did_you_mean as nearest;
 
 /// What the user leaves of everything that can be turned.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct SpaceRequest {
     /// Names of schedulers; at least one.
     pub schedulers: Vec<String>,
     /// Only these are turned; empty: all.
@@ -43,25 +43,28 @@ pub struct Field {
 }
 
 impl Field {
-    /// The space of a wish on a device with these attributes.
+    /// The space of a request on a device with these attributes.
     ///
     /// # Errors
-    /// Wrong usage: a tunable that no scheduler of the wish has, or nothing to choose.
-    pub fn of(wish: &Wish, build: &Build, attributes: impl Fn(&str) -> Vec<Attribute>) -> Result<Field> {
+    /// Wrong usage: a tunable that no scheduler of the request has, or nothing to choose.
+    pub fn of(request: &SpaceRequest, build: &Build, attributes: impl Fn(&str) -> Vec<Attribute>) -> Result<Field> {
         let (mut branches, mut fixed) = (Vec::new(), BTreeMap::new());
         let mut known: Vec<String> = Vec::new();
-        for scheduler in &wish.schedulers {
+        for scheduler in &request.schedulers {
             let mut dimensions = elevator::find(scheduler).map_or_else(Vec::new, |kind| knobs(kind, build));
             dimensions.extend(attributes(scheduler).iter().map(dimension));
             known.extend(dimensions.iter().map(|dimension| dimension.name.clone()));
-            let set = wish.fixed.iter().filter(|(name, _)| dimensions.iter().any(|d| d.name == **name));
+            let set = request.fixed.iter().filter(|(name, _)| dimensions.iter().any(|d| d.name == **name));
             fixed.insert(scheduler.clone(), set.map(|(name, value)| (name.clone(), value.clone())).collect());
-            let turned = |d: &Dimension| wish.tunables.is_empty() || wish.tunables.contains(&d.name);
-            dimensions.retain(|d| d.levels.len() > 1 && turned(d) && !wish.fixed.contains_key(&d.name));
+            let turned = |d: &Dimension| request.tunables.is_empty() || request.tunables.contains(&d.name);
+            dimensions.retain(|d| d.levels.len() > 1 && turned(d) && !request.fixed.contains_key(&d.name));
             branches.push(Branch { name: scheduler.clone(), dimensions });
         }
-        for (flag, name) in
-            wish.tunables.iter().map(|name| ("--tunables", name)).chain(wish.fixed.keys().map(|name| ("--fix", name)))
+        for (flag, name) in request
+            .tunables
+            .iter()
+            .map(|name| ("--tunables", name))
+            .chain(request.fixed.keys().map(|name| ("--fix", name)))
         {
             if !known.contains(name) {
                 known.sort();

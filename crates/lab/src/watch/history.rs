@@ -1,4 +1,4 @@
-//! The history of a device: one line a test, for ever; the reports of the last ones beside it.
+//! The history of a device: one line per test, never removed, and the reports of the latest tests.
 //!
 //! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its history when its name changes, and a new
 //! disk under an old name begins its own. Lines are only ever added.

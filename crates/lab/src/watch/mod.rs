@@ -53,7 +53,7 @@ pub struct Watch {
     pub max_busy: f64,
     /// What to do with a recommendation.
     pub apply: Apply,
-    /// Shell command to be told of a changed verdict.
+    /// Shell command to run when the verdict changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<String>,
     /// Whether workloads may destroy the data on this device.

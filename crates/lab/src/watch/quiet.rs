@@ -77,9 +77,9 @@ pub fn listen(root: &Root, device: &str) -> Result<Noise> {
         .next()
         .and_then(|word| word.parse().ok())
         .with_context(|| format!("{} holds {text:?} where a load average belongs", path.display()))?;
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let nr_cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let busy = busy(&root.sys("block").join(device))?;
-    Ok(Noise { load: load / processors as f64, busy })
+    Ok(Noise { load: load / nr_cpus as f64, busy })
 }
 
 fn busy(device: &Path) -> Result<f64> {

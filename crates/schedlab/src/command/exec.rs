@@ -11,7 +11,7 @@ use crate::cli::{ExecArgs, TimeTravelArg};
 use crate::failure::{status_of, usage};
 use crate::out;
 use crate::progress::Progress;
-use lab::arena::kernel::exec::{self, Wish};
+use lab::arena::kernel::exec::{self, ProgramSpec};
 use lab::arena::kernel::{ATTRIBUTES, Setting, source};
 use lab::resolve::locate_patch;
 use lab::signals::Stop;
@@ -23,7 +23,7 @@ const OF_CLIENTS: [&str; 3] = ["turnaround_us", "clients", "fs"];
 
 /// Runs the program; its exit status is ours.
 pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
-    let wish = Wish {
+    let spec = ProgramSpec {
         device: args.device.as_deref(),
         setting: setting(args)?,
         source: source(&args.kernel)?,
@@ -40,7 +40,7 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
     };
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet);
-    match exec::execute(cache, &wish, [Box::new(io::stdout()), Box::new(io::stderr())], &stop, &progress) {
+    match exec::execute(cache, &spec, [Box::new(io::stdout()), Box::new(io::stderr())], &stop, &progress) {
         Ok(done) => {
             if !args.quiet {
                 let (virtual_s, real_s) = (done.virtual_ns as f64 / 1e9, done.real.as_secs_f64());

@@ -198,7 +198,7 @@ pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String
     words.iter().map(one).collect()
 }
 
-/// The same for the machine's processors: the baseline is the first arm, and the work is LINPACK unless something else is named.
+/// The same for the machine's CPUs: the baseline is the first arm, and the default workload is LINPACK.
 fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
     if arms.is_empty() {
         return Err(usage(

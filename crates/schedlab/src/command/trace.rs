@@ -22,7 +22,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
     if let Some(to) = &args.to {
         trace_file::convert(&args.file, to)?;
     }
-    let mut seen = Seen::default();
+    let mut seen = TraceSummary::default();
     trace_file::read(&args.file, &mut |event| seen.event(event))?;
     if args.json {
         out::line(serde_json::to_string_pretty(&seen.to_json())?)?
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
 
 /// What the events add up to.
 #[derive(Debug, Default)]
-struct Seen {
+struct TraceSummary {
     counts: BTreeMap<EventKind, u64>,
     first: Option<Time>,
     last: Time,
@@ -50,7 +50,7 @@ struct Seen {
     service: OpTotals,
 }
 
-impl Seen {
+impl TraceSummary {
     fn event(&mut self, event: &Event) {
         *self.counts.entry(event.kind).or_default() += 1;
         self.first.get_or_insert(event.at);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn figures_follow_from_the_events() {
-        let mut seen = Seen::default();
+        let mut seen = TraceSummary::default();
         let mut tell = |at: u64, kind, tag: Option<u32>, sector| {
             let event =
                 Event { at: Time::from_ns(at), kind, process: Some(0), tag, op: Some(Op::Read), sector, nr_sectors: 8 };

@@ -28,7 +28,7 @@ use lab::arena::{Arena, ArmIndex};
 use lab::resolve::Resolved;
 use lab::session;
 use lab::signals::Stop;
-use lab::tune::log::{Log, Seen};
+use lab::tune::log::{Log, LoggedSearch};
 use lab::tune::outcome::SearchEnd;
 use lab::tune::result::confirmed;
 use lab::tune::scored::Scored;
@@ -54,7 +54,7 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         let (mut log, seen) = if args.resume {
             Log::resume(&dir, &header, &environment)?
         } else {
-            (Log::create(&dir, &header, &environment)?, Seen::default())
+            (Log::create(&dir, &header, &environment)?, LoggedSearch::default())
         };
         let mut search = Search::new(design.field.space.clone(), baseline_point(&design), options(&design));
         let course = Session {

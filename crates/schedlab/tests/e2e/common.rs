@@ -150,7 +150,7 @@ impl Drop for Loop {
     }
 }
 
-/// Whether a test that needs root and these programs can run. If not it says so loudly; where every test must run, it fails.
+/// Whether a test that needs root and these programs can run. If not, it prints why; where every test must run, it fails.
 #[must_use]
 pub(crate) fn can_run(programs: &[&str]) -> bool {
     let root = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0).unwrap_or(false);
@@ -169,7 +169,7 @@ pub(crate) fn can_run(programs: &[&str]) -> bool {
 }
 
 /// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that the tests of `guest` build into. A
-/// test that needs it is skipped loudly where there is none yet; where every test must run, it fails.
+/// test that needs it is skipped with a message where there is none yet; where every test must run, it fails.
 #[must_use]
 pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);

@@ -1,5 +1,5 @@
 //! The machine's CPUs under comparison, end to end: settings of the measured program are in effect, competition decides, and what is wrong
-//! is told before anything is measured.
+//! is reported before anything is measured.
 
 use std::fs;
 
@@ -134,7 +134,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     lab.run(words).expect_status(2).says(&["--arena cpu"]);
 }
 
-/// Processes of the works that this lab's schedlab has started.
+/// Processes of the workloads that this lab's schedlab has started.
 fn works(lab: &Lab) -> usize {
     let state = format!("SCHEDLAB_STATE_DIR={}", lab.state().display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());

@@ -161,7 +161,7 @@ fn compare(lab: &Lab) -> String {
 }
 
 #[test]
-fn every_other_task_leaves_the_processor_and_every_one_comes_back_new_ones_included() {
+fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() {
     let Some(namespace) = Namespace::new() else { return };
     let lab = Lab::new();
     let before = namespace.masks();

@@ -155,7 +155,7 @@ fn an_order_that_cannot_be_done_says_why() {
 }
 
 #[test]
-fn every_work_is_compared_on_the_processors_under_every_load() {
+fn every_workload_is_compared_on_the_cpus_under_every_load() {
     if !can_run(&["true"]) {
         return;
     }

@@ -19,17 +19,17 @@ const EFFECTS: [&str; 10] =
     ["write", "fsync", "rename", "unlink", "rmdir", "mkdir", "chmod", "fchmodat", "flock", "ftruncate"];
 
 /// A loop device whose kept files, and what `udevadm test` leaves of it, are removed at the end.
-struct Kept {
+struct KeepLab {
     lab: Lab,
     device: Loop,
     had_run: bool,
 }
 
-impl Kept {
-    fn new() -> Kept {
+impl KeepLab {
+    fn new() -> KeepLab {
         let lab = Lab::new();
         let device = Loop::new(&lab, "disk", 4);
-        Kept { lab, device, had_run: Path::new("/run/udev").exists() }
+        KeepLab { lab, device, had_run: Path::new("/run/udev").exists() }
     }
 
     fn rule(&self) -> PathBuf {
@@ -58,7 +58,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeepLab {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.rule());
         let _ = fs::remove_file(format!("{}.schedlab-new", self.rule().display()));
@@ -93,7 +93,7 @@ fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_be
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let (before, queue) = (kept.tree(), kept.device.snapshot());
     let said = kept
         .run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json")
@@ -137,7 +137,7 @@ fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
     if !can_run(&["losetup", "blkid", "udevadm"]) || udev_version() >= TEST_WRITES_BEFORE {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let changed = |action: &str| {
         let path = format!("/sys/block/{}", kept.device.name);
         let _ = Command::new("udevadm").args(["test", "--action", action, &path]).output().expect("udevadm runs");
@@ -158,7 +158,7 @@ fn with_now_the_setting_is_in_effect_at_once_as_well() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     kept.device.set("scheduler", "none");
     let said = kept.run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json").expect_status(0).json();
     assert_eq!(said["not_in_effect"], serde_json::json!([]));
@@ -173,7 +173,7 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
     if !can_run(&["losetup", "blkid", "udevadm", "strace"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     kept.run("restore").expect_status(0);
     let before = kept.tree();
     let keep = "keep DEV scheduler=bfq slice_idle=0 --by-name";
@@ -214,7 +214,7 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
 }
 
 /// The calls with an effect that a command makes, each with its number among those of its name.
-fn points(kept: &Kept, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
+fn points(kept: &KeepLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
     prepare();
     let log = kept.lab.path("strace.log");
     assert!(traced(kept, words, &["-e", &format!("trace=?{}", EFFECTS.join(",?"))]));
@@ -232,7 +232,7 @@ fn points(kept: &Kept, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> 
 }
 
 /// Runs a command under strace; whether it ended well.
-fn traced(kept: &Kept, words: &str, options: &[&str]) -> bool {
+fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
     let mut strace = Command::new("strace");
     strace.args(["-qq", "-e", "signal=none", "-o"]).arg(kept.lab.path("strace.log")).args(options);
     strace.arg(env!("CARGO_BIN_EXE_schedlab")).args(words.replace("DEV", &kept.device.path).split_whitespace());
@@ -244,7 +244,7 @@ fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let text = fs::read_to_string(kept.device.queue().join("scheduler")).expect("readable");
     for name in text.split_whitespace().map(|name| name.trim_matches(['[', ']'])) {
         kept.device.set("scheduler", "none");
@@ -266,7 +266,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let before = kept.tree();
     for (words, status, says) in [
         ("keep DEV scheduler=bfq", 1, "--by-name"),
@@ -295,7 +295,7 @@ fn a_rule_that_was_edited_by_hand_is_left_alone_until_force_is_used() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let before = kept.tree();
     kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
     let text = fs::read_to_string(kept.rule()).expect("it was written").replace("kyber\"", "bfq\"");
@@ -314,7 +314,7 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
     if !can_run(&["losetup", "blkid", "udevadm", "unshare"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let inside = |mount: &str, words: &str| -> Ran {
         let script = format!(
             "{mount} && {{ \"$0\" {}; status=$?; ls -A /etc/udev/rules.d >&2; exit $status; }}",
@@ -341,7 +341,7 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
 }
 
 /// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been measured on this loop device.
-fn experiment(kept: &Kept, as_on: Option<&str>) -> PathBuf {
+fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
     let out = kept.lab.path(if as_on.is_some() { "here" } else { "simulated" });
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --blocks 12 --trial-time 20s --json --out";
     kept.run(&format!("{words} {}", out.display())).expect_status(0);
@@ -362,7 +362,7 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let from = |dir: &Path, more: &str| {
         kept.run(&format!("keep DEV --by-name --dry-run --json --from {} {more}", dir.display()))
     };
@@ -391,7 +391,7 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
     if !can_run(&["losetup", "blkid", "udevadm"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let devices = kept.run("devices DEV --json").expect_status(0).json();
     let identity = devices[0]["identity"].as_str().expect("an identity");
     let dir = kept.lab.path("tuned");
@@ -418,7 +418,7 @@ fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
     if !can_run(&["losetup", "blkid", "udevadm", "systemd-hwdb"]) {
         return;
     }
-    let kept = Kept::new();
+    let kept = KeepLab::new();
     let text = kept.run("keep DEV scheduler=bfq slice_idle=0 --by-name --as hwdb").expect_status(0).stdout;
     let entry = text.split("# 1. ").nth(1).and_then(|rest| rest.split("# 2. ").next()).expect("two parts");
     let entry = entry.split_once('\n').expect("a heading").1;

@@ -119,7 +119,7 @@ fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
 }
 
 #[test]
-fn whoever_interrupts_or_kills_a_build_leaves_no_process_and_nothing_half_built() {
+fn an_interrupted_or_killed_build_leaves_no_process_and_nothing_half_built() {
     if !can_run(&TOOLS) {
         return;
     }

@@ -82,7 +82,7 @@ const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --block
 /// Whose files are found by this user's number.
 const NOBODY: u32 = 64_321;
 
-fn files_of_nobody(dir: &str) -> Vec<PathBuf> {
+fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
     let owned =
         |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == NOBODY);
     fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()).filter(owned).collect()
@@ -99,7 +99,7 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     let kernel = plain_kernel(&cache).unwrap();
     let copy = home.path().join(".cache/schedlab/kernels").join(named(&kernel));
     fs::create_dir_all(copy.join("tree")).unwrap();
-    // The modules of this very program are built by whoever runs a guest first.
+    // The modules of this very program are built when the first guest runs.
     Ran::from(
         Command::new(env!("CARGO_BIN_EXE_schedlab"))
             .args(["kernel", "exec", "--cache-dir"])
@@ -150,7 +150,7 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     left.sort();
     assert_eq!(left, [".cache", "one", "schedlab", "two"]);
     for dir in ["/tmp", "/var/tmp", "/dev/shm"] {
-        let left: Vec<_> = files_of_nobody(dir).into_iter().filter(|path| path != home.path()).collect();
+        let left: Vec<_> = files_of_an_unprivileged_user(dir).into_iter().filter(|path| path != home.path()).collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }

@@ -13,7 +13,7 @@ mod files;
 mod keep;
 mod kernel;
 mod kernel_arena;
-mod kernel_processors;
+mod kernel_cpus;
 mod programs;
 mod programs_command;
 mod programs_fio;

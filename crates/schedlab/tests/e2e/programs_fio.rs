@@ -1,5 +1,5 @@
 //! fio with job files, and hdparm, end to end: figures are the program's own, nothing outside of the device under test is named, and what goes
-//! wrong is told in the program's words.
+//! wrong is reported in the program's words.
 
 use std::collections::BTreeMap;
 use std::fs;

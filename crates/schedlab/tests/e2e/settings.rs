@@ -1,4 +1,4 @@
-//! `schedlab show` and `schedlab set` on a real loop device: what is told is what sysfs shows, all or nothing, and for a while.
+//! `schedlab show` and `schedlab set` on a real loop device: output equals sysfs, changes are atomic, and may be temporary.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -13,12 +13,12 @@ use text::did_you_mean as nearest;
 
 /// The background loads of a plan, by the number of their workload: each with its name.
 #[derive(Debug, Default)]
-pub struct Loads(Vec<Vec<(String, Spec)>>);
+pub struct BackgroundLoads(Vec<Vec<(String, Spec)>>);
 
-impl Loads {
+impl BackgroundLoads {
     /// # Errors
     /// Wrong usage.
-    pub fn of(plan: &Plan) -> Result<Loads> {
+    pub fn of(plan: &Plan) -> Result<BackgroundLoads> {
         let of = |spec: &WorkloadSpec| {
             let loads = spec.background.iter().map(|load| {
                 let (kind, options) = read(&spec.name, load)?;
@@ -26,7 +26,7 @@ impl Loads {
             });
             loads.collect::<Result<_>>()
         };
-        plan.workloads.iter().map(of).collect::<Result<_>>().map(Loads)
+        plan.workloads.iter().map(of).collect::<Result<_>>().map(BackgroundLoads)
     }
 
     /// Starts those of a workload, and waits until each has begun.

@@ -9,7 +9,7 @@ use crate::arena::processes::BEGUN;
 use crate::role::{DONE, line};
 use crate::signals::Stop;
 
-/// Does what it is told.
+/// Runs the requested load.
 pub fn run() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();

@@ -20,7 +20,7 @@ use experiment::record::{Environment, Observation, VoidReason};
 use host::{Root, Session};
 use runner::ProcessStats;
 
-use self::background::Loads;
+use self::background::BackgroundLoads;
 use super::program::{Programs, TrialContext};
 use super::voids::void_of;
 use super::{Arena, ArmIndex, Arms, TrialSpec};
@@ -54,7 +54,7 @@ pub struct CpuArena<'a> {
     /// The arm that was applied last.
     applied: Option<ArmIndex>,
     workloads: Workloads,
-    loads: Loads,
+    loads: BackgroundLoads,
     limits: Limits,
     stop: &'a Stop,
     progress: &'a dyn Progress,
@@ -74,7 +74,7 @@ impl<'a> CpuArena<'a> {
         root: &Root,
         limits: &Limits,
         arms: Arms<Setting>,
-        (workloads, loads): (Workloads, Loads),
+        (workloads, loads): (Workloads, BackgroundLoads),
         (stop, progress): (&'a Stop, &'a dyn Progress),
     ) -> Result<CpuArena<'a>> {
         let guard = Guard::begin(root)?;
@@ -139,10 +139,10 @@ fn inherited(root: &Root) -> String {
     place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
 }
 
-/// How many tasks that stay where they are told of by name.
+/// The number of unmovable tasks that a message names.
 const NAMED: usize = 8;
 
-/// What is told of tasks that could not be moved.
+/// The message about tasks that could not be moved.
 fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
     let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
     let more = unmovable.len().saturating_sub(NAMED);
@@ -176,7 +176,7 @@ impl Arena for CpuArena<'_> {
         Ok(self.arms.admit(&arm.name, setting))
     }
 
-    /// Looks for the programs, and starts one that does nothing under every arm: what is not permitted is told before anything is measured.
+    /// Looks for the programs, and starts a no-op under every arm, so that a missing permission is reported before the first trial.
     fn rehearse(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;

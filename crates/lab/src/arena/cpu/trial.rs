@@ -1,4 +1,4 @@
-//! One trial on the machine's processors: what is done, what is counted around it, and what speaks against it.
+//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that void it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,7 +1,7 @@
 //! Load beside the work that is measured: each in a process of its own, so that it can have a share of its own, and be ended by a signal.
 //!
-//! The process is this program with a hidden subcommand. It says when its clients have begun, works until it is told to end, and then prints what
-//! it has moved, which the account of the trial needs: what the device counted is the work's and the background's together.
+//! The process is this program with a hidden subcommand. It says when its clients have begun, runs until a signal ends it, and then prints what
+//! it has transferred, which the account of the trial needs: what the device counted is the work's and the background's together.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use crate::role::{DONE, line};
 use crate::signals::Stop;
 use crate::workloads::Load;
 
-/// What the process is told.
+/// Sent to the process on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
+struct LoadRequest {
     kind: String,
     params: Vec<(String, String)>,
     files: Vec<(PathBuf, u64, u64)>,
     seed: u64,
 }
 
-/// What the process tells at its end.
+/// Printed by the process when it ends.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Told {
+struct LoadReport {
     reads: u64,
     read_bytes: u64,
     writes: u64,
@@ -52,13 +52,18 @@ pub(super) struct Done {
 
 /// The loads of a trial on their way; dropped, they are ended.
 #[derive(Debug, Default)]
-pub(super) struct Loads(Processes);
+pub(super) struct RunningLoads(Processes);
 
-impl Loads {
+impl RunningLoads {
     /// Starts them, and waits until each has begun.
-    pub(super) fn start(session: &Session, loads: &[Load], files: &[Vec<ClientFile>], seed: u64) -> Result<Loads> {
+    pub(super) fn start(
+        session: &Session,
+        loads: &[Load],
+        files: &[Vec<ClientFile>],
+        seed: u64,
+    ) -> Result<RunningLoads> {
         let launches = loads.iter().zip(files).enumerate().map(|(at, (load, files))| {
-            let order = Order {
+            let order = LoadRequest {
                 kind: load.work.kind.name.to_owned(),
                 params: load.work.kind.show(&load.work.params).into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
                 files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
@@ -74,7 +79,7 @@ impl Loads {
             };
             Ok((load.work.kind.name.to_owned(), launch))
         });
-        Ok(Loads(Processes::start(session, launches.collect::<Result<_>>()?)?))
+        Ok(RunningLoads(Processes::start(session, launches.collect::<Result<_>>()?)?))
     }
 
     /// Ends them, and says what they have done.
@@ -89,7 +94,7 @@ impl Loads {
                     continue;
                 }
             };
-            let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<Told>(line).ok());
+            let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<LoadReport>(line).ok());
             let Some(told) = told else {
                 done.voids.push(processes::ended_early(&name, &ended));
                 continue;
@@ -119,7 +124,7 @@ pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
-    let order: Order =
+    let order: LoadRequest =
         serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
     let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
@@ -128,7 +133,7 @@ pub fn inside() -> Result<u8> {
     let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
     line(BEGUN)?;
     let measured = loadgen::run(&drive, &stop.flag())?;
-    let told = Told {
+    let told = LoadReport {
         reads: measured.issued.reads,
         read_bytes: measured.issued.read_bytes,
         writes: measured.issued.writes,

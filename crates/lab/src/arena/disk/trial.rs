@@ -14,9 +14,9 @@ use loadgen::Drive;
 use runner::ProcessStats;
 
 use super::DiskArena;
-use super::background::{Done, Loads};
+use super::background::{Done, RunningLoads};
 use crate::arena::TrialSpec;
-use crate::arena::evidence::{self, Seen};
+use crate::arena::evidence::{self, Evidence};
 use crate::arena::program::TrialContext;
 use crate::arena::voids::{interrupted, void_of};
 use crate::workloads::Work;
@@ -100,11 +100,13 @@ impl DiskArena<'_> {
         }
     }
 
-    fn background(&self, spec: &TrialSpec) -> Result<Loads> {
+    fn background(&self, spec: &TrialSpec) -> Result<RunningLoads> {
         let workload = self.workloads.get(spec.workload);
         let loads = &workload.loads;
-        let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else { return Ok(Loads::default()) };
-        let running = Loads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
+        let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else {
+            return Ok(RunningLoads::default());
+        };
+        let running = RunningLoads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
         if workload.program().is_some() {
             // The engine has a warm-up of its own.
             std::thread::sleep(spec.warmup);
@@ -144,14 +146,14 @@ impl DiskArena<'_> {
             voids.push(interrupted(self.stop));
         }
         let alone = without(&device, &done);
-        let seen = Seen { measured, device: &alone, system: &system };
+        let seen = Evidence { measured, device: &alone, system: &system };
         let mut allowance = Allowance::of(&drive.params, drive.files.len() as u64, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
             // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
         voids.extend(seen.voids(&allowance, &self.limits));
-        let mut observation = Seen { device: &device, ..seen }.observation(voids);
+        let mut observation = Evidence { device: &device, ..seen }.observation(voids);
         observation.counters.extend(done.counters);
         observation
     }

@@ -35,7 +35,7 @@ const NOT_FOUND: u8 = 127;
 
 /// What is to be run.
 #[derive(Debug)]
-pub struct Wish<'a> {
+pub struct ProgramSpec<'a> {
     /// The modelled device; None: the guest has no disk.
     pub device: Option<&'a str>,
     /// Its scheduler, and the patch of the kernel.
@@ -67,9 +67,9 @@ pub struct Done {
     pub real: Duration,
 }
 
-/// What the guest is told.
+/// Sent to the guest, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
+struct GuestRequest {
     here: PathBuf,
     path: String,
     command: Vec<String>,
@@ -85,29 +85,29 @@ struct Order {
 /// Boots a guest for one program, and copies its standard output and standard error to `output`.
 pub fn execute(
     cache: &Cache,
-    wish: &Wish<'_>,
+    spec: &ProgramSpec<'_>,
     output: [Box<dyn Write>; 2],
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Done> {
-    let model = wish.device.map(Model::read).transpose()?;
+    let model = spec.device.map(Model::read).transpose()?;
     let tables = model.as_ref().map(|model| super::tables(model, 0)).transpose()?;
-    let files = wish.setting.files.map(Files::found).transpose()?;
-    let built = Built::of(cache, (&wish.source, wish.debug), &wish.setting, stop, progress)?;
+    let files = spec.setting.files.map(Files::found).transpose()?;
+    let built = Built::of(cache, (&spec.source, spec.debug), &spec.setting, stop, progress)?;
     progress.clear();
     let dir = guest::workdir(cache.dir())
         .with_context(|| format!("{}: cannot create a guest's working directory", cache.dir().display()))?;
     let dir = dir.path();
-    let order = Order {
+    let order = GuestRequest {
         here: std::env::current_dir().context("current directory: gone")?,
         path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", std::env::var("PATH").unwrap_or_default()),
-        command: wish.command.to_vec(),
-        modules: model.as_ref().map(|model| super::modules(&built, &wish.setting, model)).unwrap_or_default(),
+        command: spec.command.to_vec(),
+        modules: model.as_ref().map(|model| super::modules(&built, &spec.setting, model)).unwrap_or_default(),
         modules_dir: built.modules.dir().to_owned(),
         // Programs read what they have written, with a file system or without.
-        disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&wish.setting, model) }),
-        scheduler: wish.setting.scheduler.clone(),
-        attributes: wish.setting.attributes(),
+        disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
+        scheduler: spec.setting.scheduler.clone(),
+        attributes: spec.setting.attributes(),
         files,
     };
     order::write(dir, order::ORDER, &order)?;
@@ -116,9 +116,9 @@ pub fn execute(
         kernel: &built.kernel,
         init: &std::env::current_exe().context("schedlab: cannot find its own executable")?,
         role: "guest-exec",
-        memory_mib: wish.memory_mib,
-        time_travel: wish.time_travel,
-        patience: wish.patience,
+        memory_mib: spec.memory_mib,
+        time_travel: spec.time_travel,
+        patience: spec.patience,
     };
     let mut streams = STREAMS
         .into_iter()
@@ -150,7 +150,7 @@ impl Stream {
         if self.file.read_to_end(&mut new).is_err() || new.is_empty() {
             return false;
         }
-        // Whoever does not read any more does not end the program.
+        // A closed output does not end the program.
         drop(self.ours.write_all(&new).and_then(|()| self.ours.flush()));
         true
     }
@@ -163,7 +163,7 @@ pub fn inside(workdir: &Path) -> Result<u8> {
 
 /// Runs the program, and gives its exit status.
 fn command(inside: &Inside) -> Result<u8> {
-    let order: Order = order::read(inside.workdir(), order::ORDER)?;
+    let order: GuestRequest = order::read(inside.workdir(), order::ORDER)?;
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }

@@ -16,7 +16,7 @@ use workload::Measured;
 use super::disk::Modelled;
 use super::figures::{self, Shown};
 use super::files::{self, FileSystem};
-use super::order::{self, Order};
+use super::order::{self, TrialRequest};
 use super::setting::Clients;
 
 /// A device that has not answered for so long, in virtual time, hangs.
@@ -40,7 +40,7 @@ pub fn run(workdir: &Path) -> Result<u8> {
 }
 
 fn trial(inside: &Inside) -> Result<Observation> {
-    let order: Order = order::read(inside.workdir(), order::ORDER)?;
+    let order: TrialRequest = order::read(inside.workdir(), order::ORDER)?;
     std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
@@ -59,7 +59,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
 }
 
 /// Makes the file system and the clients' files, and forgets what of them is in memory.
-fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
+fn files_of(order: &TrialRequest, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
     let at = inside.workdir().join(order::FILES);
     files.make(inside, disk.path(), &at)?;
     let work = crate::workloads::work_of(&order.workload)?;
@@ -69,13 +69,13 @@ fn files_of(order: &Order, files: &FileSystem, inside: &Inside, disk: &Modelled)
 }
 
 /// Lets the clients work: as threads of the kernel, or by system calls.
-fn work(order: &Order, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
+fn work(order: &TrialRequest, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
     let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
     let params = crate::workloads::work_of(&order.workload)?.params;
     let disk_bytes = disk.bytes()?;
     if order.clients != Clients::Syscalls && files.is_none() {
         let file = File::options().read(true).write(true).open(disk.path()).context("modelled disk: cannot open")?;
-        let Order { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        let TrialRequest { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
         // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
         // start has left them.
         let clients = u64::from(params.clients);

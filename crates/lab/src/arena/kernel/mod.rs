@@ -29,7 +29,7 @@ pub use setting::{ATTRIBUTES, MODULES, Setting};
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
-use super::virtual_time::{Course, Virtual, facts_of};
+use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
@@ -37,7 +37,7 @@ use crate::progress::{BuildProgress, Progress};
 use crate::signals::Stop;
 use crate::workloads::{Work, Workloads};
 use files::Files;
-use order::{Answer, Disk, Order};
+use order::{Answer, Disk, TrialRequest};
 
 /// Memory of a guest whose clients are all there is.
 const MEMORY_MIB: u32 = 256;
@@ -64,7 +64,7 @@ pub struct KernelArena<'a> {
     specs: Vec<WorkloadSpec>,
     /// What the tunables of a sweep have at the baseline.
     defaults: Defaults,
-    course: Course,
+    course: Progression,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
@@ -124,7 +124,7 @@ impl<'a> KernelArena<'a> {
             workloads,
             specs: plan.workloads.clone(),
             defaults: defaults::tabled(plan),
-            course: Course::default(),
+            course: Progression::default(),
             stop,
             flag: stop.flag(),
             here: std::env::current_dir().context("current directory: gone")?,
@@ -174,7 +174,7 @@ impl<'a> KernelArena<'a> {
                 .context("directory for the guest's files: cannot create")?;
         }
         let memory_mib = memory_mib(setting.files, self.workloads.work(key.workload))?;
-        order::write(dir.path(), order::ORDER, &Order { files, ..self.order(built, key, wanted) })?;
+        order::write(dir.path(), order::ORDER, &TrialRequest { files, ..self.order(built, key, wanted) })?;
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
@@ -205,11 +205,11 @@ impl<'a> KernelArena<'a> {
         Ok(Booted { observation, log })
     }
 
-    fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> Order {
+    fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> TrialRequest {
         let Wanted { duration, warmup, log } = wanted;
         let setting = self.arms.setting(key.arm);
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
-        Order {
+        TrialRequest {
             here: self.here.clone(),
             modules: modules(built, setting, &self.model),
             disk: Disk { log: *log, ..disk(setting, &self.model) },
@@ -326,7 +326,7 @@ fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
 impl Virtual for KernelArena<'_> {
     type Wanted = Wanted;
 
-    fn course(&mut self) -> &mut Course {
+    fn course(&mut self) -> &mut Progression {
         &mut self.course
     }
 

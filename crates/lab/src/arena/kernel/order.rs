@@ -1,4 +1,4 @@
-//! What a guest is told to do, and what it answers: two files in its working directory.
+//! The request to a guest and its answer: two files in its working directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::setting::Clients;
 
 /// One trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct TrialRequest {
     /// The directory that relative names are meant in.
     pub(super) here: PathBuf,
     /// Modules to load, in this order, with their parameters.

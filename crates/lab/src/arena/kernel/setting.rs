@@ -187,7 +187,7 @@ impl Setting {
     }
 }
 
-/// What one of our modules is told when it is loaded: wpcas the disk that it schedules for.
+/// The parameters of one of our modules: wpcas requires the disk that it schedules for.
 pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     if scheduler != "wpcas" || geometry.cylinders == 0 {
         return String::new();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_knows_needs_a_patch_or_a_tree_of_ones_own() {
+    fn an_unknown_name_needs_a_patch_or_a_kernel_tree() {
         let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
         assert!(refused.contains("did you mean \"kyber\""), "{refused}");
         assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());

@@ -21,7 +21,7 @@ pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
-use super::virtual_time::{Course, Virtual, facts_of};
+use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
@@ -37,7 +37,7 @@ pub struct SimArena<'a> {
     workloads: Workloads,
     /// The values of a sweep's tunables at the baseline.
     defaults: Defaults,
-    course: Course,
+    course: Progression,
     stop: &'a Stop,
     flag: Arc<AtomicBool>,
     traces: Option<TraceFile>,
@@ -81,7 +81,7 @@ impl<'a> SimArena<'a> {
             arms,
             workloads,
             defaults,
-            course: Course::default(),
+            course: Progression::default(),
             stop,
             flag: stop.flag(),
             traces: None,
@@ -151,7 +151,7 @@ impl<'a> SimArena<'a> {
 impl Virtual for SimArena<'_> {
     type Wanted = Wanted;
 
-    fn course(&mut self) -> &mut Course {
+    fn course(&mut self) -> &mut Progression {
         &mut self.course
     }
 

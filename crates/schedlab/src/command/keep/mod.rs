@@ -1,6 +1,6 @@
 //! `schedlab keep` and `schedlab forget`: settings that last over restarts.
 //!
-//! What is written, and how it is taken back whatever happens, is `host::persist`; here is what to keep, and what the user is told.
+//! `host::persist` writes the files and removes them; this module selects the setting and reports to the user.
 
 mod source;
 

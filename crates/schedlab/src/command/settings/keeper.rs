@@ -45,7 +45,7 @@ const ROLE: &str = "setting-keeper";
 
 /// What a keeper tells the command that started it.
 #[derive(Debug, Serialize, Deserialize)]
-enum Told {
+enum KeeperReply {
     /// The setting is in force, and the keeper owns it.
     Set { done: Done, lasting: Lasting },
     /// It is not, and nothing has changed.
@@ -53,7 +53,7 @@ enum Told {
 }
 
 /// A keeper that has the setting in force and waits to be released; dropped before, it takes the setting back.
-pub(super) struct Kept {
+pub(super) struct HeldSetting {
     /// What changed.
     pub(super) done: Done,
     /// Until when.
@@ -63,7 +63,7 @@ pub(super) struct Kept {
     keeper: Child,
 }
 
-impl Kept {
+impl HeldSetting {
     /// Leaves the keeper to itself.
     pub(super) fn release(mut self) -> Result<()> {
         let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
@@ -73,7 +73,7 @@ impl Kept {
 }
 
 /// Starts a keeper; when this returns, it owns the setting.
-pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: Duration) -> Result<Kept> {
+pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: Duration) -> Result<HeldSetting> {
     let exe = env::current_exe().context("schedlab: cannot find its own executable")?;
     let state = path::absolute(root.state("")).context("state directory: no absolute path")?;
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
@@ -93,13 +93,13 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
     let pipe = keeper.stdout.take().expect("it was started with a pipe");
     let heard = BufReader::new(pipe).read_line(&mut line);
     match heard.ok().and_then(|_| serde_json::from_str(&line).ok()) {
-        Some(Told::Set { done, lasting }) => Ok(Kept { done, lasting, pid, keeper }),
-        Some(Told::Refused { message, status }) => {
+        Some(KeeperReply::Set { done, lasting }) => Ok(HeldSetting { done, lasting, pid, keeper }),
+        Some(KeeperReply::Refused { message, status }) => {
             let _ = keeper.wait();
             Err(if status == USAGE { usage(message) } else { anyhow!(message) })
         }
         None => {
-            // It was killed, at whatever point: what it left is put right here.
+            // The keeper was killed: restore what it left.
             drop(keeper.stdin.take());
             let _ = keeper.wait();
             let outcomes = restore_all(root, &[cpu::UNDO])?;
@@ -147,13 +147,13 @@ fn run(root: &Root, args: &Request) -> Result<u8> {
         Ok(held) => held,
         Err(error) => {
             let status = status_of(&error);
-            tell(&Told::Refused { message: format!("{error:#}"), status })?;
+            tell(&KeeperReply::Refused { message: format!("{error:#}"), status })?;
             return Ok(status);
         }
     };
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").context("/dev/null is gone")?;
     rustix::stdio::dup2_stderr(&null)?;
-    let told = tell(&Told::Set { done: held.done().clone(), lasting: held.lasting() });
+    let told = tell(&KeeperReply::Set { done: held.done().clone(), lasting: held.lasting() });
     if told.is_err() || !released() {
         held.end()?;
         return Ok(FAILED);
@@ -172,13 +172,13 @@ fn hold(root: &Root, args: &Request) -> Result<Held> {
     change.hold(args.duration).map_err(failed)
 }
 
-fn tell(what: &Told) -> Result<()> {
+fn tell(what: &KeeperReply) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", serde_json::to_string(what)?)?;
     Ok(out.flush()?)
 }
 
-/// Waits for the command that started it to have told its user; false if it has died instead.
+/// Waits until the command that started it has reported to its user; false if that command has died.
 fn released() -> bool {
     matches!(io::stdin().read(&mut [0]), Ok(1))
 }

@@ -6,11 +6,11 @@
 
 use std::fmt::Write;
 
-use super::lines::{Line, Place};
+use super::lines::{Group, Line};
 
 /// From this width on each thing has one line.
 const WIDE: usize = 150;
-/// Below this nothing is readable; whoever has less gets this.
+/// The least width; a narrower terminal gets this.
 const NARROWEST: usize = 60;
 /// Where a meaning begins.
 const INDENT: usize = 6;
@@ -20,9 +20,9 @@ pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     let width = width.max(NARROWEST);
     let of = |place, writable| lines.iter().filter(move |line| line.place == place && line.writable == writable);
     let mut text = String::new();
-    section(&mut text, &format!("Tunables of {scheduler}"), of(Place::Scheduler, true), width);
-    section(&mut text, "Queue", of(Place::Queue, true), width);
-    let read_only = of(Place::Scheduler, false).chain(of(Place::Queue, false));
+    section(&mut text, &format!("Tunables of {scheduler}"), of(Group::Scheduler, true), width);
+    section(&mut text, "Queue", of(Group::Queue, true), width);
+    let read_only = of(Group::Scheduler, false).chain(of(Group::Queue, false));
     section(&mut text, "Read-only: reported by hardware and driver", read_only, width);
     text
 }
@@ -119,7 +119,7 @@ mod tests {
     fn line(name: &str, value: &str) -> Line {
         Line {
             name: name.to_owned(),
-            place: Place::Scheduler,
+            place: Group::Scheduler,
             value: value.to_owned(),
             unit: "ms",
             default: Some("8".to_owned()),
@@ -140,7 +140,7 @@ mod tests {
     fn no_line_is_longer_than_the_terminal_is_wide() {
         let rule = Some("x y ".repeat(40));
         let long = Line { rule, default: None, ..line(&"n".repeat(40), &"9".repeat(30)) };
-        let lines = [line("slice_idle", "0"), long, Line { place: Place::Queue, writable: false, ..line("fua", "1") }];
+        let lines = [line("slice_idle", "0"), long, Line { place: Group::Queue, writable: false, ..line("fua", "1") }];
         for width in [60, 80, 120, 150, 200] {
             let page = page("bfq", &lines, width);
             assert!(page.lines().all(|line| line.chars().count() <= width), "{width}:\n{page}");

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Where something stands in sysfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Place {
+pub(super) enum Group {
     /// `queue/iosched`.
     Scheduler,
     /// `queue`.
@@ -20,7 +20,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: Group,
     pub(super) value: String,
     /// Empty where it has none, and where no table knows it.
     pub(super) unit: &'static str,
@@ -72,9 +72,9 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
 fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
     holder.lasting?;
     let original = match line.place {
-        Place::Queue => holder.original.queue.get(&line.name),
-        Place::Scheduler if holder.original.scheduler == device.scheduler => holder.original.tunables.get(&line.name),
-        Place::Scheduler => None,
+        Group::Queue => holder.original.queue.get(&line.name),
+        Group::Scheduler if holder.original.scheduler == device.scheduler => holder.original.tunables.get(&line.name),
+        Group::Scheduler => None,
     };
     original.filter(|original| **original != line.value).cloned()
 }
@@ -97,7 +97,7 @@ impl<'a> Known<'a> {
     }
 
     fn tunable(&self, name: &str, shown: &Attribute) -> Line {
-        let line = Line::unknown(name, Place::Scheduler, shown);
+        let line = Line::unknown(name, Group::Scheduler, shown);
         let Some(knob) = self.knobs.iter().find(|knob| knob.row.name == name) else { return line };
         let default = knob.default.to_string();
         // mq-deadline's window for writes was three quarters of nr_requests before Linux 6.10, and in some versions after.
@@ -122,7 +122,7 @@ impl<'a> Known<'a> {
     }
 
     fn attribute(&self, name: &str, shown: &Attribute) -> Line {
-        let line = Line::unknown(name, Place::Queue, shown);
+        let line = Line::unknown(name, Group::Queue, shown);
         let Some(row) = queue_attribute(name) else { return line };
         let shows = |of: &str| self.device.queue.get(of).map(|attribute| attribute.value.clone());
         let facts = QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &shows };
@@ -148,7 +148,7 @@ impl<'a> Known<'a> {
 }
 
 impl Line {
-    fn unknown(name: &str, place: Place, shown: &Attribute) -> Line {
+    fn unknown(name: &str, place: Group, shown: &Attribute) -> Line {
         Line {
             name: name.to_owned(),
             place,

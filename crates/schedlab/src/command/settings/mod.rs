@@ -24,7 +24,7 @@ use lab::arena::disk::DiskArena;
 pub(crate) use show::show;
 pub(crate) use words::{current_name, failed, read};
 
-/// The longest time that a setting can hold by itself, in seconds: a year. Whoever means longer means for good.
+/// The longest duration of a temporary setting, in seconds: a year.
 const LONGEST_S: f64 = 365.0 * 86_400.0;
 
 /// Sets what is named, says what changed, and how to take it back.

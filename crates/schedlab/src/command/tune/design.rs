@@ -18,9 +18,9 @@ use lab::length::trial_length;
 use lab::resolve::bare;
 use lab::tune::log::Header;
 use lab::tune::objective::{Constraint, Objective};
-use lab::tune::outcome::{BranchOut, Course};
+use lab::tune::outcome::{BranchOut, SearchSummary};
 use lab::tune::session::mode;
-use lab::tune::space::{Attribute, Field, Wish, build_on, modelled_attributes};
+use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
 
 /// How many trials the default length of one aims at on a machine.
 const TRIALS_AIMED_AT: f64 = 150.0;
@@ -69,8 +69,8 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
         named => named_schedulers(root, &design, named)?,
     };
     let baseline = baseline(root, args, &schedulers)?;
-    let wish = Wish { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
-    let field = field(root, args, &wish)?;
+    let request = SpaceRequest { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
+    let field = field(root, args, &request)?;
     let other = field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
     let other = other.expect("a space that can be searched has two points");
     let mut plan = designed(&design, vec![bare(&baseline), other])?;
@@ -107,7 +107,7 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let time_s = time_s.filter(|_| !plan.arena.is_virtual());
     let alpha = plan.criteria.alpha;
     let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
-    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, fixed: wish.fixed, patience })
+    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, fixed: request.fixed, patience })
 }
 
 pub(super) fn options(design: &Design) -> Options {
@@ -136,7 +136,12 @@ pub(super) fn baseline_point(design: &Design) -> Option<tuner::Point> {
 
 /// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
 /// evidence is judged at.
-pub(super) fn confirmation_plan(design: &Design, search: &Search, course: &Course, winner: usize) -> Result<Plan> {
+pub(super) fn confirmation_plan(
+    design: &Design,
+    search: &Search,
+    course: &SearchSummary,
+    winner: usize,
+) -> Result<Plan> {
     let point = search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
     let mut plan = design.plan.clone();
     let winner = design.field.arm(point);
@@ -258,10 +263,10 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
     usual.cloned().ok_or_else(|| usage("search space: no scheduler; name some with --schedulers"))
 }
 
-fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
+fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> {
     if args.arena_kind().is_virtual() {
         let model = Model::read(&args.device)?;
-        return Field::of(wish, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
+        return Field::of(request, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
     }
     let temporary = Target::is_temporary(&args.device)?;
     let found =
@@ -273,10 +278,11 @@ fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
     };
     let build = elevator::Build { rotational: read("rotational") == Some(1), ..elevator::Build::default() };
     let shown = |name: &str| read(name).map(|value| value.to_string());
-    Field::of(wish, &build, |scheduler| {
+    Field::of(request, &build, |scheduler| {
         let tags = read("nr_requests").filter(|_| present.as_deref() == Some("none"));
         let facts = QueueFacts { scheduler, tags, shown: &shown };
-        let rows = elevator::QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty() && is_turned(row.name, wish));
+        let rows =
+            elevator::QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty() && is_turned(row.name, request));
         let attributes = rows.filter_map(|row| {
             // What belongs to the scheduler says nothing of another one.
             let own = !matches!(row.initial, Initial::Scheduler(_)) || present.as_deref() == Some(scheduler);
@@ -296,9 +302,9 @@ fn field(root: &Root, args: &TuneArgs, wish: &Wish) -> Result<Field> {
 }
 
 /// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when the user names it.
-fn is_turned(name: &str, wish: &Wish) -> bool {
+fn is_turned(name: &str, request: &SpaceRequest) -> bool {
     const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
-    let named = wish.tunables.iter().any(|own| own == name) || wish.fixed.contains_key(name);
+    let named = request.tunables.iter().any(|own| own == name) || request.fixed.contains_key(name);
     !OF_THE_CACHE.contains(&name) || named
 }
 

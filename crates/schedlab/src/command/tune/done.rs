@@ -2,13 +2,13 @@
 
 use experiment::plan::Plan;
 use experiment::record::{End, Environment};
-use lab::tune::outcome::Course;
+use lab::tune::outcome::SearchSummary;
 use tuner::Search;
 
 /// What the arena gave back.
 pub(super) struct Done {
     pub(super) search: Search,
-    pub(super) course: Course,
+    pub(super) course: SearchSummary,
     pub(super) environment: Environment,
     pub(super) confirmation: Option<(usize, Plan, End)>,
 }

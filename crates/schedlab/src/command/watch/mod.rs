@@ -259,7 +259,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     let config = watch::path(root, name);
     let watch = match Watch::load(root, name) {
         Ok(watch) => watch,
-        // What can no longer be read, or is half there, must not stay for ever.
+        // A watch that is unreadable or incomplete must stay removable.
         Err(_) if force => return remove_whatever_is_there(root, name),
         Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
             return Err(error.context(format!(

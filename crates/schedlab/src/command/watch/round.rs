@@ -147,7 +147,7 @@ fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Optio
     Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
 }
 
-/// Starts the user's command with the text on its standard input. What goes wrong with it is told, and changes nothing.
+/// Starts the user's command with the text on its standard input. A failure is reported and changes nothing.
 fn tell(command: &str, words: &str) {
     let told = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::piped()).spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
