@@ -38,16 +38,20 @@ pub struct Turned {
     pub points: Vec<(String, String)>,
 }
 
-/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable. CPU settings are not
-/// tunables with a default and a scale: `nice=-20` and `affinity=0` are arms like any other.
+/// CPU settings whose values are names of CPUs, although they look like numbers.
+const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
+
+/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable. A CPU setting is a tunable
+/// with a default and a scale where it is a number and the baseline has one too: beside a baseline that sets no nice level, `nice=-20`
+/// is an arm like any other.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
-    if plan.arena.is_cpu() {
-        return None;
-    }
     let baseline = plan.arms.iter().find(|arm| arm.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
     for arm in plan.arms.iter().filter(|arm| arm.scheduler == baseline.scheduler) {
         let Some((name, value)) = only_difference(baseline, arm) else { continue };
+        if plan.arena.is_cpu() && !is_on_a_scale(name, [baseline.tunables.get(name).map(String::as_str), Some(value)]) {
+            continue;
+        }
         let point = (arm.name.clone(), value.to_string());
         match tunables.iter_mut().find(|turned| turned.name == name) {
             Some(turned) => turned.points.push(point),
@@ -68,12 +72,21 @@ pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     Some(Sweep { scheduler: baseline.scheduler.clone(), tunables })
 }
 
-/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and `false` for a switch.
+/// Whether a CPU setting has numbers for values, at the baseline too.
+fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
+    !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
+}
+
+/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and `false` for a switch; a time with its
+/// unit in microseconds.
 pub fn number(value: &str) -> Option<f64> {
     match value.trim() {
         "true" => Some(1.0),
         "false" => Some(0.0),
-        text => text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite()),
+        text => {
+            let time = || text::parse_duration_ns(text).map(|ns| ns as f64 / 1000.0);
+            text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite()).or_else(time)
+        }
     }
 }
 

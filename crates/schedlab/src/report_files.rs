@@ -67,8 +67,9 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
 
 /// The unit of a tunable; empty where it has none.
 fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
-    let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable));
-    row.map(|row| row.unit).filter(|unit| *unit != "switch").unwrap_or_default()
+    let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
+    let of_cpus = || cpu::SCALES.iter().find(|scale| scale.name == tunable).map(|scale| scale.unit);
+    row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
 /// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv into

@@ -60,6 +60,7 @@ fn a_baseline_that_is_named_last_is_the_baseline() {
 fn values_are_read_as_the_kernel_and_plans_write_them() {
     assert_eq!(["5", " 5 ", "1_000", "true", "false", "-1"].map(number), [5.0, 5.0, 1000.0, 1.0, 0.0, -1.0].map(Some));
     assert_eq!(["", "ext4", "inf", "nan"].map(number), [None; 4]);
+    assert_eq!(["350us", "3ms"].map(number), [Some(350.0), Some(3000.0)], "a time is in microseconds");
 }
 
 /// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline itself in eight blocks and the
@@ -159,9 +160,27 @@ fn an_experiment_that_is_no_sweep_has_no_responses_and_its_study_says_nothing_of
 }
 
 #[test]
-fn cpu_settings_are_no_sweep() {
+fn cpu_settings_beside_a_baseline_without_them_are_no_sweep() {
     let mut plan = plan(&["default", "nice10=default:nice=10", "nice20=default:nice=20"]);
     assert!(of_plan(&plan).is_some(), "of a device they would be one");
     (plan.arena, plan.device) = (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
     assert_eq!(of_plan(&plan), None);
+}
+
+#[test]
+fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
+    let of_cpus = |arms: &[&str]| {
+        let mut plan = plan(arms);
+        (plan.arena, plan.device) = (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
+        of_plan(&plan).map(|sweep| sweep.tunables)
+    };
+    let swept = of_cpus(&["d=default:nice=0:slice=3ms", "a=default:nice=19:slice=3ms", "b=default:nice=-20:slice=3ms"]);
+    let [nice] = &swept.unwrap()[..] else { panic!("one tunable") };
+    let point = |arm: &str, value: &str| (arm.to_owned(), value.to_owned());
+    assert_eq!((nice.name.as_str(), nice.asked.as_deref()), ("nice", Some("0")));
+    assert_eq!(nice.points, [point("b", "-20"), point("a", "19")]);
+    let slices = of_cpus(&["d=default:slice=3ms", "a=default:slice=12000us", "b=default:slice=750us"]).unwrap();
+    assert_eq!(slices[0].points, [point("b", "750us"), point("a", "12000us")]);
+    assert_eq!(of_cpus(&["d=default:affinity=0", "a=default:affinity=1", "b=default:affinity=2"]), None);
+    assert_eq!(of_cpus(&["d=default:policy=other", "a=default:policy=batch", "b=default:policy=idle"]), None);
 }

@@ -73,6 +73,11 @@ impl Attributes {
         (self.policy, self.priority, times(self)) == (other.policy, other.priority, times(other))
     }
 
+    /// Whether nice level and slice count.
+    pub(super) fn is_fair(&self) -> bool {
+        [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(self.policy as i32))
+    }
+
     pub(super) fn in_words(&self) -> String {
         let names = ["other", "fifo", "rr", "batch", "4", "idle", "deadline", "ext"];
         let name = names.get(self.policy as usize).map_or_else(|| self.policy.to_string(), |name| (*name).to_string());

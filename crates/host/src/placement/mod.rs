@@ -108,6 +108,13 @@ pub fn read_slice(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
+/// The slice of this process in nanoseconds, which programs inherit; none where the kernel has no slices of a task's own, or for a policy
+/// without slices.
+pub fn own_slice() -> Option<u64> {
+    let own = Attributes::of_task(0).ok()?;
+    (own.is_fair() && own.runtime != 0).then_some(own.runtime)
+}
+
 const AFFINITY: &str = "it cannot be bound to its CPUs (affinity)";
 const POLICY: &str = "its policy is refused";
 const SLICE: &str = "its slice is refused";

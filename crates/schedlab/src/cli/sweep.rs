@@ -18,6 +18,7 @@ Examples:
   sudo schedlab sweep --device /dev/sdb --scheduler bfq --tunables slice_idle,low_latency --workload randread
   sudo schedlab sweep --device /dev/sdb --scheduler kyber --values read_lat_nsec=500000,1000000,4000000 --workload randread
   schedlab sweep --arena sim --device hp97560 --scheduler deadline --tunables all,nr_requests --workload mixed
+  sudo schedlab sweep --arena cpu --tunables nice --workload linpack --background spin
   schedlab sweep --arena kernel --device hp97560 --scheduler bfq --workload randread --plan-only > plan.toml
 
 The baseline, named `default`, is the scheduler with the kernel's defaults; each other arm, named NAME=VALUE, differs from it in one
@@ -30,11 +31,13 @@ each tunable's effect and response curves.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Sweep the tunables of this scheduler; tunables that it sets itself (NAME:TUNABLE=VALUE) are part of the baseline.
+    /// Sweep the tunables of this scheduler; tunables that it sets itself (NAME:TUNABLE=VALUE) are part of the baseline. In the cpu arena:
+    /// settings that every arm has [default there: default].
     #[arg(long, value_name = "SPEC")]
-    pub(crate) scheduler: String,
+    pub(crate) scheduler: Option<String>,
     /// Sweep these tunables, separated by commas: tunables of the scheduler, `all` of them, nr_requests, and in the disk arena
-    /// read_ahead_kb [default: all, or those of --values].
+    /// read_ahead_kb; in the cpu arena nice, slice, `all` for both, sysctl:NAME and debug:base_slice_ns [default: all, or those of
+    /// --values].
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) tunables: Vec<String>,
     /// Sweep one tunable over these values instead of schedlab's own; may be repeated for other tunables.

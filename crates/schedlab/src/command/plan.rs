@@ -206,13 +206,18 @@ fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> 
         ));
     }
     let arms = plan::parse_cpu_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let mut plan = designed(&with_cpu_work(design), arms)?;
+    plan.baseline = baseline.map(str::to_owned);
+    Ok(plan)
+}
+
+/// The design with the usual work of CPUs where none is named.
+pub(super) fn with_cpu_work(design: &DesignArgs) -> DesignArgs {
     let mut design = design.clone();
     if design.workload.is_empty() {
         design.workload = vec!["linpack".to_owned()];
     }
-    let mut plan = designed(&design, arms)?;
-    plan.baseline = baseline.map(str::to_owned);
-    Ok(plan)
+    design
 }
 
 #[cfg(test)]

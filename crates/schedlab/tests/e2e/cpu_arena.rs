@@ -127,8 +127,18 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     }
     compare(&lab, &format!("default,affinity={absent}"), "").expect_status(2).says(&[&format!("affinity={absent}")]);
     lab.run("compare --device cpu").expect_status(2).says(&["schedlab list settings"]);
-    for command in ["tune --device cpu", "show cpu", "sweep --device cpu --scheduler bfq"] {
+    for command in ["tune --device cpu", "show cpu"] {
         lab.run(command).expect_status(2).says(&["schedlab compare --arena cpu"]);
+    }
+    for (words, said) in [
+        ("--scheduler bfq", "[NAME=]SETTING[+SETTING]"),
+        ("--tunables nise", "did you mean \"nice\""),
+        ("--values nice=20", "from -20 to 19"),
+        ("--tunables affinity", "expected one of nice"),
+        ("--scheduler policy=fifo:1", "mean nothing under this policy"),
+        ("--scheduler policy=fifo:1 --tunables nice", "a nice level means nothing under a realtime policy"),
+    ] {
+        lab.run(&format!("sweep --device cpu {words}")).expect_status(2).says(&[said]);
     }
     let words = "compare --device loop:64M --schedulers none,bfq --workload linpack";
     lab.run(words).expect_status(2).says(&["--arena cpu"]);
@@ -185,4 +195,27 @@ fn a_plan_needs_no_scheduler_where_there_is_only_one() {
     assert_eq!(trials(&out).len(), 2);
     let kept = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(kept.contains("scheduler = \"default\"") && kept.contains("threads = \"1\""), "{kept}");
+}
+
+#[test]
+fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default() {
+    let lab = Lab::new();
+    let out = lab.path("out");
+    let words = "sweep --arena cpu --workload linpack --background spin --tunables nice --values nice=-20,0,19 --trial-time 200ms \
+                 --warmup 0 --blocks 4 -q --out";
+    lab.run(&format!("{words} {}", out.display())).expect_measured();
+    let trials = trials(&out);
+    assert_eq!(trials.len(), 3 * 4);
+    let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let [nice] = &study["responses"].as_array().unwrap()[..] else { panic!("one response: {}", study["responses"]) };
+    assert_eq!((&nice["tunable"], &nice["default"]), (&"nice".into(), &"0".into()));
+    let points = nice["points"].as_array().unwrap();
+    let values: Vec<&str> = points.iter().map(|point| point["value"].as_str().unwrap()).collect();
+    assert_eq!(values, ["-20", "19"], "the default is the baseline and no point");
+    let plan = fs::read_to_string(out.join("plan.toml")).unwrap();
+    assert!(plan.contains("nice = \"0\"") && plan.contains("nice = \"-20\""), "{plan}");
+    // Beside a load on every CPU the nice level decides how much the work gets.
+    let ratio = |point: &serde_json::Value| point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"));
+    assert!(ratio(&points[0]) > 1.2 && ratio(&points[1]) < 0.5, "{points:?}");
+    assert!(fs::read_to_string(out.join("sweep.csv")).unwrap().contains("-20"));
 }

@@ -3,6 +3,9 @@
 //! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena, and on the host where the device runs
 //! another scheduler now, nothing can be asked without changing something: there the laboratory's table says what Linux has, any device that
 //! runs the scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every arm, has the last word.
+//! For CPUs it is the settings that are numbers, each with its present value.
+
+use std::ops::RangeInclusive;
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind, Evidence, Knob, Limits, Role, Tunable};
@@ -18,6 +21,55 @@ use lab::arena::kernel::MODULES;
 use lab::arena::model::Model;
 use lab::arena::sim::{ATTRIBUTES, Setting};
 
+/// Range and values of one thing to turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// Of an I/O scheduler or a queue.
+    Device(Knob),
+    /// Of the CPUs.
+    Cpu(cpu::Knob),
+}
+
+impl Scale {
+    pub(super) fn range(&self) -> RangeInclusive<i64> {
+        match self {
+            Scale::Device(knob) => signed(knob.row.min)..=signed(knob.row.max),
+            Scale::Cpu(knob) => knob.scale.min..=knob.scale.max,
+        }
+    }
+
+    pub(super) fn unit(&self) -> &'static str {
+        match self {
+            Scale::Device(knob) => knob.row.unit,
+            Scale::Cpu(knob) => knob.scale.unit,
+        }
+    }
+
+    /// The values worth trying, ascending; the default is among them.
+    pub(super) fn levels(&self) -> Vec<i64> {
+        match self {
+            Scale::Device(knob) => knob.levels().into_iter().map(signed).collect(),
+            Scale::Cpu(knob) => knob.levels(),
+        }
+    }
+
+    /// The same with another default.
+    fn around(self, default: i64) -> Scale {
+        match self {
+            Scale::Device(knob) => {
+                let default = default.unsigned_abs();
+                Scale::Device(Knob { default, most: knob.most.max(default), ..knob })
+            }
+            Scale::Cpu(knob) => Scale::Cpu(cpu::Knob { default, ..knob }),
+        }
+    }
+}
+
+/// What the kernel counts without a sign, as one of all levels.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
 /// The largest value of an attribute whose range nobody told us.
 const ANY: u64 = u32::MAX as u64;
 
@@ -27,11 +79,11 @@ pub(super) struct Offered {
     /// Its name.
     pub(super) name: String,
     /// Default, range and meaning; none: the kernel offers it, and schedlab knows nothing of it.
-    pub(super) knob: Option<Knob>,
+    pub(super) knob: Option<Scale>,
     /// Whether `all` means this one too.
     pub(super) usual: bool,
     /// The value that the baseline has, if that is known.
-    pub(super) default: Option<u64>,
+    pub(super) default: Option<i64>,
 }
 
 /// Everything that can be turned.
@@ -41,6 +93,8 @@ pub(super) struct Offer {
     pub(super) scheduler: String,
     /// What there is, the scheduler's own first.
     pub(super) all: Vec<Offered>,
+    /// Whether it is of CPUs.
+    pub(super) is_of_cpus: bool,
 }
 
 impl Offer {
@@ -52,20 +106,17 @@ impl Offer {
                 Model::read(&design.device)?.look(|device| simulated(&setting, device))
             }
             ArenaKind::Kernel => Model::read(&design.device)?.look(|device| of_kernel(baseline, device)),
-            ArenaKind::Cpu => {
-                return Err(usage(
-                    "--arena cpu: a sweep turns the tunables of an I/O scheduler; compare CPU settings: schedlab compare --arena cpu",
-                ));
-            }
+            ArenaKind::Cpu => of_cpus(root, baseline),
             ArenaKind::Disk => of_host(root, &design.device, &baseline.scheduler)?,
         };
+        let is_of_cpus = design.arena_kind() == ArenaKind::Cpu;
         for offered in &mut all {
             let asked = baseline.tunables.get(&offered.name).and_then(|value| number(value));
-            if let Some(asked) = asked.filter(|asked| *asked >= 0.0) {
-                offered.rebase(asked as u64);
+            if let Some(asked) = asked.filter(|asked| is_of_cpus || *asked >= 0.0) {
+                offered.rebase(asked as i64);
             }
         }
-        Ok(Offer { scheduler: baseline.scheduler.clone(), all })
+        Ok(Offer { scheduler: baseline.scheduler.clone(), all, is_of_cpus })
     }
 
     /// One of them.
@@ -81,19 +132,26 @@ impl Offer {
 
 impl Offered {
     fn known(knob: Knob, usual: bool) -> Offered {
-        Offered { name: knob.row.name.to_owned(), default: Some(knob.default), knob: Some(knob), usual }
+        let default = Some(signed(knob.default));
+        Offered { name: knob.row.name.to_owned(), default, knob: Some(Scale::Device(knob)), usual }
     }
 
-    fn unknown(name: &str, value: Option<u64>, usual: bool) -> Offered {
+    fn unknown(name: &str, value: Option<i64>, usual: bool) -> Offered {
         Offered { name: name.to_owned(), knob: None, usual, default: value }
     }
 
-    /// The baseline sets it itself.
-    fn rebase(&mut self, value: u64) {
-        self.default = Some(value);
-        if let Some(knob) = &mut self.knob {
-            *knob = Knob { default: value, most: knob.most.max(value), ..*knob };
+    /// A value as an arm has it.
+    pub(super) fn text(&self, value: i64) -> String {
+        match &self.knob {
+            Some(Scale::Cpu(knob)) => knob.text(value),
+            _ => value.to_string(),
         }
+    }
+
+    /// The baseline sets it itself.
+    fn rebase(&mut self, value: i64) {
+        self.default = Some(value);
+        self.knob = self.knob.map(|knob| knob.around(value));
     }
 }
 
@@ -151,6 +209,25 @@ fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
 fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
     let build = Build { nr_tags: nr_requests, ..Build::default() };
     kind.knobs(&build).into_iter().map(|knob| Offered::known(knob, true)).collect()
+}
+
+/// The settings of this machine's CPUs that are numbers. `all` are those of the measured program that count under the baseline's policy:
+/// what changes the machine is swept where it is named.
+fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
+    let counts = |knob: &cpu::Knob| {
+        let text = knob.text(knob.default);
+        let set = baseline.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let set = set.filter(|(key, _)| *key != knob.scale.name).chain([(knob.scale.name, text.as_str())]);
+        knob.is_of_program() && cpu::Setting::read(&baseline.scheduler, set).is_ok()
+    };
+    let known = cpu::knobs(root).into_iter().map(|knob| Offered {
+        name: knob.scale.name.to_owned(),
+        usual: counts(&knob),
+        default: Some(knob.default),
+        knob: Some(Scale::Cpu(knob)),
+    });
+    let others = cpu::other_numbers(root).into_iter();
+    known.chain(others.map(|(key, value)| Offered::unknown(&key, Some(value), false))).collect()
 }
 
 /// What this kernel offers on this device.

@@ -15,7 +15,7 @@ use host::Root;
 
 use crate::cli::SweepArgs;
 use crate::command::experiment::as_designed;
-use crate::command::plan::{checked, designed};
+use crate::command::plan::{checked, designed, with_cpu_work};
 use crate::failure::usage;
 use crate::out;
 use knobs::Offer;
@@ -35,10 +35,19 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
 
 /// The plan that the flags describe, not yet checked.
 fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
-    let baseline = baseline(args)?;
+    let mut baseline = baseline(args)?;
     let offer = Offer::of(root, &args.design, &baseline)?;
     let turns = values::chosen(&offer, &args.tunables, &args.values)?;
-    let mut plan = designed(&args.design, arms(&baseline, &turns))?;
+    let mut design = args.design.clone();
+    if offer.is_of_cpus {
+        // Without a device there are no defaults to read back: the plan has them.
+        for turn in &turns {
+            let default = turn.of.default.map(|value| turn.of.text(value));
+            default.map(|value| baseline.tunables.entry(turn.name.clone()).or_insert(value));
+        }
+        design = with_cpu_work(&design);
+    }
+    let mut plan = designed(&design, arms(&baseline, &turns))?;
     plan.name = format!("{} of {}: {}", listed(&turns), baseline.scheduler, plan.name);
     plan.baseline = Some(DEFAULT.to_owned());
     size::plan(&mut plan, &args.design);
@@ -47,16 +56,31 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
 
 /// The scheduler as the user wrote it, under its name of today where it runs in a kernel of today.
 fn baseline(args: &SweepArgs) -> Result<Arm> {
-    let word = &args.scheduler;
-    let arm = plan::parse_arm(word).map_err(|e| usage(format!("--scheduler: {e}")))?;
-    if arm.name != *word {
+    let is_of_cpus = args.design.arena_kind() == ArenaKind::Cpu;
+    let word = match &args.scheduler {
+        Some(word) => word,
+        None if is_of_cpus => DEFAULT,
+        None => {
+            return Err(usage(
+                "--scheduler: name the scheduler whose tunables are to be turned, e.g. --scheduler mq-deadline",
+            ));
+        }
+    };
+    let parsed = if is_of_cpus {
+        plan::parse_cpu_arms(&[word], &lab::arena::cpu::keys()).map(|mut arms| arms.remove(0))
+    } else {
+        plan::parse_arm(word)
+    };
+    let arm = parsed.map_err(|e| usage(format!("--scheduler: {e}")))?;
+    if arm.name != word {
         return Err(usage(format!(
             "--scheduler {word}: the baseline of a sweep is called {DEFAULT}; write {} without a label",
             arm.scheduler
         )));
     }
     let mut arm = Arm { name: DEFAULT.to_owned(), ..arm };
-    if args.design.arena_kind() != ArenaKind::Sim
+    if !is_of_cpus
+        && args.design.arena_kind() != ArenaKind::Sim
         && let Named::Renamed { now, why } = elevator::resolve(&arm.scheduler)
     {
         out::note(format_args!("note: {} is measured as {}: {why}", arm.scheduler, now.name));
@@ -70,8 +94,9 @@ fn arms(baseline: &Arm, turns: &[Turn]) -> Vec<Arm> {
     let mut arms = vec![baseline.clone()];
     for turn in turns {
         arms.extend(turn.values.iter().map(|value| {
+            let value = turn.of.text(*value);
             let mut arm = Arm { name: format!("{}={value}", turn.name), ..baseline.clone() };
-            arm.tunables.insert(turn.name.clone(), value.to_string());
+            arm.tunables.insert(turn.name.clone(), value);
             arm
         }));
     }

@@ -1,6 +1,7 @@
 //! Which tunables and which values: the user's words against what there is.
 
 use anyhow::Result;
+use experiment::sweep::number;
 
 use super::knobs::{Offer, Offered};
 use crate::failure::usage;
@@ -16,7 +17,9 @@ pub(super) struct Turn {
     /// Its name.
     pub(super) name: String,
     /// Ascending.
-    pub(super) values: Vec<u64>,
+    pub(super) values: Vec<i64>,
+    /// What is turned.
+    pub(super) of: Offered,
 }
 
 /// What to turn and over which values, in the order of the words; `all` is in the order of the table.
@@ -52,6 +55,11 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
         if word == "all" {
             let usual: Vec<&Offered> = offer.all.iter().filter(|one| one.usual).collect();
             if usual.is_empty() {
+                if offer.is_of_cpus {
+                    return Err(usage(
+                        "--tunables all: nice level and slice mean nothing under this policy; name what to sweep, --tunables NAME",
+                    ));
+                }
                 return Err(usage(format!(
                     "--tunables all: {} has no tunables; nr_requests can be swept, --tunables nr_requests",
                     offer.scheduler
@@ -68,7 +76,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
 }
 
 /// The name and the values of one `--values`.
-fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
+fn read(offer: &Offer, word: &str) -> Result<(String, Vec<i64>)> {
     let Some((name, list)) = word.split_once('=').map(|(name, list)| (name.trim(), list)) else {
         return Err(usage(format!("--values {word}: no values; write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64")));
     };
@@ -78,9 +86,13 @@ fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
         let value = match text {
             "true" => Some(1),
             "false" => Some(0),
-            text => text.replace('_', "").parse::<u64>().ok(),
+            text => whole(offer, known, text),
         };
-        let value = value.filter(|value| known.knob.is_none_or(|knob| (knob.row.min..=knob.row.max).contains(value)));
+        let fits = |value: &i64| match &known.knob {
+            Some(knob) => knob.range().contains(value),
+            None => offer.is_of_cpus || *value >= 0,
+        };
+        let value = value.filter(fits);
         let Some(value) = value else { return Err(out_of_range(known, text)) };
         if values.contains(&value) {
             return Err(usage(format!("--values {name}: {text} is given twice; leave one out")));
@@ -94,15 +106,25 @@ fn read(offer: &Offer, word: &str) -> Result<(String, Vec<u64>)> {
     Ok((name.to_owned(), values))
 }
 
+/// A whole number; a slice may be written with its unit.
+fn whole(offer: &Offer, known: &Offered, text: &str) -> Option<i64> {
+    let bare = text.replace('_', "").parse::<i64>().ok();
+    let is_time = offer.is_of_cpus && known.name == "slice";
+    bare.or_else(|| {
+        let us = number(text).filter(|us| is_time && us.fract() == 0.0)?;
+        Some(us as i64)
+    })
+}
+
 fn out_of_range(known: &Offered, text: &str) -> anyhow::Error {
     let range = known.knob.map_or_else(String::new, |knob| {
-        let unit = if knob.row.unit.is_empty() { String::new() } else { format!(" ({})", knob.row.unit) };
-        format!(" from {} to {}{unit}", knob.row.min, knob.row.max)
+        let unit = if knob.unit().is_empty() { String::new() } else { format!(" ({})", knob.unit()) };
+        format!(" from {} to {}{unit}", knob.range().start(), knob.range().end())
     });
     usage(format!("--values {}: {text:?} is out of range; it takes a whole number{range}", known.name))
 }
 
-fn turn(offer: &Offer, one: &Offered, given: Option<Vec<u64>>) -> Result<Turn> {
+fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>) -> Result<Turn> {
     let asked = given.is_some();
     let mut values = match (given, one.knob) {
         (Some(values), _) => values,
@@ -130,14 +152,15 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<u64>>) -> Result<Turn> {
             ));
         }
     }
-    Ok(Turn { name: one.name.clone(), values })
+    Ok(Turn { name: one.name.clone(), values, of: one.clone() })
 }
 
 fn unknown(offer: &Offer, flag: &str, word: &str) -> anyhow::Error {
     usage(format!(
-        "{flag}: unknown tunable {word:?} of {} (expected one of {}); see schedlab list schedulers{}",
+        "{flag}: unknown tunable {word:?} of {} (expected one of {}); see schedlab list {}{}",
         offer.scheduler,
         offer.names().collect::<Vec<_>>().join(", "),
+        if offer.is_of_cpus { "settings" } else { "schedulers" },
         nearest(word, offer.names())
     ))
 }

@@ -57,7 +57,8 @@ pub(super) struct Design {
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     if args.arena_kind().is_cpu() {
         return Err(usage(
-            "--arena cpu: a search covers the tunables of I/O schedulers only; compare CPU settings: schedlab compare --arena cpu",
+            "--arena cpu: a search covers the tunables of I/O schedulers only; turn one CPU setting at a time: schedlab sweep --arena cpu, \
+             or compare several together: schedlab compare --arena cpu",
         ));
     }
     let objective = Objective::parse(args.objective.as_deref())?;
