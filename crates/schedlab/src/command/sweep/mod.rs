@@ -62,7 +62,7 @@ fn baseline(args: &SweepArgs) -> Result<Arm> {
         None if is_of_cpus => DEFAULT,
         None => {
             return Err(usage(
-                "--scheduler: name the scheduler whose tunables are to be turned, e.g. --scheduler mq-deadline",
+                "--scheduler: missing; name the scheduler whose tunables are to be swept, e.g. --scheduler mq-deadline",
             ));
         }
     };
