@@ -114,7 +114,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,policy=fifo:1+nice=3", "", "leave one of them out"),
         ("default,bfq", "", "[NAME=]SETTING[+SETTING]"),
         ("default", "", "at least two"),
-        ("default,nice=1", "--workload oltp", "for CPUs take linpack"),
+        ("default,nice=1", "--workload oltp", "for CPUs use linpack"),
         ("default,nice=1", "--workload linpack:array=1", "10 to 10000"),
         ("default,nice=1", "--background seqwrite", "expected one of spin"),
         ("default,nice=1", "--background spin:io_weight=5", "a CPU experiment does not have"),
