@@ -179,7 +179,7 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     fs::write(arena.lab.path("bytes"), &bytes).unwrap();
     let same = arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
     assert!(same.stdout == bytes, "{} bytes of {}", same.stdout.len(), bytes.len());
-    arena.run("kernel exec -- nosuchprogram").expect_status(127).says(&["cannot run nosuchprogram"]);
+    arena.run("kernel exec -- nosuchprogram").expect_status(127).says(&["nosuchprogram: cannot run in the guest"]);
     // A process that it leaves behind keeps nobody waiting.
     arena.exec("", "sleep 1000000000 & echo on").expect_status(0);
     let dd = "cat $SCHEDLAB_DEVICE | head -c 4096 | tr -d '\\0' | wc -c; cat /sys/block/disk0/queue/scheduler /sys/block/disk0/queue/iosched/slice_idle";
