@@ -182,7 +182,7 @@ fn a_wrong_name_or_value_is_wrong_usage_that_says_what_is_right_and_nothing_is_w
         ("fifo_batch=4 fifo_bacth=4", &["did you mean \"fifo_batch\""]),
         ("fifo_batch=4 io_timeout=4", &["no io_timeout"]),
         ("scheduler=kyver", &["did you mean \"kyber\""]),
-        ("scheduler=cfq", &["nearest choice is bfq"]),
+        ("scheduler=cfq", &["nearest alternative is bfq"]),
         ("fifo_batch=4 fifo_batch=5", &["given twice"]),
         ("fifo_batch", &["NAME=VALUE"]),
         ("fifo_batch=4 --for 0s", &["--for"]),

@@ -180,6 +180,7 @@ fn words_that_make_no_sense_end_with_status_2_and_the_next_step() {
 #[test]
 fn the_help_teaches_with_examples_and_names_its_own_default_budget() {
     let help = Lab::new().run("sweep --help").expect_status(0).stdout;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Examples:") && help.contains("20 blocks of trials of 1 s"), "{help}");
     assert!(!help.contains("[default: 60s"), "the other commands' budget is not this one's: {help}");
 }
