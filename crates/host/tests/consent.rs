@@ -4,6 +4,7 @@ mod common;
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Bench, BlankLoop, run, skip};
 use host::{Error, Obstacle, Root, check_writable, obstacles};
@@ -34,8 +35,13 @@ fn luks(node: &str) {
     run("sh", &["-c", &script]);
 }
 
-fn bench() -> Option<Bench> {
-    Bench::set_up(&["mkfs.ext4", "mkfs.xfs", "mkswap", "sfdisk", "pvcreate", "cryptsetup", "addpart"])
+/// One test at a time: a device that one test has open exclusively stays so in a program that another one starts, from fork to exec.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::set_up(&["mkfs.ext4", "mkfs.xfs", "mkswap", "sfdisk", "pvcreate", "cryptsetup", "addpart"])?;
+    Some((bench, alone))
 }
 
 fn first_mib(blank: &BlankLoop) -> Vec<u8> {
@@ -46,7 +52,7 @@ fn first_mib(blank: &BlankLoop) -> Vec<u8> {
 
 #[test]
 fn a_blank_device_is_given_without_consent_and_held_as_long_as_the_claim_lives() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     assert_eq!(obstacles(&bench.root, &device).expect("it can be opened"), []);
@@ -76,7 +82,7 @@ fn claimed(bench: &Bench, device: &host::Device, consent: Option<&str>) -> Resul
 
 #[test]
 fn whatever_a_device_holds_is_refused_without_consent_and_given_with_it() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     for (label, format, put, mib) in CONTENTS {
         let blank = bench.blank_loop(mib);
         put(blank.word());
@@ -103,7 +109,7 @@ fn whatever_a_device_holds_is_refused_without_consent_and_given_with_it() {
 
 #[test]
 fn partitions_that_the_kernel_knows_are_refused_without_consent_even_where_no_table_is_on_the_device() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     run("addpart", &[blank.word(), "1", "2048", "8192"]);
     let device = bench.device(&blank);
@@ -121,7 +127,7 @@ fn partitions_that_the_kernel_knows_are_refused_without_consent_even_where_no_ta
 
 #[test]
 fn a_mounted_device_is_refused_even_with_consent_and_says_where_it_is_mounted() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     run("mkfs.ext4", &["-q", "-F", blank.word()]);
     let _mounted = Mounted::at(&bench, blank.word());
@@ -130,7 +136,7 @@ fn a_mounted_device_is_refused_even_with_consent_and_says_where_it_is_mounted() 
 
 #[test]
 fn a_device_with_a_mounted_partition_is_refused_even_with_consent() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(32);
     run("addpart", &[blank.word(), "1", "2048", "40960"]);
     let partition = format!("{}p1", blank.word());
@@ -141,7 +147,7 @@ fn a_device_with_a_mounted_partition_is_refused_even_with_consent() {
 
 #[test]
 fn a_device_that_is_opened_exclusively_is_refused_even_with_consent() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let _holder: File = OpenOptions::new().read(true).custom_flags(O_EXCL).open(&blank.node).expect("free");
     let found = obstacles(&bench.root, &bench.device(&blank)).expect("it can be opened");
@@ -151,7 +157,7 @@ fn a_device_that_is_opened_exclusively_is_refused_even_with_consent() {
 
 #[test]
 fn a_device_below_another_loop_device_is_refused_even_with_consent() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let node = run("losetup", &["--find", "--show", blank.word()]);
     let above = BlankLoop { node: node.trim().into(), file: blank.node.clone() };
@@ -160,7 +166,7 @@ fn a_device_below_another_loop_device_is_refused_even_with_consent() {
 
 #[test]
 fn a_read_only_device_is_refused_even_with_consent() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     run("blockdev", &["--setro", blank.word()]);
     for consent in [None, Some(blank.word())] {
@@ -174,7 +180,7 @@ fn a_read_only_device_is_refused_even_with_consent() {
 
 #[test]
 fn without_blkid_nothing_is_given_and_the_package_is_named() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     let root = Root::real().with_tool_dirs(vec![]);
@@ -186,7 +192,7 @@ fn without_blkid_nothing_is_given_and_the_package_is_named() {
 
 #[test]
 fn consent_that_names_no_device_is_an_error() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let error = check_writable(&bench.root, &bench.device(&blank), Some("/dev/sdzz")).unwrap_err();
     assert!(matches!(error, Error::UnknownDevice { .. }), "{error}");
@@ -194,7 +200,7 @@ fn consent_that_names_no_device_is_an_error() {
 
 #[test]
 fn the_disk_that_this_system_runs_from_is_never_given() {
-    let Some(bench) = bench() else { return };
+    let Some((bench, _alone)) = bench() else { return };
     let all = host::device::list(&bench.root).expect("/sys is there");
     let Some(disk) = all.iter().find(|disk| disk.mounts.iter().any(|mount| mount.at == "/")) else {
         let _ = skip::<()>("the root file system is not on a disk of this machine");
