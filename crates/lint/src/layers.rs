@@ -7,12 +7,28 @@ use anyhow::{Context, Result};
 use crate::finding::Finding;
 use crate::workspace::{Krate, Workspace, files, is_rust, read};
 
+/// What the two programs may use, each beside the other and not over it.
+const OF_A_PROGRAM: &[&str] = &[
+    "text",
+    "elevator",
+    "workload",
+    "sim",
+    "experiment",
+    "tuner",
+    "host",
+    "loadgen",
+    "cpu",
+    "runner",
+    "guest",
+    "lab",
+    "report",
+    "cpu-workloads",
+];
+
 /// A crate, and the crates of the workspace that it may use: only such as stand above it in this table.
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("elevator", &[]),
-    // Laws of every elevator, for tests.
-    ("elevator-laws", &["elevator"]),
     // The laws of schedulers, for tests only: nothing that ships depends on them.
     ("elevator-laws", &["elevator"]),
     ("workload", &["text", "elevator"]),
@@ -23,8 +39,6 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("experiment", &["text"]),
     ("tuner", &["text", "experiment"]),
     ("report", &["text", "experiment"]),
-    // What reads the pages, for the tests that check them.
-    ("docs", &[]),
     ("cpu-workloads", &[]),
     ("files", &[]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
@@ -52,44 +66,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "cpu-workloads",
         ],
     ),
-    (
-        "selfbench",
-        &[
-            "text",
-            "elevator",
-            "workload",
-            "sim",
-            "experiment",
-            "tuner",
-            "host",
-            "loadgen",
-            "cpu",
-            "runner",
-            "guest",
-            "lab",
-            "report",
-            "cpu-workloads",
-        ],
-    ),
-    (
-        "schedlab",
-        &[
-            "text",
-            "elevator",
-            "workload",
-            "sim",
-            "experiment",
-            "tuner",
-            "host",
-            "loadgen",
-            "cpu",
-            "runner",
-            "guest",
-            "lab",
-            "report",
-            "cpu-workloads",
-        ],
-    ),
+    ("selfbench", OF_A_PROGRAM),
+    ("schedlab", OF_A_PROGRAM),
     // For developers: the book's tests, and this crate.
     ("docs", &[]),
     ("lint", &[]),
