@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the tests in `attacks`).
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("SCHEDLAB_UNDER_ATTACK").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into()).into()
+}
+
 /// A temporary directory on a real disk (never tmpfs: loop devices with direct I/O live in it) with a state directory
 /// of its own.
 pub(crate) struct Lab {
@@ -26,7 +31,7 @@ impl Lab {
 
     /// The built binary with this lab's state directory; the words are split at white space.
     pub(crate) fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        let mut command = Command::new(binary());
         command
             .args(words.split_whitespace())
             .env("SCHEDLAB_STATE_DIR", self.state())

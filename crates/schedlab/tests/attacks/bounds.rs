@@ -1,0 +1,1 @@
+//! Input without bounds: huge plans, tables, records.

@@ -1,0 +1,1 @@
+//! A hostile guest: root in it, and its kernel too, tries to change the machine.

@@ -1,0 +1,1 @@
+//! Locks held and session marks forged by another user.

@@ -1,0 +1,19 @@
+//! Attacks: another local user, a plan, a table, a trace or a guest's kernel that is hostile, against the built binary run as root.
+//!
+//! Each test performs one attack and asserts that the harm is not done. `SCHEDLAB_UNDER_ATTACK=PATH` attacks another binary: on one from
+//! before a fix the test fails, which shows that the attack is real. SECURITY.md says what is promised against whom.
+
+#[path = "../e2e/common.rs"]
+#[allow(dead_code)]
+mod common;
+
+#[allow(dead_code)]
+mod attacker;
+mod bounds;
+mod guests;
+mod locks;
+mod loop_files;
+mod output;
+mod plans;
+mod state;
+mod texts;

@@ -1,0 +1,1 @@
+//! Links and directories that another user has planted where schedlab writes.

@@ -1,0 +1,1 @@
+//! Plans from elsewhere: what they start, and as whom.

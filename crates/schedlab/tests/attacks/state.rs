@@ -1,0 +1,1 @@
+//! Planted journal entries and kernels.

@@ -1,0 +1,1 @@
+//! Control characters and formulas in text from outside.
