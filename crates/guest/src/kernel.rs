@@ -48,11 +48,16 @@ pub struct Kernel {
 impl Kernel {
     /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
-        let text = fs::read_to_string(dir.join(RECORD)).ok()?;
-        let mut kernel: Kernel = serde_json::from_str(&text).ok()?;
+        let mut kernel = Kernel::from_json(&fs::read(dir.join(RECORD)).ok()?)?;
         kernel.tree = dir.join("tree");
         kernel.linux = kernel.tree.join("linux");
         kernel.linux.is_file().then_some(kernel)
+    }
+
+    /// A record as it stands on the disk.
+    #[must_use]
+    pub fn from_json(bytes: &[u8]) -> Option<Kernel> {
+        serde_json::from_slice(bytes).ok()
     }
 
     /// Writes the record atomically.

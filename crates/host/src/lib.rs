@@ -29,7 +29,7 @@ pub use device::Device;
 pub use error::Error;
 pub use journal::{Outcome, key};
 pub use loopdev::LoopDevice;
-pub use restore::restore_all;
+pub use restore::{KINDS, restore_all};
 pub use root::Root;
 pub use session::Session;
 pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};

@@ -5,11 +5,13 @@ use crate::journal::{self, Kind, Outcome};
 use crate::root::Root;
 use crate::{loopdev, persist, session, settings};
 
+/// This crate's kinds of entries.
+pub const KINDS: [Kind; 4] = [session::KIND, settings::KIND, persist::KIND, loopdev::KIND];
+
 /// Undoes every entry of this crate's kinds and of `others` whose owner is dead.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal's directory exists and cannot be read.
 pub fn restore_all(root: &Root, others: &[Kind]) -> Result<Vec<Outcome>, Error> {
-    let own = [session::KIND, settings::KIND, persist::KIND, loopdev::KIND];
-    journal::restore(root, &[&own, others].concat())
+    journal::restore(root, &[&KINDS, others].concat())
 }

@@ -29,8 +29,12 @@ pub fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
 
 /// The names of a table's columns.
 pub fn header(path: &Path) -> Result<Vec<String>> {
-    let text = text_of(path)?;
-    Ok(reader(&text).headers()?.iter().map(str::to_owned).collect())
+    columns_of(&text_of(path)?)
+}
+
+/// The names of a table's columns.
+pub fn columns_of(text: &str) -> Result<Vec<String>> {
+    Ok(reader(text).headers()?.iter().map(str::to_owned).collect())
 }
 
 fn text_of(path: &Path) -> Result<String> {
@@ -50,7 +54,8 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
-fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+/// Reads the text of a table.
+pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut reader = reader(text);
     let header: Vec<String> = reader.headers().context("table: no header")?.iter().map(str::to_owned).collect();
     let place = |name: &str| position(&header, name);

@@ -43,6 +43,15 @@ struct Undo {
 }
 
 impl Entry {
+    /// An entry as it stands on the disk; the error says what is wrong with it.
+    pub fn from_json(bytes: &[u8]) -> Result<Entry, String> {
+        let entry: Entry = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        match entry.schema {
+            SCHEMA => Ok(entry),
+            found => Err(format!("it has version {found}, and this schedlab reads version {SCHEMA}")),
+        }
+    }
+
     /// An entry of this process and this boot. The payload serialises to a JSON object.
     pub fn new(root: &Root, kind: &str, payload: &impl Serialize) -> Result<Entry, Error> {
         let Ok(Value::Object(payload)) = serde_json::to_value(payload) else {
@@ -134,13 +143,7 @@ pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path)(error)),
     };
-    let entry: Entry =
-        serde_json::from_slice(&text).map_err(|error| Error::Journal { path: path.clone(), why: error.to_string() })?;
-    if entry.schema != SCHEMA {
-        let why = format!("it has version {}, and this schedlab reads version {SCHEMA}", entry.schema);
-        return Err(Error::Journal { path, why });
-    }
-    Ok(Some(entry))
+    Entry::from_json(&text).map(Some).map_err(|why| Error::Journal { path, why })
 }
 
 /// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.

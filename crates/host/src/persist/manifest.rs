@@ -61,6 +61,15 @@ impl PersistedFile {
 }
 
 impl Persisted {
+    /// A manifest as it stands on the disk; the error says what is wrong with it.
+    pub fn from_json(bytes: &[u8]) -> Result<Persisted, String> {
+        let persisted: Persisted = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        match persisted.schema {
+            SCHEMA => Ok(persisted),
+            found => Err(format!("it has version {found}, and this schedlab reads version {SCHEMA}")),
+        }
+    }
+
     /// `scheduler=bfq slice_idle=0`.
     pub fn words(&self) -> String {
         let scheduler = self.scheduler.iter().map(|name| format!("scheduler={name}"));
@@ -85,12 +94,7 @@ pub(super) fn content(kept: &Persisted) -> Content {
 pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
     let path = path(root, key);
     let Some(content) = look(&path)? else { return Ok(None) };
-    let bad = |why: String| -> Error { Refusal::Manifest { path: path.clone(), why }.into() };
-    let kept: Persisted = serde_json::from_slice(content.bytes()).map_err(|error| bad(error.to_string()))?;
-    if kept.schema != SCHEMA {
-        return Err(bad(format!("it has version {}, and this schedlab reads version {SCHEMA}", kept.schema)));
-    }
-    Ok(Some(kept))
+    Persisted::from_json(content.bytes()).map(Some).map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
 /// Everything that is kept, sorted by key.
