@@ -10,6 +10,7 @@ use crate::workspace::{Krate, Workspace, files, is_rust, read};
 /// What the two programs may use, each beside the other and not over it.
 const OF_A_PROGRAM: &[&str] = &[
     "text",
+    "confine",
     "elevator",
     "workload",
     "sim",
@@ -41,6 +42,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("report", &["text", "experiment"]),
     ("cpu-workloads", &[]),
     ("files", &[]),
+    ("confine", &[]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
     ("crashpoints", &["files"]),
     ("loadgen", &["text", "elevator", "workload"]),
@@ -48,7 +50,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("cpu", &["text", "host"]),
     ("runner", &["text", "workload", "host", "cpu", "cpu-workloads"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
-    ("guest", &["text", "elevator", "workload", "sim"]),
+    ("guest", &["text", "confine", "elevator", "workload", "sim"]),
     (
         "lab",
         &[

@@ -1,0 +1,89 @@
+//! Landlock: read everything, write to a list of paths only.
+//!
+//! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden system calls of [`crate::Seal`] is
+//! the complement. Landlock's versions differ: 1 creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract
+//! sockets, 9 sockets in the file system. What the kernel has of them is used.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    Scope,
+};
+
+use crate::{Error, Result, sys};
+
+/// The newest version whose rights are handled.
+const NEWEST: ABI = ABI::V9;
+
+/// The version of Landlock that the running kernel has; 0: none.
+#[must_use]
+pub fn landlock_abi() -> u32 {
+    sys::landlock_abi()
+}
+
+/// A prepared restriction.
+#[derive(Debug)]
+pub struct Landlock {
+    ruleset: Option<OwnedFd>,
+}
+
+impl Landlock {
+    /// Everything can be read and executed; files and directories can be written, created and removed at and below `paths` only, and
+    /// nowhere a device, a socket or a FIFO. TCP is closed. Signals and abstract sockets do not reach processes outside.
+    ///
+    /// On a kernel without Landlock the restriction is empty: see [`Landlock::holds`].
+    ///
+    /// # Errors
+    /// If one of `paths` cannot be opened.
+    pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
+        let failed = |error: RulesetError| Error::new("Landlock", "prepare", std::io::Error::other(error));
+        let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
+        let writes = AccessFs::from_write(NEWEST);
+        let mut ruleset = Ruleset::default()
+            .handle_access(writes)
+            .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST)))
+            .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+            .and_then(Ruleset::create)
+            .map_err(failed)?;
+        for path in paths.iter().map(AsRef::as_ref) {
+            let opened = |cause| Error::new(path.display().to_string(), "open", cause);
+            let fd = PathFd::new(path).map_err(|error| opened(std::io::Error::other(error)))?;
+            let directory = std::fs::metadata(path).map_err(opened)?.is_dir();
+            let allowed = if directory { writes & !special } else { writes & AccessFs::from_file(NEWEST) };
+            ruleset = ruleset.add_rule(PathBeneath::new(fd, allowed & !AccessFs::IoctlDev)).map_err(failed)?;
+        }
+        Ok(Landlock { ruleset: ruleset.into() })
+    }
+
+    /// Like [`Landlock::read_all_write_only`], for paths that need not exist.
+    ///
+    /// # Errors
+    /// If one of `paths` exists and cannot be opened.
+    pub fn read_all_write_only_existing(paths: &[PathBuf]) -> Result<Landlock> {
+        let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
+        Landlock::read_all_write_only(&existing)
+    }
+
+    /// Whether the kernel has Landlock.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.ruleset.is_some()
+    }
+
+    /// Restricts this thread and what it creates from now on. Returns whether the kernel has Landlock.
+    ///
+    /// # Errors
+    /// If the kernel rejects it.
+    pub fn restrict(&self) -> Result<bool> {
+        crate::no_new_privs()?;
+        self.apply().map_err(|cause| Error::new("Landlock", "restrict this process", cause))?;
+        Ok(self.holds())
+    }
+
+    /// Allocates nothing. The thread must have given up new privileges.
+    pub(crate) fn apply(&self) -> std::io::Result<()> {
+        self.ruleset.as_ref().map_or(Ok(()), |ruleset| sys::landlock_restrict_self(ruleset.as_fd()))
+    }
+}

@@ -1,0 +1,43 @@
+//! What a process gives up before it runs something that is not trusted.
+//!
+//! Each layer holds by itself, and what a kernel lacks is reported, not ignored: [`Landlock`] restricts writing to a list of paths,
+//! [`drop_capabilities`] and [`no_new_privs`] end the powers of root, [`Seal`] adds a list of forbidden system calls and can be put on
+//! a [`std::process::Command`].
+//!
+//! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
+
+#![warn(missing_docs)]
+
+mod landlock;
+mod limits;
+mod privileges;
+mod seal;
+mod sys;
+mod syscalls;
+
+pub use landlock::{Landlock, landlock_abi};
+pub use limits::Limits;
+pub use privileges::{become_user, drop_capabilities, no_new_privs};
+pub use seal::Seal;
+
+/// A layer that could not be put in place.
+#[derive(Debug, thiserror::Error)]
+#[error("{layer}: cannot {action}: {cause}")]
+#[non_exhaustive]
+pub struct Error {
+    /// `Landlock`, `capabilities`, a path …
+    pub layer: String,
+    /// What was attempted.
+    pub action: &'static str,
+    /// The system's answer; part of the message, hence no `source`.
+    pub cause: std::io::Error,
+}
+
+impl Error {
+    pub(crate) fn new(layer: impl Into<String>, action: &'static str, cause: impl Into<std::io::Error>) -> Error {
+        Error { layer: layer.into(), action, cause: cause.into() }
+    }
+}
+
+/// The result of a layer.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,56 @@
+//! The powers of root, and how they are given up.
+
+use std::io;
+
+use rustix::process::{Gid, Uid};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::{Error, Result, sys};
+
+/// The kernel's capabilities have numbers below this.
+const MOST_CAPABILITIES: u32 = 64;
+
+/// Executing a program grants this thread no privileges any more: neither setuid bits nor file capabilities are obeyed.
+///
+/// # Errors
+/// Never on Linux ≥ 3.5.
+pub fn no_new_privs() -> Result<()> {
+    rustix::thread::set_no_new_privs(true).map_err(|cause| Error::new("no_new_privs", "set", cause))
+}
+
+/// Empties all sets of capabilities of this thread, including the bounding set and the ambient set. A root that has done this can
+/// do what the permissions of files let it, and nothing else.
+///
+/// # Errors
+/// If the kernel rejects it.
+pub fn drop_capabilities() -> Result<()> {
+    capabilities().map_err(|cause| Error::new("capabilities", "drop", cause))
+}
+
+/// Allocates nothing.
+pub(crate) fn capabilities() -> io::Result<()> {
+    // Only a process that may set capabilities can and must shrink the bounding set.
+    let held = rustix::thread::capabilities(None)?;
+    if held.effective.contains(CapabilitySet::SETPCAP) {
+        for number in 0..MOST_CAPABILITIES {
+            if !sys::drop_from_bounding_set(number)? {
+                break;
+            }
+        }
+    }
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(rustix::thread::clear_ambient_capability_set()?)
+}
+
+/// Becomes the user `uid` with the group `gid` and no other groups. Needs root.
+///
+/// # Errors
+/// If the kernel rejects it.
+pub fn become_user(uid: u32, gid: u32) -> Result<()> {
+    let failed = |cause| Error::new(format!("user {uid}"), "become", cause);
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    rustix::thread::set_thread_groups(&[]).map_err(failed)?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(failed)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(failed)
+}
