@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
 use crate::load::{beside, for_each_cpu};
-use crate::shared::{fork, wait};
+use crate::sys::{fork, wait};
 use crate::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

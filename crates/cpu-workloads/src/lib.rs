@@ -3,6 +3,7 @@
 //!
 //! One file a workload. Each runs in a process of its own, which is this program with a hidden subcommand: so nice level, policy and mask
 //! are set as for any other program, and it can be ended by a signal. Its parameters are a [`Spec`], its result a [`Report`].
+#![deny(unsafe_code)]
 
 mod clock;
 mod counted;
@@ -15,9 +16,10 @@ mod load;
 pub mod memory;
 pub mod messaging;
 mod report;
-mod shared;
 mod spec;
 pub mod spin;
+#[allow(unsafe_code)]
+mod sys;
 pub mod wakeup;
 
 pub use report::{Failure, Report};

@@ -5,17 +5,13 @@ use std::thread;
 use std::time::Instant;
 
 use crate::report::no_thread;
+use crate::sys::online_cpus;
 use crate::{Failure, Report};
 
 /// How many threads a load has: what was asked for, or one for each CPU that is online. Not the CPUs that it may use: beside an emptied
 /// CPU the competition is to be the same as without.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
-    if asked > 0 {
-        return asked;
-    }
-    // SAFETY: the call has a number for an argument and touches no memory.
-    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    u32::try_from(online).unwrap_or(1).max(1)
+    if asked > 0 { asked } else { online_cpus() }
 }
 
 /// Runs the threads of a load, each with its number; what they return and the seconds that it took make the counters. If one fails, all

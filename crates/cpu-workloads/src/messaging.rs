@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
 use crate::counted::{Counted, FIGURES, OWN};
 use crate::report::no_thread;
-use crate::shared::{Children, Shared, fork};
+use crate::sys::{Children, Shared, fork};
 use crate::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

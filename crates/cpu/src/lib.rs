@@ -2,6 +2,7 @@
 //!
 //! What is changed on the machine (sysctls, features, governors, other tasks' masks) goes through the guard, whose journal entry says
 //! before each change what to put back. What belongs to the measured program alone goes with it ([`host::placement`]) and needs no journal.
+#![forbid(unsafe_code)]
 
 mod attributes;
 mod facts;

@@ -1,4 +1,5 @@
 //! For tests: the file operations of a kernel that dies or loses power at a chosen step, and commands that are cut at each step.
+#![forbid(unsafe_code)]
 
 mod driver;
 

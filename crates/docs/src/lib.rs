@@ -3,6 +3,7 @@
 //! A page names files, anchors, options and commands, and all of them change while the page stays. The tests of this crate follow
 //! every link; each program parses the command lines that the pages show with its own parser (`Page::commands`); generated pages
 //! are compared with what the tables say now (`check`).
+#![forbid(unsafe_code)]
 
 mod command;
 mod generated;

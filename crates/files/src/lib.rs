@@ -1,6 +1,7 @@
 //! The file operations that change something, each one step that a crash can come before or after.
 //!
 //! A crate of its own so that the fake kernels of tests can replace them without knowing the machine.
+#![forbid(unsafe_code)]
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};

@@ -16,6 +16,8 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::sys;
+
 /// Virtual time between two beats of the clock.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// Directories that programs write to without being asked.
@@ -99,14 +101,10 @@ impl Inside {
     /// # Errors
     /// If the kernel rejects the signal.
     pub fn end_all(&self) -> io::Result<()> {
-        // SAFETY: kill takes two numbers and touches no memory. -1 is everybody else; that this is a guest's first process is
-        // what the existence of `self` says.
-        match unsafe { libc::kill(-1, libc::SIGKILL) } {
-            0 => Ok(()),
-            _ => match io::Error::last_os_error() {
-                errno if errno.raw_os_error() == Some(libc::ESRCH) => Ok(()),
-                other => Err(other),
-            },
+        // That this is a guest's first process is what the existence of `self` says.
+        match sys::kill_all_others() {
+            Err(errno) if errno.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            other => other,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds schedlab's modules
 //! against it; [`Boot`] runs a guest. Building needs no root and writes to the cache directory only.
+#![deny(unsafe_code)]
 
 mod boot;
 mod build;
@@ -21,6 +22,8 @@ pub mod readers;
 mod recipe;
 mod requirements;
 mod source;
+#[allow(unsafe_code)]
+mod sys;
 mod tree;
 mod verify;
 pub mod warden;

@@ -10,10 +10,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use elevator::{Op, Time};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{WaitOptions, waitpid};
 use workload::{Client, Member, Params, Step, WorkloadKind};
 
 use crate::inside::now_ns;
+use crate::sys::fork;
 
 /// Bytes of the largest read.
 const PAGE: usize = 4096;
@@ -25,10 +26,10 @@ struct Page([u8; PAGE]);
 /// Runs the clients of a workload as processes on `disk`, which must be open for direct I/O. Returns the nanoseconds from
 /// their start to their end.
 ///
-/// Must be called by a process with one thread, because the children continue with a copy of it.
+/// The children continue with a copy of this process, which must have one thread.
 ///
 /// # Errors
-/// If parameters and disk do not match, a process cannot be created, or a client fails: a read error, or a step that is
+/// If parameters and disk do not match, this process has several threads, a process cannot be created, or a client fails: a read error, or a step that is
 /// not a read of at most 4 KiB.
 pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, seed: u64) -> io::Result<u64> {
     let extents = kind.extents(params, disk_bytes, 512).map_err(io::Error::other)?;
@@ -36,15 +37,7 @@ pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, s
     let mut children = Vec::new();
     let mut opener = Some(opener);
     for mut member in kind.members(params, &extents, seed) {
-        // SAFETY: this process has one thread, as this function demands, so nothing that the child uses is held by another.
-        match unsafe { libc::fork() } {
-            0 => {
-                let done = child(&mut member, disk, &mut gate, &mut opener);
-                // SAFETY: the child ends here, without running what its parent left to be run at its end.
-                unsafe { libc::_exit(i32::from(done.is_err())) }
-            }
-            pid => children.push(Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?),
-        }
+        children.push(fork(|| child(&mut member, disk, &mut gate, &mut opener).is_ok())?);
     }
     let start = now_ns();
     drop(opener.take());

@@ -2,14 +2,9 @@
 //!
 //! Each core is wrapped as an [`elevator::Elevator`], so that the laws of the Rust elevators can be checked on it before it runs in
 //! a kernel. A differential test applies the same operations to the Rust elevator and to the core and compares all answers.
-//!
-//! The crate calls C, hence its `unsafe`.
+#![deny(unsafe_code)]
 
-mod ffi;
-mod memory;
-mod rows;
-mod wrapper;
+#[allow(unsafe_code)]
+mod sys;
 
-pub use ffi::{Ops, Row, Seek};
-pub use rows::{anticipatory, rows, wpcas};
-pub use wrapper::CElevator;
+pub use sys::{CElevator, Ops, Row, Seek, anticipatory, rows, wpcas};

@@ -3,6 +3,7 @@
 //! Architecture invariant: this crate neither prints nor exits. Progress goes to a [`progress::Progress`] of the caller's, the
 //! arguments are plain structs, and the exit status of an error is the caller's choice: wrong usage differs from failure by
 //! [`failure::is_usage`].
+#![forbid(unsafe_code)]
 
 pub mod arena;
 pub mod conduct;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lint::{Finding, Krate, Workspace, cycles, errors, layers, words};
+use lint::{Finding, Krate, Workspace, cycles, errors, layers, unsafe_code, words};
 
 fn assert_none(found: &[Finding]) {
     assert!(found.is_empty(), "{}", found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -29,6 +29,11 @@ fn help_errors_templates_and_pages_of_this_workspace_have_the_words_of_the_house
 #[test]
 fn every_error_of_this_workspace_names_its_subject_first() {
     assert_none(&errors::check(&Workspace::of_this_crate()).unwrap());
+}
+
+#[test]
+fn the_crates_of_this_workspace_have_unsafe_code_in_one_module() {
+    assert_none(&unsafe_code::check(&Workspace::of_this_crate()).unwrap());
 }
 
 #[test]
@@ -153,7 +158,6 @@ fn a_planted_fault_of_each_layer_rule_is_found() {
             [("src/lib.rs", lib), ("src/a.rs", "//! A\nuse std::collections::HashMap;")],
             "HashMap in a pure crate",
         ),
-        ("sim", [("src/lib.rs", "//! A crate.\n"), ("a.rs", "//! A")], "forbid(unsafe_code)"),
         ("sim", [("src/lib.rs", lib), ("tests/a.rs", "fn f() {}")], "begin with //!"),
         ("attic", [("src/lib.rs", lib), ("a.rs", "//! A")], "has no row"),
     ] {
@@ -161,5 +165,26 @@ fn a_planted_fault_of_each_layer_rule_is_found() {
         let found = layers::check(&workspace).unwrap();
         assert_eq!(found.len(), 1, "{expected}: {found:?}");
         assert!(found[0].text.contains(expected), "{expected}: {}", found[0]);
+    }
+}
+
+#[test]
+fn unsafe_code_outside_of_the_module_sys_is_found() {
+    let (forbid, deny) = ("//! A.\n#![forbid(unsafe_code)]\n", "//! A.\n#![deny(unsafe_code)]\nmod sys;\n");
+    let block = "//! B.\n// unsafe { }\nfn f() { unsafe { g(\"unsafe\") } }\n";
+    for (files, expected) in [
+        (vec![("src/lib.rs", forbid)], vec![]),
+        (vec![("src/lib.rs", deny), ("src/sys.rs", block), ("tests/a.rs", block)], vec![]),
+        (vec![("src/main.rs", deny), ("src/sys/mod.rs", "//! C."), ("src/sys/deep.rs", block)], vec![]),
+        (vec![("src/lib.rs", "//! A.\n")], vec!["begins with #![forbid"]),
+        (vec![("src/lib.rs", forbid), ("src/sys.rs", block)], vec!["begins with #![deny"]),
+        (vec![("src/lib.rs", forbid), ("src/main.rs", "//! A.\n")], vec!["begins with #![forbid"]),
+        (vec![("src/lib.rs", deny), ("src/sys.rs", block), ("src/a.rs", block)], vec!["outside of the module sys"]),
+        (vec![("src/lib.rs", deny), ("src/sys.rs", block), ("src/a/sys.rs", block)], vec!["outside of the module sys"]),
+    ] {
+        let (_root, workspace, _) = planted("host", &files);
+        let found = unsafe_code::check(&workspace).unwrap();
+        assert_eq!(found.len(), expected.len(), "{files:?}: {found:?}");
+        assert!(found.iter().zip(&expected).all(|(found, part)| found.text.contains(part)), "{found:?}");
     }
 }

@@ -12,7 +12,7 @@
 //! Page cache: a buffered workload starts with the target's cached pages dropped. Buffered writes are flushed to the medium
 //! inside the measured time and have no warm-up, because what a warm-up leaves dirty would be flushed on the window's
 //! account; otherwise the figure would be that of memory.
-#![deny(unsafe_op_in_unsafe_fn)]
+#![deny(unsafe_code)]
 
 mod buffer;
 mod drive;
@@ -20,9 +20,10 @@ mod error;
 mod pass;
 mod shared;
 mod sync;
+#[allow(unsafe_code)]
+mod sys;
 mod tally;
 mod target;
-mod uring;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -16,9 +16,9 @@ use workload::{Client, Measured, Params, Seat, WorkloadKind};
 
 use crate::buffer::Buffer;
 use crate::shared::Shared;
+use crate::sys::Ring;
 use crate::tally::Tally;
 use crate::target::Target;
-use crate::uring::Ring;
 use crate::{Drive, EngineError, sync};
 
 /// How often the caller's stop flag is looked at.

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use rustix::fs::{Advice, OFlags};
 
 use crate::buffer::fill_random;
+use crate::sys::flush_buffers;
 use crate::{Drive, EngineError};
 use workload::Phase;
 
-/// BLKFLSBUF of linux/fs.h: write back a block device's dirty pages and drop its cached ones.
-const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
 /// Files are prepared in writes of this size.
 const CHUNK: usize = 1 << 20;
 
@@ -72,12 +71,6 @@ pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), Engine
         target.file.set_len(0).map_err(failed)?;
     }
     Ok(())
-}
-
-fn flush_buffers(file: &File) -> io::Result<()> {
-    // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process; on a file that is no block device it is
-    // refused.
-    unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }.map_err(Into::into)
 }
 
 /// Only clean pages can be dropped, so dirty ones are written first.

@@ -7,11 +7,11 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memmap2::Mmap;
 use rustix::fs::{Advice, fadvise};
 use rustix::param::page_size;
 
 use crate::error::RunnerError;
+use crate::sys;
 
 /// Writes everything of the file system of `path` to its device; how long that took.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
@@ -63,26 +63,9 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
-        pages += resident_pages(path).map_err(RunnerError::file("count its pages in memory", path))?;
+        pages += sys::resident_pages(path).map_err(RunnerError::file("count its pages in memory", path))?;
     }
     Ok(pages * page_size() as u64)
-}
-
-fn resident_pages(path: &Path) -> std::io::Result<u64> {
-    let file = File::open(path)?;
-    let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-    if len == 0 {
-        return Ok(0);
-    }
-    // SAFETY: the mapping is never read, only asked about, so that a change of the file behind it cannot be seen.
-    let map = unsafe { Mmap::map(&file)? };
-    let mut present = vec![0u8; len.div_ceil(page_size())];
-    // SAFETY: the mapping has `len` bytes from a page's start, and `present` a byte for each of its pages.
-    let answer = unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), len, present.as_mut_ptr()) };
-    if answer != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(present.iter().filter(|page| *page & 1 == 1).count() as u64)
 }
 
 #[cfg(test)]

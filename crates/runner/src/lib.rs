@@ -3,6 +3,7 @@
 //! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of schedulers, plans or statistics; every process it
 //! starts and every file system it makes goes through the [`Session`](host::Session), which ends it. The order of an experiment is: [`Runner::prepare`] once, then for each
 //! trial [`Runner::reset`] (nothing of the program is running afterwards), the arena empties the caches, and [`Runner::measure`].
+#![deny(unsafe_code)]
 
 mod cache;
 mod command;
@@ -15,6 +16,8 @@ mod options;
 mod pgbench;
 mod postmark;
 mod startup;
+#[allow(unsafe_code)]
+mod sys;
 mod table;
 
 pub use error::RunnerError;

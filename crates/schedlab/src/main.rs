@@ -2,6 +2,7 @@
 //!
 //! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What an exit status means stands
 //! in `failure`.
+#![forbid(unsafe_code)]
 
 mod cli;
 mod command;

@@ -1,6 +1,7 @@
 //! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the arenas against their promises.
 //!
 //! A program for developers, which is not installed.
+#![forbid(unsafe_code)]
 
 mod arenas;
 mod cli;

@@ -4,6 +4,7 @@
 use std::io;
 
 use super::CpuList;
+use crate::sys::{sched_getaffinity, sched_setaffinity};
 
 const WORDS: usize = 128;
 
@@ -33,17 +34,13 @@ impl Mask {
     /// Of a task, 0 for the calling one: those of its CPUs that are online.
     pub fn of_task(task: u32) -> io::Result<Mask> {
         let mut words = Box::new([0u64; WORDS]);
-        // SAFETY: the words live as long as the call, which writes at most as many bytes as its size says.
-        let done =
-            unsafe { libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(&*words), words.as_mut_ptr()) };
-        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(Mask(words)) }
+        sched_getaffinity(task, &mut words[..])?;
+        Ok(Mask(words))
     }
 
     /// Gives them to a task, 0 for the calling one. Nothing is allocated.
     pub fn give(&self, task: u32) -> io::Result<()> {
-        // SAFETY: the words live as long as the call, and their size is given; what is beyond the kernel's own size is not read.
-        let done = unsafe { libc::syscall(libc::SYS_sched_setaffinity, task, size_of_val(&*self.0), self.0.as_ptr()) };
-        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        sched_setaffinity(task, &self.0[..])
     }
 
     /// How these lie to a set.

@@ -7,6 +7,7 @@ use std::io;
 use rustix::process::Pid;
 
 use crate::root::Root;
+use crate::sys::set_nice;
 use attributes::Attributes;
 
 mod attributes;
@@ -52,11 +53,7 @@ impl Placement {
         if self.policy.is_some() || self.slice.is_some() {
             self.attributes().give(0).map_err(|cause| (if self.policy.is_some() { POLICY } else { SLICE }, cause))?;
         } else if let Some(nice) = self.nice {
-            // SAFETY: the call has three integers for arguments and touches no memory.
-            let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
-            if done != 0 {
-                return Err((NICE, io::Error::last_os_error()));
-            }
+            set_nice(nice).map_err(|cause| (NICE, cause))?;
         }
         Ok(())
     }

@@ -15,8 +15,6 @@ use std::time::Instant;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use rustix::stdio::stderr;
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::Fault;
 use super::group::Group;
@@ -24,11 +22,9 @@ use super::process::{Launch, Running, cpu_of_our_own};
 use super::scan::{MARK, Whose};
 use super::user::User;
 use crate::error::Error;
-use crate::placement::{Placement, bound_realtime};
+use crate::placement::Placement;
 use crate::root::Root;
-
-/// Of `ioprio_set`: the number names a process, and 0 the calling one.
-const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+use crate::sys::BeforeExec;
 
 pub(super) struct LaunchContext<'a> {
     pub(super) root: &'a Root,
@@ -100,48 +96,13 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
     })
 }
 
-/// What the forked process does to itself before it becomes the program. What fails is written to standard error, which the caller reads.
+/// What the forked process does to itself before it becomes the program.
 fn arrange(command: &mut Command, place: &LaunchContext<'_>, placement: &Placement) -> Result<(), Error> {
     let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
     let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
-    let (user, ioprio) = (place.user.clone(), place.ioprio);
+    let user = place.user.clone().map(|User { uid, gid, groups }| (uid, gid, groups));
     let (placement, mask) = (placement.clone(), placement.mask());
-    let step_error = |what: &'static str, errno: rustix::io::Errno| -> io::Error {
-        let _ = rustix::io::write(stderr(), what.as_bytes());
-        errno.into()
-    };
-    let prepare = move || -> io::Result<()> {
-        for door in &doors {
-            rustix::io::write(door, b"0").map_err(|errno| step_error("it cannot join its control group", errno))?;
-        }
-        if let Some(ioprio) = ioprio {
-            // SAFETY: the call has three integers for arguments and touches no memory.
-            let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_int::from(ioprio)) };
-            if done != 0 {
-                let errno = io::Error::last_os_error();
-                let _ = rustix::io::write(stderr(), b"its priority (ioprio) is not permitted");
-                return Err(errno);
-            }
-        }
-        if let Err((what, cause)) = placement.take(&mask) {
-            let _ = rustix::io::write(stderr(), what.as_bytes());
-            return Err(cause);
-        }
-        if let Some(User { uid, gid, groups }) = &user {
-            let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));
-            let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
-            own.map_err(|errno| step_error("it cannot run as another user (are you root?)", errno))?;
-        }
-        // After its user, since another user clears the signal at its parent's death.
-        if let Err(cause) = bound_realtime(&placement) {
-            let _ = rustix::io::write(stderr(), b"its realtime cannot be bounded");
-            return Err(cause);
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec only system calls are made, on files and numbers that the closure owns; nothing is allocated (an error is
-    // made of its number), locked or read from the environment, and the forked process has one thread, so that its user is that thread's.
-    unsafe { command.pre_exec(prepare) };
+    BeforeExec { doors, ioprio: place.ioprio, placement, mask, user }.arrange(command);
     Ok(())
 }
 

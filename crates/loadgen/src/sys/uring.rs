@@ -31,7 +31,7 @@ static TICK: Timespec = Timespec::new().nsec(20_000_000);
 const TICK_ID: u64 = u64::MAX;
 
 /// A ring, its buffer, and the requests in flight.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     ring: ManuallyDrop<IoUring>,
     buffer: ManuallyDrop<Buffer>,
     /// Bytes of the buffer that belong to one slot.
@@ -61,7 +61,7 @@ enum RingState {
 
 impl Ring {
     /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread that will use it.
-    pub(super) fn new(mut buffer: Buffer, size: u32, depth: u32, target: &Target) -> Result<Ring, EngineError> {
+    pub(crate) fn new(mut buffer: Buffer, size: u32, depth: u32, target: &Target) -> Result<Ring, EngineError> {
         let failed = |doing, next| move |cause| EngineError::Setup { doing, cause, next };
         let ring = build(depth).map_err(failed(
             "cannot set up io_uring",
@@ -90,7 +90,7 @@ impl Ring {
     }
 
     /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is waited for.
-    pub(super) fn run(&mut self, client: &mut dyn Client, target: &Target, shared: &Shared, tally: &mut Tally) {
+    pub(crate) fn run(&mut self, client: &mut dyn Client, target: &Target, shared: &Shared, tally: &mut Tally) {
         let mut now = shared.now();
         let mut last = None;
         let mut state = RingState::Working;

@@ -1,4 +1,5 @@
-//! Memory that forked processes share, and the processes themselves, which end with the process that made them.
+//! The unsafe code of this crate: memory that forked processes share, the processes themselves, which end with the process that made
+//! them, and the number of CPUs.
 
 use std::io;
 use std::ptr::NonNull;
@@ -61,6 +62,13 @@ pub(crate) fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
         unsafe { libc::_exit(status.into()) };
     }
     Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
+}
+
+/// How many CPUs are online; 1 where the system does not say.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: the call has a number for an argument and touches no memory.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(online).unwrap_or(1).max(1)
 }
 
 /// Waits for the end of a process that this one has forked.

@@ -2,8 +2,8 @@
 
 use elevator::{Build, Elevator, ElevatorKind, find};
 
-use crate::ffi::{Ops, core_anticipatory, core_wpcas};
-use crate::wrapper::CElevator;
+use super::ffi::{Ops, core_anticipatory, core_wpcas};
+use super::wrapper::CElevator;
 
 pub fn anticipatory() -> &'static Ops {
     // SAFETY: it is a constant.
@@ -35,8 +35,8 @@ fn row(of: &str, name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::ffi::Row;
     use super::*;
-    use crate::ffi::Row;
 
     #[test]
     fn the_cores_tunables_are_those_of_the_rows_with_their_defaults() {

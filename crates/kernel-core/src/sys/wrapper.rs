@@ -11,8 +11,8 @@ use std::fmt;
 
 use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, Time};
 
-use crate::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
-use crate::memory::Memory;
+use super::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
+use super::memory::Memory;
 
 pub struct CElevator {
     ops: &'static Ops,

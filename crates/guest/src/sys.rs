@@ -1,0 +1,43 @@
+//! The unsafe code of this crate: processes of a guest.
+
+use std::{fs, io};
+
+use rustix::process::Pid;
+
+/// Kills all processes that this one may kill, but not itself.
+pub(crate) fn kill_all_others() -> io::Result<()> {
+    // SAFETY: kill takes two numbers and touches no memory.
+    match unsafe { libc::kill(-1, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Forks a process that does `work`; its exit status is 0 if that returns true, else 1.
+///
+/// # Errors
+/// If this process has several threads: a lock that another one held would stay locked in the copy. If no process can be made.
+pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
+    let threads = fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(io::Error::other(format!("fork: this process has {threads} threads, expected 1")));
+    }
+    // SAFETY: this process has one thread, so nothing that the child uses is held by another.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let done = work();
+        // SAFETY: the child ends here, without running what its parent left to be run at its end.
+        unsafe { libc::_exit(i32::from(!done)) }
+    }
+    Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_process_with_several_threads_is_not_forked() {
+        // The test's harness is another thread.
+        let error = super::fork(|| true).unwrap_err().to_string();
+        assert!(error.contains("threads, expected 1"), "{error}");
+    }
+}

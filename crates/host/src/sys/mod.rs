@@ -1,0 +1,7 @@
+//! The unsafe code of this crate: system calls that rustix does not have, and what a program does between fork and exec.
+
+mod before_exec;
+mod schedule;
+
+pub(crate) use before_exec::BeforeExec;
+pub(crate) use schedule::{SchedAttr, sched_getaffinity, sched_setaffinity, set_ioprio, set_nice};
