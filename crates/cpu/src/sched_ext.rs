@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use files::programs;
 use host::Error;
 use host::Root;
 use host::session::{Launch, Running, Session};
@@ -96,13 +97,17 @@ fn may_load(root: &Root) -> bool {
     set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_none_or(|set| set & MAY_LOAD != 0)
 }
 
-/// The program: a path, or a name that is looked for where programs are.
+/// The program: a path, or a name that is looked for where programs are, and never in the current directory.
 fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
-    let is_name = binary.components().count() == 1 && !binary.exists();
-    let path = match binary.to_str().filter(|_| is_name).and_then(|name| root.tool(name)) {
-        Some(path) => path,
+    let name = binary.to_str().filter(|_| binary.components().count() == 1);
+    let path = match name {
+        Some(name) => programs::find_for_the_user(name).or_else(|| root.tool(name)).unwrap_or_else(|| name.into()),
         None => std::path::absolute(binary).map_err(Error::io("find", binary))?,
     };
+    if !path.is_absolute() {
+        let why = "no directory of PATH has such a program: name its file with a slash, e.g. sched_ext:./scx_simple";
+        return Err(refused(binary, why.to_string()));
+    }
     let meta = fs::metadata(&path).map_err(|error| {
         let why = format!("there is no such program ({error}): name the file that loads the scheduler, e.g. sched_ext:/usr/bin/scx_simple");
         refused(binary, why)

@@ -3,6 +3,8 @@
 //! A crate of its own so that the fake kernels of tests can replace them without knowing the machine.
 #![forbid(unsafe_code)]
 
+pub mod programs;
+
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

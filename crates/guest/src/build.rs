@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use files::programs;
 
 use crate::cache::{Cache, Request, remove, size, word};
 use crate::child::Run;
@@ -183,7 +184,7 @@ impl Build<'_> {
     /// a patch changes are compiled.
     fn patched(&mut self, found: &Found, recipe: &Recipe, base: &Kernel, makes: &Tree) -> Result<u64, Error> {
         self.progress.phase("copying the unpatched kernel");
-        let mut copy = Command::new("cp");
+        let mut copy = programs::helper("cp");
         copy.args(["-a", "--reflink=auto", "--"]).arg(&base.tree).arg(makes.dir).env("LC_ALL", "C");
         let said = Run::new(self.stop).quiet(copy)?;
         if !said.status.success() {

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+use files::programs;
 
 use crate::child::Run;
 use crate::{Error, Progress, config};
@@ -69,7 +70,7 @@ impl Tree<'_> {
         let log = File::options().append(true).create(true).open(self.log);
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut make = Command::new("make");
+        let mut make = programs::helper("make");
         for name in FOREIGN {
             make.env_remove(name);
         }

@@ -9,6 +9,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use files::programs;
+
 use crate::child::Run;
 use crate::{Error, Progress};
 
@@ -67,7 +69,7 @@ impl Debian<'_> {
         if !path.is_file() {
             return Ok(None);
         }
-        let mut query = Command::new("dpkg-query");
+        let mut query = programs::helper("dpkg-query");
         query.args(["-W", "-f", "${Version}"]).arg(format!("linux-source-{series}"));
         let said = Run::new(self.stop).quiet(query)?;
         let version = if said.status.success() { said.text } else { format!("{series}.local") };
@@ -104,7 +106,7 @@ impl Debian<'_> {
         let Some(deb) = deb.filter(|_| said.status.success()) else {
             return Err(Error::Fetch { package, said: errors_of_apt(&said.text) });
         };
-        let mut unpack = Command::new("dpkg-deb");
+        let mut unpack = programs::helper("dpkg-deb");
         unpack.arg("-x").arg(&deb).arg(within.path().join("x"));
         let said = Run::new(self.stop).quiet(unpack)?;
         let tar = within.path().join(format!("x/usr/src/{package}.tar.xz"));
@@ -167,7 +169,7 @@ impl Apt {
     }
 
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(name);
+        let mut command = programs::helper(name);
         command.env("LC_ALL", "C");
         if rustix::process::geteuid().is_root() {
             // apt fetches as its own user, who cannot write to this directory; it prints a warning and continues as this

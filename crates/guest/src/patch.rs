@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
+
+use files::programs;
 
 use crate::Error;
 use crate::child::Run;
@@ -47,7 +48,7 @@ impl Text {
     pub(crate) fn apply(&self, tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
         let path = fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
         for dry in [true, false] {
-            let mut patch = Command::new("patch");
+            let mut patch = programs::helper("patch");
             patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]);
             patch.args(dry.then_some("--dry-run")).arg("-i").arg(&path).arg("-d").arg(tree).env("LC_ALL", "C");
             let said = Run::new(stop).quiet(patch)?;

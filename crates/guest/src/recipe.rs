@@ -1,9 +1,9 @@
 //! The inputs of a build besides the source: patches, configuration, compiler. They determine the key of a kernel in the cache.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use files::programs;
 use sha2::{Digest, Sha256};
 
 use crate::child::Run;
@@ -56,7 +56,7 @@ impl Recipe {
 
 /// The version line of the compiler that the kernel's makefiles use.
 fn compiler() -> Result<String, Error> {
-    let mut gcc = Command::new("gcc");
+    let mut gcc = programs::helper("gcc");
     gcc.arg("--version").env("LC_ALL", "C");
     match Run::new(&AtomicBool::new(false)).quiet(gcc) {
         Ok(said) => Ok(said.text.lines().next().unwrap_or("gcc").to_owned()),

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use files::programs;
+
 use crate::Error;
 
 /// Commands of every kernel build with their Debian packages.
@@ -23,8 +25,7 @@ pub(crate) fn check(patched: bool) -> Result<(), Error> {
     if !cfg!(target_arch = "x86_64") {
         return Err(Error::Machine { arch: std::env::consts::ARCH });
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let dirs = programs::directories();
     let headers = HEADERS.iter().any(|header| Path::new(header).is_file());
     match missing(&dirs, patched, headers) {
         packages if packages.is_empty() => Ok(()),

@@ -8,9 +8,10 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use files::programs;
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Progress};
@@ -75,7 +76,7 @@ pub(crate) fn unpack(
     progress: &mut dyn Progress,
     stop: &AtomicBool,
 ) -> Result<u64, Error> {
-    let mut xz = Command::new("xz")
+    let mut xz = programs::helper("xz")
         .args(["-T0", "-dc", "--"])
         .arg(from)
         .stdin(Stdio::null())

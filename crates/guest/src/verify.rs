@@ -9,6 +9,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use files::programs;
+
 use crate::Error;
 use crate::child::Run;
 
@@ -23,7 +25,7 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     let (source, init, uml) = (scratch.join("init.c"), scratch.join("init"), scratch.join("uml"));
     fs::write(&source, INIT).map_err(|cause| Error::io("write", &source, cause))?;
     fs::create_dir_all(&uml).map_err(|cause| Error::io("create", &uml, cause))?;
-    let mut gcc = Command::new("gcc");
+    let mut gcc = programs::helper("gcc");
     gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"]).arg(&init).arg(&source);
     let said = Run::new(stop).quiet(gcc)?;
     if !said.status.success() {

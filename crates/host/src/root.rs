@@ -11,15 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use files::{Files, RealFiles};
+use files::{Files, RealFiles, programs};
 
 use crate::error::Error;
 
 /// Where the journal lives unless the caller says otherwise.
 const DEFAULT_STATE_DIR: &str = "var/lib/schedlab";
-
-/// Where system programs are, apart from PATH: a user's PATH often lacks the sbin directories.
-const TOOL_DIRS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// A machine's files: the real ones, or a tree that looks like them.
 #[derive(Debug, Clone)]
@@ -39,9 +36,7 @@ impl Root {
     /// The tree under `base`, which holds `sys`, `proc`, `dev` …; the state directory is in it too.
     pub fn at(base: impl Into<PathBuf>) -> Root {
         let base = base.into();
-        let mut tools: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
-        tools.extend(TOOL_DIRS.iter().map(PathBuf::from));
-        Root { state: base.join(DEFAULT_STATE_DIR), base, tools, files: Arc::new(RealFiles) }
+        Root { state: base.join(DEFAULT_STATE_DIR), base, tools: programs::directories(), files: Arc::new(RealFiles) }
     }
 
     /// The same machine with another state directory (what `SCHEDLAB_STATE_DIR` names).
@@ -50,7 +45,7 @@ impl Root {
         self
     }
 
-    /// The same machine with other directories to look for programs in, instead of PATH.
+    /// The same machine with other directories to look for programs in, instead of those of [`programs::directories`].
     pub fn with_tool_dirs(mut self, dirs: Vec<PathBuf>) -> Root {
         self.tools = dirs;
         self
@@ -141,6 +136,7 @@ impl Root {
         all
     }
 
+    /// The file of a program that schedlab itself calls for, by the rule of [`programs`].
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
@@ -152,6 +148,7 @@ impl Root {
         Command::new(&program)
             .args(args)
             .env("LC_ALL", "C")
+            .env("PATH", programs::path())
             .stdin(Stdio::null())
             .output()
             .map_err(Error::io("run", &program))

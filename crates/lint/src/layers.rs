@@ -16,6 +16,7 @@ const OF_A_PROGRAM: &[&str] = &[
     "sim",
     "experiment",
     "tuner",
+    "files",
     "host",
     "loadgen",
     "cpu",
@@ -47,10 +48,10 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("crashpoints", &["files"]),
     ("loadgen", &["text", "elevator", "workload"]),
     ("host", &["text", "elevator", "files", "workload"]),
-    ("cpu", &["text", "host"]),
+    ("cpu", &["text", "files", "host"]),
     ("runner", &["text", "workload", "host", "cpu", "cpu-workloads"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
-    ("guest", &["text", "confine", "elevator", "workload", "sim"]),
+    ("guest", &["text", "confine", "elevator", "files", "workload", "sim"]),
     (
         "lab",
         &[
@@ -60,6 +61,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "sim",
             "experiment",
             "tuner",
+            "files",
             "host",
             "loadgen",
             "cpu",

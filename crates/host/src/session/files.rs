@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use files::programs;
 use rustix::mount::UnmountFlags;
 use serde::{Deserialize, Serialize};
 
@@ -349,11 +350,13 @@ fn is_in_use(stderr: &str) -> bool {
 
 /// Marked as the session's, so that it is found and ended if we are killed.
 fn run_once(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
-    let program = root.tool(tool).unwrap_or_else(|| PathBuf::from(tool));
+    let missing = || Error::ToolMissing { tool: tool.into(), package: tool.into(), purpose: "on the device".into() };
+    let program = root.tool(tool).ok_or_else(missing)?;
     let output = Command::new(&program)
         .args(args)
         .current_dir(dir)
         .env("LC_ALL", "C")
+        .env("PATH", programs::path())
         .env(MARK, format!("{key}/0"))
         .stdin(Stdio::null())
         .output()

@@ -4,7 +4,6 @@
 //! escape. This is done in the forked process itself rather than by a chain of wrapper programs (sh, ionice, setpriv), each of which would cost
 //! an exec inside the measured time, and could be missing.
 
-use std::env;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use files::programs;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -77,7 +77,7 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
     command
         .args(&launch.args)
         .env_clear()
-        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("PATH", programs::path_of_the_user())
         .env("HOME", "/")
         .env("LC_ALL", "C")
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
@@ -139,6 +139,5 @@ fn on_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.exists().then(|| program.to_path_buf());
     }
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.exists())
+    programs::find_for_the_user(program.to_str()?)
 }

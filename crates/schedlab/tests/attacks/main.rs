@@ -11,6 +11,7 @@ mod common;
 mod attacker;
 mod bounds;
 mod guests;
+mod helpers;
 mod locks;
 mod loop_files;
 mod output;

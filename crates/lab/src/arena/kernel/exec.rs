@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use files::programs;
 use guest::inside::Inside;
 use guest::{Boot, Cache, Source, TimeTravel};
 use serde::{Deserialize, Serialize};
@@ -100,7 +101,7 @@ pub fn execute(
     let dir = dir.path();
     let order = GuestRequest {
         here: std::env::current_dir().context("current directory: gone")?,
-        path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", std::env::var("PATH").unwrap_or_default()),
+        path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", programs::path_of_the_user().display()),
         command: spec.command.to_vec(),
         modules: model.as_ref().map(|model| super::modules(&built, &spec.setting, model)).unwrap_or_default(),
         modules_dir: built.modules.dir().to_owned(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use files::programs;
 use guest::inside::Inside;
 use serde::{Deserialize, Serialize};
 
@@ -43,9 +44,7 @@ impl Files {
     /// When it is not installed.
     pub(super) fn found(self) -> Result<FileSystem> {
         let Files::Ext4 = self;
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
-        match dirs.map(|dir| dir.join("mkfs.ext4")).find(|file| file.is_file()) {
+        match programs::find("mkfs.ext4") {
             Some(mkfs) => Ok(FileSystem { mkfs }),
             None => Err(usage(
                 "mkfs.ext4: not installed, and a file system in the guest needs it; on Debian: apt-get install e2fsprogs",

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
 use experiment::study::Study;
+use files::programs;
 use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
 
@@ -149,7 +150,9 @@ fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Optio
 
 /// Starts the user's command with the text on its standard input. A failure is reported and changes nothing.
 fn tell(command: &str, words: &str) {
-    let told = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::piped()).spawn().and_then(|mut child| {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).env("PATH", programs::path_of_the_user()).stdin(Stdio::piped());
+    let told = shell.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
             // A command that does not read is none of our errors.
             let _ = writeln!(stdin, "{words}");
