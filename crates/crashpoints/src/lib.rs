@@ -3,14 +3,15 @@
 
 mod driver;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
 pub use driver::{Case, Effects, Machine, recover};
-use files::{Files, RealFiles};
+use files::{Dir, Files, RealFiles};
 
 #[derive(Debug)]
 pub struct FakeKernel {
@@ -34,7 +35,7 @@ enum Volatile {
     Rename { from: PathBuf, to: PathBuf, replaced: Option<Vec<u8>> },
     Removal { path: PathBuf, content: Vec<u8> },
     MadeDir(PathBuf),
-    RemovedDir(PathBuf),
+    RemovedDir { path: PathBuf, mode: u32 },
 }
 
 impl FakeKernel {
@@ -73,9 +74,11 @@ impl FakeKernel {
                 }
                 Volatile::Removal { path, content } if !names_survive => drop(fs::write(path, content)),
                 Volatile::MadeDir(path) if !names_survive => drop(fs::remove_dir_all(path)),
-                Volatile::RemovedDir(path) if !names_survive => drop(fs::create_dir(path)),
-                Volatile::Rename { .. } | Volatile::Removal { .. } | Volatile::MadeDir(_) | Volatile::RemovedDir(_) => {
+                Volatile::RemovedDir { path, mode } if !names_survive => {
+                    drop(fs::create_dir(&path).and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode))))
                 }
+                Volatile::Rename { .. } | Volatile::Removal { .. } => {}
+                Volatile::MadeDir(_) | Volatile::RemovedDir { .. } => {}
             }
         }
     }
@@ -98,63 +101,70 @@ impl Files for FakeKernel {
         (self.attribute)(path, value)
     }
 
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         // Two steps, so that a crash can leave half a file.
-        self.step()?.volatile.push(Volatile::Content(path.to_path_buf()));
-        RealFiles.create(path, &bytes[..bytes.len() / 2])?;
+        self.step()?.volatile.push(Volatile::Content(dir.file(name)));
+        RealFiles.create(dir, name, &bytes[..bytes.len() / 2])?;
         let _state = self.step()?;
-        RealFiles.create(path, bytes)
+        RealFiles.create(dir, name, bytes)
     }
 
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
+    fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
         let mut state = self.step()?;
-        state.volatile.retain(|volatile| !matches!(volatile, Volatile::Content(of) if of == path));
+        let path = dir.file(name);
+        state.volatile.retain(|volatile| !matches!(volatile, Volatile::Content(of) if *of == path));
         Ok(())
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename(&self, dir: &Dir, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.step()?;
+        let (old, new) = (dir.file(from), dir.file(to));
         for volatile in &mut state.volatile {
-            if matches!(volatile, Volatile::Content(of) if of == from) {
-                *volatile = Volatile::Content(to.to_path_buf());
+            if matches!(volatile, Volatile::Content(of) if *of == old) {
+                *volatile = Volatile::Content(new.clone());
             }
         }
-        let replaced = fs::read(to).ok();
-        state.volatile.push(Volatile::Rename { from: from.into(), to: to.into(), replaced });
-        RealFiles.rename(from, to)
+        let replaced = fs::read(&new).ok();
+        state.volatile.push(Volatile::Rename { from: old, to: new, replaced });
+        RealFiles.rename(dir, from, to)
     }
 
-    fn remove(&self, path: &Path) -> io::Result<()> {
+    fn remove(&self, dir: &Dir, name: &str) -> io::Result<()> {
         let mut state = self.step()?;
-        state.volatile.push(Volatile::Removal { path: path.into(), content: fs::read(path)? });
-        RealFiles.remove(path)
+        let path = dir.file(name);
+        let content = fs::read(&path)?;
+        state.volatile.push(Volatile::Removal { path, content });
+        RealFiles.remove(dir, name)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+    fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
         let mut state = self.step()?;
         state.volatile.retain(|volatile| match volatile {
             Volatile::Content(_) => true,
             Volatile::Rename { to: path, .. }
             | Volatile::Removal { path, .. }
             | Volatile::MadeDir(path)
-            | Volatile::RemovedDir(path) => path.parent() != Some(dir),
+            | Volatile::RemovedDir { path, .. } => path.parent() != Some(dir.path()),
         });
         Ok(())
     }
 
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+    fn set_mode(&self, dir: &Dir, name: &str, mode: u32) -> io::Result<()> {
         let _state = self.step()?;
-        RealFiles.set_mode(path, mode)
+        RealFiles.set_mode(dir, name, mode)
     }
 
-    fn make_dir(&self, path: &Path) -> io::Result<()> {
-        self.step()?.volatile.push(Volatile::MadeDir(path.into()));
-        RealFiles.make_dir(path)
+    fn make_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        self.step()?.volatile.push(Volatile::MadeDir(dir.file(name)));
+        RealFiles.make_dir(dir, name)
     }
 
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.step()?.volatile.push(Volatile::RemovedDir(path.into()));
-        RealFiles.remove_dir(path)
+    fn remove_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        let mut state = self.step()?;
+        let path = dir.file(name);
+        let mode = fs::metadata(&path)?.permissions().mode();
+        state.volatile.push(Volatile::RemovedDir { path, mode });
+        RealFiles.remove_dir(dir, name)
     }
 }
 

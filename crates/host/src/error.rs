@@ -26,6 +26,8 @@ pub enum Error {
         /// The kernel's answer; part of the message, hence no `source`, which would print it twice.
         cause: io::Error,
     },
+    #[error(transparent)]
+    Files(files::Error),
     #[error(
         "{word}: no such block device, expected one of {}{}{}",
         list(known),
@@ -140,6 +142,15 @@ impl Error {
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
         move |cause| Error::Io { action, path, cause }
+    }
+}
+
+impl From<files::Error> for Error {
+    fn from(error: files::Error) -> Error {
+        match error {
+            files::Error::Io { action, path, cause } => Error::Io { action, path, cause },
+            other => Error::Files(other),
+        }
     }
 }
 

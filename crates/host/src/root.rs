@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use files::{Files, RealFiles, programs};
+use files::{Dir, Files, RealFiles, programs};
 
 use crate::error::Error;
 
@@ -81,6 +81,22 @@ impl Root {
 
     pub fn state(&self, path: impl AsRef<Path>) -> PathBuf {
         self.state.join(path)
+    }
+
+    /// The state directory, made if it is missing, for this user alone: what stands in it is obeyed.
+    ///
+    /// # Errors
+    /// [`Error::Files`] when another user owns it, or can write it or a parent.
+    pub fn state_dir(&self) -> Result<Dir, Error> {
+        Ok(Dir::private(&self.state)?)
+    }
+
+    /// The same if it exists.
+    ///
+    /// # Errors
+    /// As [`Root::state_dir`].
+    pub fn state_dir_if_there(&self) -> Result<Option<Dir>, Error> {
+        Ok(Dir::private_if_there(&self.state)?)
     }
 
     /// The running kernel's release, e.g. `6.12.9`; empty if the kernel does not say.

@@ -49,7 +49,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("loadgen", &["text", "elevator", "workload"]),
     ("host", &["text", "elevator", "files", "workload"]),
     ("cpu", &["text", "files", "host"]),
-    ("runner", &["text", "workload", "host", "cpu", "cpu-workloads"]),
+    ("runner", &["text", "workload", "files", "host", "cpu", "cpu-workloads"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
     ("guest", &["text", "confine", "elevator", "files", "workload", "sim"]),
     (
@@ -57,6 +57,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         &[
             "text",
             "elevator",
+            "files",
             "workload",
             "sim",
             "experiment",

@@ -4,17 +4,20 @@
 //! lock file of a device is never deleted, since deleting one that another process is about to lock would give two owners; that of a key
 //! which is used once goes with its entry. A process that locks a file which is no longer the one of that name takes the lock anew.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use files::Dir;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::Error;
 use crate::root::Root;
+
+/// In the state directory, which no other user can enter: a process that can open a lock file can hold its lock.
+const DIR: &str = "lock";
 
 /// How long a lock can outlive its owner: a process killed while it starts another leaves its locks to that one until it has
 /// become the program that it is to be.
@@ -24,18 +27,18 @@ pub const INHERITED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
-    path: PathBuf,
+    dir: Dir,
+    name: String,
 }
 
 impl Lock {
     /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
     pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
-        let dir = root.state("lock");
-        fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
-        let path = dir.join(format!("{key}.lock"));
+        let dir = root.state_dir()?.subdir(DIR)?;
+        let name = format!("{key}.lock");
+        let path = dir.file(&name);
         let mut file = loop {
-            let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-            let mut file = open.map_err(Error::io("open", &path))?;
+            let mut file = dir.append(&name)?;
             if !try_flock(&file, &path)? {
                 let mut text = String::new();
                 let _ = file.read_to_string(&mut text);
@@ -46,22 +49,27 @@ impl Lock {
                 }
             }
             // Its last owner may have deleted it between our opening and our locking.
-            let ours = file.metadata().map_err(Error::io("look at", &path))?.ino();
-            if fs::metadata(&path).is_ok_and(|named| named.ino() == ours) {
+            if dir.is(&name, &file) {
                 break file;
             }
         };
         // For the message of the next one who comes; not worth failing for.
-        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
-        let _ = write!(file, "{}", std::process::id());
-        Ok(Lock { _file: file, path })
+        let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Lock { _file: file, dir, name })
     }
 
     /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock. An empty file that stays does no
     /// harm, so nothing fails for it.
     pub fn retire(&self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = self.dir.remove(&self.name);
     }
+}
+
+/// The keys of all lock files.
+pub(super) fn keys(root: &Root) -> Vec<String> {
+    let dir = root.state_dir_if_there().ok().flatten().and_then(|state| state.subdir_if_there(DIR).ok().flatten());
+    let names = dir.and_then(|dir| dir.names().ok()).unwrap_or_default();
+    names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
 /// Locks an open file or directory exclusively; false if someone else has it.
@@ -87,6 +95,8 @@ pub fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,10 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::fs;
 
 use super::lasting::Lasting;
-use super::lock::Lock;
+use super::lock::{self, Lock};
 use super::store::{self, Entry};
 use crate::error::Error;
 use crate::root::Root;
@@ -146,22 +145,23 @@ fn is_single_use(kinds: &[Kind], key: &str) -> bool {
 
 /// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
 fn sweep(root: &Root, kinds: &[Kind]) {
-    for name in root.names(root.state("journal")) {
+    let journal = store::dir(root).ok().flatten();
+    let has_entry = |key: &str| journal.as_ref().is_some_and(|dir| dir.has(&store::name(key)));
+    for name in journal.iter().flat_map(|dir| dir.names().unwrap_or_default()) {
         if let Some(key) = name.strip_suffix(store::UNFINISHED).and_then(|key| key.strip_suffix('.'))
             && let Ok(lock) = Lock::take(root, key, key)
         {
-            let _ = fs::remove_file(root.state("journal").join(&name));
+            let _ = journal.as_ref().map(|dir| dir.remove(&name));
             if is_single_use(kinds, key) {
                 lock.retire();
             }
         }
     }
-    for name in root.names(root.state("lock")) {
-        if let Some(key) = name.strip_suffix(".lock")
-            && is_single_use(kinds, key)
-            && !store::path(root, key).exists()
-            && let Ok(lock) = Lock::take(root, key, key)
-            && !store::path(root, key).exists()
+    for key in lock::keys(root) {
+        if is_single_use(kinds, &key)
+            && !has_entry(&key)
+            && let Ok(lock) = Lock::take(root, &key, &key)
+            && !has_entry(&key)
         {
             lock.retire();
         }

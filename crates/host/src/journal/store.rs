@@ -3,9 +3,9 @@
 //! On the disk an entry is `{"schema", "boot_id", "pid", "undo": {"what": KIND, …}}`; what stands beside `what` belongs to the owner of the
 //! kind. A log with many entries would need a reader that copes with a torn tail.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use files::Dir;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +16,9 @@ use crate::root::Root;
 
 /// The version of the entries that this build writes and reads.
 const SCHEMA: u32 = 1;
+
+/// In the state directory.
+const DIR: &str = "journal";
 
 /// The extension of an entry that is being written.
 pub(super) const UNFINISHED: &str = "json.new";
@@ -109,62 +112,65 @@ pub fn key(identity: &str) -> String {
 }
 
 pub fn path(root: &Root, key: &str) -> PathBuf {
-    root.state("journal").join(format!("{key}.json"))
+    root.state(DIR).join(name(key))
 }
 
 /// Writes an entry; when this returns, it survives a loss of power.
 pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
-    let dir = root.state("journal");
-    fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
-    let path = path(root, key);
+    let dir = root.state_dir()?.subdir(DIR)?;
+    let name = name(key);
     let text = serde_json::to_vec_pretty(entry).expect("an entry has only texts and numbers, which always make JSON");
-    files::replace(root.files(), &path, &unfinished(&path), &text, None)
-        .map_err(Error::io("write the journal entry", &path))
+    files::replace(root.files(), &dir, &name, &format!("{key}.{UNFINISHED}"), &text, None)
+        .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 
 /// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what a loss of power brings back
 /// is an entry of another boot, and that is dropped unread.
 pub fn remove(root: &Root, key: &str) -> Result<(), Error> {
-    let path = path(root, key);
-    root.files().remove(&path).map_err(Error::io("remove", &path))
+    removed(root, key).map(drop)
+}
+
+fn removed(root: &Root, key: &str) -> Result<Dir, Error> {
+    let (dir, name) = (root.state_dir()?.subdir(DIR)?, name(key));
+    root.files().remove(&dir, &name).map_err(Error::io("remove", dir.file(&name)))?;
+    Ok(dir)
 }
 
 /// Removes an entry so that no loss of power brings it back: for what outlives a restart.
 pub fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
-    remove(root, key)?;
-    let dir = root.state("journal");
-    root.files().sync_dir(&dir).map_err(Error::io("sync", &dir))
+    let dir = removed(root, key)?;
+    root.files().sync_dir(&dir).map_err(Error::io("sync", dir.path()))
 }
 
 pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
+    let Some(dir) = dir(root)? else { return Ok(None) };
+    let Some(text) = dir.read(&name(key))? else { return Ok(None) };
     let path = path(root, key);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", &path)(error)),
-    };
     Entry::from_json(&text).map(Some).map_err(|why| Error::Journal { path, why })
 }
 
 /// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
-    let dir = root.state("journal");
-    match fs::read_dir(&dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::io("read", &dir)(error)),
-        Ok(_) => {
-            Ok(root.names(&dir).iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
-        }
+    let Some(dir) = dir(root)? else { return Ok(Vec::new()) };
+    Ok(dir.names()?.iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+}
+
+/// The journal's directory, if there is one.
+pub(super) fn dir(root: &Root) -> Result<Option<Dir>, Error> {
+    match root.state_dir_if_there()? {
+        Some(state) => Ok(state.subdir_if_there(DIR)?),
+        None => Ok(None),
     }
 }
 
-/// Where an entry is until it is whole.
-pub(super) fn unfinished(path: &Path) -> PathBuf {
-    path.with_extension(UNFINISHED)
+pub(super) fn name(key: &str) -> String {
+    format!("{key}.json")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::journal::lock::tests::machine;
 

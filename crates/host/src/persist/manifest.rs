@@ -88,7 +88,7 @@ pub(super) fn content(kept: &Persisted) -> Content {
     let mut text =
         serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
     text.push('\n');
-    Content::text(text)
+    Content { mode: 0o600, ..Content::text(text) }
 }
 
 pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {

@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use files::Dir;
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
@@ -128,7 +129,8 @@ pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
         };
         return Err(Refusal::NoPlainFile { path: path.into(), what }.into());
     }
-    let bytes = fs::read(path).map_err(failed)?;
+    let (dir, name) = place(path)?;
+    let Some(bytes) = dir.read(&name)? else { return Ok(None) };
     let bytes = String::from_utf8(bytes).map_or_else(|error| Bytes::Raw(error.into_bytes()), Bytes::Text);
     Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
 }
@@ -215,20 +217,22 @@ fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error>
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };
     };
-    let new = unfinished(path);
-    files::replace(root.files(), path, &new, content.bytes(), Some(content.mode))
+    let (dir, name) = place(path)?;
+    files::replace(root.files(), &dir, &name, &format!("{name}{UNFINISHED}"), content.bytes(), Some(content.mode))
         .map_err(|cause| Refusal::CannotWrite { action: "write", path: path.into(), cause }.into())
 }
 
 fn remove(root: &Root, path: &Path) -> Result<(), Error> {
-    let files = root.files();
-    let removed = files.remove(path).and_then(|()| files.sync_dir(parent(path)));
+    let (files, (dir, name)) = (root.files(), place(path)?);
+    let removed = files.remove(&dir, &name).and_then(|()| files.sync_dir(&dir));
     removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: path.into(), cause }.into())
 }
 
 fn make_directory(root: &Root, dir: &Path) -> Result<(), Error> {
-    let files = root.files();
-    let made = files.make_dir(dir).and_then(|()| files.set_mode(dir, 0o755)).and_then(|()| files.sync_dir(parent(dir)));
+    let (files, (parent, name)) = (root.files(), place(dir)?);
+    let mode = if dir.starts_with(root.state("")) { 0o700 } else { 0o755 };
+    let made = files.make_dir(&parent, &name);
+    let made = made.and_then(|()| files.set_mode(&parent, &name, mode)).and_then(|()| files.sync_dir(&parent));
     made.map_err(|cause| Refusal::CannotWrite { action: "make the directory", path: dir.into(), cause }.into())
 }
 
@@ -237,11 +241,14 @@ fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
     if !fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none()) {
         return Ok(());
     }
-    let files = root.files();
-    let removed = files.remove_dir(dir).and_then(|()| files.sync_dir(parent(dir)));
+    let (files, (parent, name)) = (root.files(), place(dir)?);
+    let removed = files.remove_dir(&parent, &name).and_then(|()| files.sync_dir(&parent));
     removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
 }
 
-fn parent(path: &Path) -> &Path {
-    path.parent().expect("files and directories that are kept are below the root directory")
+/// The directory of a file, which only root may write, and its name in it.
+fn place(path: &Path) -> Result<(Dir, String), Error> {
+    let dir = path.parent().expect("files and directories that are kept are below the root directory");
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((Dir::open(dir)?, name))
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crashpoints::FakeKernel;
-use files::{Files, RealFiles};
+use files::{Dir, Files, RealFiles};
 
 use crate::device::{self, Device};
 use crate::root::Root;
@@ -240,19 +240,19 @@ impl Files for Stubborn {
             false => self.kernel.write_attribute(path, value),
         }
     }
-    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.kernel.create(path, bytes)
+    fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.kernel.create(dir, name, bytes)
     }
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_file(path)
+    fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        self.kernel.sync_file(dir, name)
     }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.kernel.rename(from, to)
+    fn rename(&self, dir: &Dir, from: &str, to: &str) -> io::Result<()> {
+        self.kernel.rename(dir, from, to)
     }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.kernel.remove(path)
+    fn remove(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        self.kernel.remove(dir, name)
     }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.kernel.sync_dir(path)
+    fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
+        self.kernel.sync_dir(dir)
     }
 }
