@@ -45,6 +45,7 @@ pub(crate) static HDPARM: RunnerKind = RunnerKind {
         Some(BUFFERED | CACHED) => Ok(()),
         _ => Err("test is buffered (-t) or cached (-T)".to_string()),
     },
+    starts: |_| Vec::new(),
     make: |options| {
         Box::new(Hdparm {
             cached: options.text("test") == Some(CACHED),

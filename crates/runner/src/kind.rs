@@ -44,6 +44,9 @@ pub struct RunnerKind {
     pub options: &'static [Opt],
     /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
+    /// What the options make it start beside its own program with schedlab's arguments: option and words, e.g. `run "./bench.sh"`. Options with
+    /// such words are code: in a plan from elsewhere they need the user's consent as root.
+    pub starts: fn(&Options) -> Vec<String>,
     pub make: fn(&Options) -> Box<dyn Runner>,
 }
 

@@ -126,6 +126,11 @@ impl Options {
         self.text(key) == Some("true")
     }
 
+    /// The options of these names that have a value, as `name "value"`: what a plan starts, for people. Control characters are escaped.
+    pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
+        names.iter().filter_map(|name| self.text(name).map(|text| format!("{name} {text:?}"))).collect()
+    }
+
     /// How long a trial of the program may take.
     pub fn deadline(&self) -> Duration {
         self.time(DEADLINE.name).unwrap_or(Duration::from_secs(1800))

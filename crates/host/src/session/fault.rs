@@ -20,6 +20,8 @@ pub enum Fault {
     },
     #[error("{user:?}: no such user to run a program as; install the package that makes it, or see `getent passwd`")]
     NoUser { user: String },
+    #[error("{user:?}: this user is root, whose rights programs are to be without; name another, e.g. --as nobody")]
+    RootAgain { user: String },
     #[error("{what}: it cannot be given: {why}")]
     Share {
         /// The part of the share as it was written, e.g. `io_max wbps=10M`.

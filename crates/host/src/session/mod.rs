@@ -120,6 +120,8 @@ struct State {
     /// The number of the device that shares are of.
     device: Option<String>,
     users: BTreeMap<String, user::User>,
+    /// The user of `--as`.
+    user: Option<String>,
 }
 
 impl Session {
@@ -152,8 +154,47 @@ impl Session {
         state.made.files = Some(plan.clone());
         write(&self.root, &self.key, &state.made)?;
         drop(state);
-        self.files = Some(files::make(&self.root, &self.key, device, wanted, &plan, claim)?);
+        let made = files::make(&self.root, &self.key, device, wanted, &plan, claim)?;
+        let mut state = self.state();
+        if let Some(name) = state.user.clone() {
+            let user = self.look_up(&mut state, &name)?;
+            let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+            std::os::unix::fs::chown(made.at(), Some(uid), Some(gid)).map_err(Error::io("give to the user", made.at()))?;
+        }
+        drop(state);
+        self.files = Some(made);
         Ok(())
+    }
+
+    /// Names the user that programs of a plan run as; the root of the file system becomes theirs.
+    ///
+    /// # Errors
+    /// [`Error::Session`] when there is no such user, or it is root.
+    pub fn run_as(&mut self, name: &str) -> Result<(), Error> {
+        let mut state = self.state();
+        if self.look_up(&mut state, name)?.uid.is_root() {
+            return Err(Fault::RootAgain { user: name.to_string() }.into());
+        }
+        state.user = Some(name.to_string());
+        Ok(())
+    }
+
+    /// The user that programs of a plan run as; none if they run as schedlab does.
+    pub fn user(&self) -> Option<String> {
+        self.state().user.clone()
+    }
+
+    /// The options by which chroot makes itself that user.
+    ///
+    /// # Errors
+    /// [`Error::Session`] when the user is not there any more.
+    pub fn chroot_options(&self) -> Result<Vec<String>, Error> {
+        let mut state = self.state();
+        let Some(name) = state.user.clone() else { return Ok(Vec::new()) };
+        let user = self.look_up(&mut state, &name)?;
+        let groups: Vec<String> = user.groups.iter().map(|gid| gid.as_raw().to_string()).collect();
+        let ids = format!("--userspec=+{}:+{}", user.uid.as_raw(), user.gid.as_raw());
+        Ok(vec![ids, format!("--groups={}", groups.join(","))])
     }
 
     pub fn directory(&self) -> Option<&Path> {
@@ -197,7 +238,7 @@ impl Session {
         let limits = Limits::read(&launch.share)?;
         let mut state = self.state();
         state.programs += 1;
-        let user = launch.user.as_ref().map(|name| self.user(&mut state, name)).transpose()?.flatten();
+        let user = launch.user.as_ref().map(|name| self.other_user(&mut state, name)).transpose()?.flatten();
         let (number, device) = (state.programs, state.device.clone());
         let mut enable = |enabled: Enabled| {
             state.made.controllers.push(enabled);
@@ -239,12 +280,18 @@ impl Session {
     }
 
     /// The numbers of a user; none if this process is that user already.
-    fn user(&self, state: &mut State, name: &str) -> Result<Option<user::User>, Error> {
-        if !state.users.contains_key(name) {
-            state.users.insert(name.to_string(), user::find(&self.root, name)?);
+    fn other_user(&self, state: &mut State, name: &str) -> Result<Option<user::User>, Error> {
+        let user = self.look_up(state, name)?;
+        Ok(Some(user).filter(|user| user.uid != rustix::process::geteuid()))
+    }
+
+    fn look_up(&self, state: &mut State, name: &str) -> Result<user::User, Error> {
+        if let Some(known) = state.users.get(name) {
+            return Ok(known.clone());
         }
-        let user = state.users.get(name).cloned();
-        Ok(user.filter(|user| user.uid != rustix::process::geteuid()))
+        let found = user::find(&self.root, name)?;
+        state.users.insert(name.to_string(), found.clone());
+        Ok(found)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

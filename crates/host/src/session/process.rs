@@ -45,8 +45,10 @@ pub struct Launch {
     pub env: Vec<(String, OsString)>,
     /// Its working directory; `/` if none is named.
     pub dir: PathBuf,
-    /// The user that it runs as, by name, with that user's groups; this process's own if none is named.
+    /// The user that it runs as, by name, with that user's groups; this process's own if none is named. Such a program is also `apart`.
     pub user: Option<String>,
+    /// It has a session of its own without a terminal, only the standard descriptors, and cannot gain rights by executing a file.
+    pub apart: bool,
     pub share: Share,
     pub placement: Placement,
     /// What it reads on standard input.

@@ -80,14 +80,18 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
         .env("PATH", programs::path_of_the_user())
         .env("HOME", "/")
         .env("LC_ALL", "C")
+        .envs(place.user.iter().flat_map(own_variables))
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .env(MARK, format!("{}/{}", place.key, place.number))
         .current_dir(directory(launch))
         .stdin(Stdio::from(stdin?))
         .stdout(stdout)
-        .stderr(Stdio::from(stderr?))
-        .process_group(0);
-    arrange(&mut command, place, &launch.placement)?;
+        .stderr(Stdio::from(stderr?));
+    let is_apart = launch.apart || place.user.is_some();
+    if !is_apart {
+        command.process_group(0);
+    }
+    arrange(&mut command, place, &launch.placement, is_apart)?;
     command.spawn().map_err(|cause| {
         let mut said = [0; 256];
         let read = files[1].read_at(&mut said, 0).unwrap_or(0);
@@ -97,13 +101,24 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
 }
 
 /// What the forked process does to itself before it becomes the program.
-fn arrange(command: &mut Command, place: &LaunchContext<'_>, placement: &Placement) -> Result<(), Error> {
+fn arrange(
+    command: &mut Command,
+    place: &LaunchContext<'_>,
+    placement: &Placement,
+    is_apart: bool,
+) -> Result<(), Error> {
     let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
     let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
-    let user = place.user.clone().map(|User { uid, gid, groups }| (uid, gid, groups));
+    let user = place.user.clone().map(|User { uid, gid, groups, .. }| (uid, gid, groups));
     let (placement, mask) = (placement.clone(), placement.mask());
-    BeforeExec { doors, ioprio: place.ioprio, placement, mask, user }.arrange(command);
+    BeforeExec { doors, ioprio: place.ioprio, placement, mask, is_apart, user }.arrange(command);
     Ok(())
+}
+
+/// Of another user's environment what programs rely on; PATH without root's directories.
+fn own_variables(user: &User) -> [(&'static str, String); 4] {
+    let path = "/usr/local/bin:/usr/bin:/bin".to_string();
+    [("HOME", user.home.clone()), ("USER", user.name.clone()), ("LOGNAME", user.name.clone()), ("PATH", path)]
 }
 
 fn directory(launch: &Launch) -> &Path {

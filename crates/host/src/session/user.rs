@@ -1,6 +1,6 @@
-//! The user that a program runs as: numbers of a name.
+//! The user that a program runs as: the numbers of a name, and the home directory.
 //!
-//! `id` is asked, since it knows users of directory services as well, which /etc/passwd does not.
+//! `id` and `getent` are asked, since they know users of directory services as well, which /etc/passwd does not.
 
 use rustix::process::{Gid, Uid};
 
@@ -10,6 +10,8 @@ use crate::root::Root;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct User {
+    pub(super) name: String,
+    pub(super) home: String,
     pub(super) uid: Uid,
     pub(super) gid: Gid,
     /// All groups, as the kernel wants them at once.
@@ -24,21 +26,20 @@ pub(super) fn find(root: &Root, name: &str) -> Result<User, Error> {
     }
     let output = root.run("id", &[name], "coreutils", "to run a program as another user")?;
     let said = String::from_utf8_lossy(&output.stdout);
-    Ok(read(&said).ok_or_else(no_user)?)
+    let (uid, gid, groups) = read(&said).ok_or_else(no_user)?;
+    let output = root.run("getent", &["passwd", name], "libc-bin", "to run a program as another user")?;
+    let home = String::from_utf8_lossy(&output.stdout).trim().split(':').nth(5).map(ToString::to_string);
+    Ok(User { name: name.to_string(), home: home.unwrap_or_else(|| "/".to_string()), uid, gid, groups })
 }
 
 /// `uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)`
-fn read(said: &str) -> Option<User> {
+fn read(said: &str) -> Option<(Uid, Gid, Vec<Gid>)> {
     let numbers = |key: &str| -> Option<Vec<u32>> {
         let list = said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
         list.split(',').map(|part| part.split('(').next()?.parse().ok()).collect()
     };
     let (uid, gid, groups) = (*numbers("uid")?.first()?, *numbers("gid")?.first()?, numbers("groups")?);
-    Some(User {
-        uid: Uid::from_raw(uid),
-        gid: Gid::from_raw(gid),
-        groups: groups.into_iter().map(Gid::from_raw).collect(),
-    })
+    Some((Uid::from_raw(uid), Gid::from_raw(gid), groups.into_iter().map(Gid::from_raw).collect()))
 }
 
 #[cfg(test)]
@@ -47,9 +48,10 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_user_and_of_all_groups_are_read() {
-        let user = read("uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)\n").expect("a user");
-        assert_eq!((user.uid.as_raw(), user.gid.as_raw()), (101, 104));
-        assert_eq!(user.groups.iter().map(|gid| gid.as_raw()).collect::<Vec<_>>(), [104, 103]);
+        let said = "uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)\n";
+        let (uid, gid, groups) = read(said).expect("a user");
+        assert_eq!((uid.as_raw(), gid.as_raw()), (101, 104));
+        assert_eq!(groups.iter().map(|gid| gid.as_raw()).collect::<Vec<_>>(), [104, 103]);
         assert_eq!(read(""), None);
     }
 

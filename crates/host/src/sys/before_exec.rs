@@ -12,7 +12,7 @@ use rustix::process::{Gid, Uid};
 use rustix::stdio::stderr;
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::set_ioprio;
+use super::{apart, set_ioprio};
 use crate::placement::{Mask, Placement, bound_realtime};
 
 /// The steps, in this order, each left out where it is empty. What fails is written to standard error, which the caller reads.
@@ -23,6 +23,8 @@ pub(crate) struct BeforeExec {
     pub(crate) placement: Placement,
     /// The placement's CPUs.
     pub(crate) mask: Mask,
+    /// Whether it leaves the terminal and everything that could give it rights.
+    pub(crate) is_apart: bool,
     /// A user, its group, and all groups.
     pub(crate) user: Option<(Uid, Gid, Vec<Gid>)>,
 }
@@ -44,10 +46,17 @@ impl BeforeExec {
             set_ioprio(ioprio).map_err(|cause| failed("its priority (ioprio) is not permitted", cause))?;
         }
         self.placement.take(&self.mask).map_err(|(what, cause)| failed(what, cause))?;
+        if self.is_apart {
+            apart::leave_terminal().map_err(|errno| failed("it cannot leave the terminal", errno.into()))?;
+        }
         if let Some((uid, gid, groups)) = &self.user {
+            apart::drop_bounding_set();
             let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));
             let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
             own.map_err(|errno| failed("it cannot run as another user (are you root?)", errno.into()))?;
+        }
+        if self.is_apart {
+            apart::renounce().map_err(|errno| failed("it cannot renounce rights (no_new_privs)", errno.into()))?;
         }
         // After its user, since another user clears the signal at its parent's death.
         bound_realtime(&self.placement).map_err(|cause| failed("its realtime cannot be bounded", cause))

@@ -1,5 +1,6 @@
 //! The unsafe code of this crate: system calls that rustix does not have, and what a program does between fork and exec.
 
+mod apart;
 mod before_exec;
 mod schedule;
 

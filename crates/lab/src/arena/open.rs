@@ -13,6 +13,7 @@ use super::kernel::KernelArena;
 use super::sim::SimArena;
 use crate::failure::usage;
 use crate::progress::Progress;
+use crate::resolve::programs::ProgramOptions;
 use crate::resolve::{Resolved, UnderTest};
 use crate::signals::Stop;
 use crate::trace_file::Format;
@@ -28,6 +29,8 @@ pub struct OpenOptions {
     pub cache_dir: Option<PathBuf>,
     /// Write the events of trials in this format.
     pub trace: Option<Format>,
+    /// Whether programs that the plan names may be started, and as whom.
+    pub programs: ProgramOptions,
 }
 
 /// Does `work` in the arena of a plan. On the machine, what an earlier process left behind is restored first; whatever happens,
@@ -45,16 +48,19 @@ pub fn within<T>(
 ) -> Result<T> {
     let Resolved { plan, workloads, under_test } = resolved;
     options.check(&under_test)?;
+    options.programs.check(&plan, progress)?;
+    let user = options.programs.user.as_deref();
     let mut arena: Box<dyn Arena + '_> = match under_test {
         UnderTest::Disk { target, arms } => {
             DiskArena::require_root()?;
             restore_leftovers(root, progress)?;
-            let consent = Consent { destroy_data: options.destroy_data.as_deref(), loop_dir: &options.loop_dir };
+            let destroy_data = options.destroy_data.as_deref();
+            let consent = Consent { destroy_data, loop_dir: &options.loop_dir, run_as: user };
             Box::new(DiskArena::open(root, &plan, &target, arms, workloads, &consent, (stop, progress))?)
         }
         UnderTest::Cpu { arms, loads } => {
             restore_leftovers(root, progress)?;
-            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), (stop, progress))?)
+            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), user, (stop, progress))?)
         }
         UnderTest::Sim { model, arms } => Box::new(SimArena::open(&plan, model, arms, workloads, stop)?),
         UnderTest::Kernel { model, source, arms } => {

@@ -24,6 +24,7 @@ use crate::workloads::{self, Program, Workloads};
 use text::did_you_mean as nearest;
 
 mod cpu;
+pub mod programs;
 
 /// A scheduler as the kernel sets it up.
 pub fn bare(scheduler: &str) -> Arm {

@@ -56,6 +56,9 @@ pub struct Watch {
     /// Shell command to run when the verdict changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<String>,
+    /// The user that programs of the plan run as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<String>,
     /// Whether workloads may destroy the data on this device.
     #[serde(default)]
     pub destroy_data: bool,
@@ -81,6 +84,7 @@ impl Watch {
             max_busy: 0.05,
             apply: Apply::Never,
             tell: None,
+            run_as: None,
             destroy_data: false,
             program,
             keep_reports: 52,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use host::Root;
 
 use super::Watch;
+use crate::resolve::programs;
 
 /// Where an administrator's units are.
 const DIR: &str = "/etc/systemd/system";
@@ -39,13 +40,14 @@ pub fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
     let patience = Duration::from_secs(3600) + watch.between.length();
     let service = format!(
         "{head}[Unit]\nDescription=Test the I/O schedulers of {device} again\nDocumentation=man:systemd.timer(5)\n\
-         \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}\n\
+         \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}{consent}\n\
          # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
          TimeoutStartSec={timeout}\nKillMode=mixed\nPrivateTmp=true\nProtectHome=read-only\nNoNewPrivileges=true\n",
         device = specifiers(&watch.plan.device),
         program = quoted(&watch.program),
         state = quoted(&state_dir(root)),
         name = watch.name,
+        consent = consent(watch),
         timeout = patience.as_secs(),
     );
     let timer = format!(
@@ -55,6 +57,14 @@ pub fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
         calendar = watch.every.calendar(&watch.between),
     );
     [Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }]
+}
+
+/// The words by which a unit agrees to the programs of its plan: root has typed them when the watch was added.
+fn consent(watch: &Watch) -> String {
+    let named = programs::named(&watch.plan).unwrap_or_default();
+    let user = watch.run_as.as_ref().map(|user| format!(" --as {}", quoted(Path::new(user))));
+    let needed = named.iter().any(|program| user.is_none() || program.needs_root);
+    format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default())
 }
 
 /// The state directory, from wherever the service is started.

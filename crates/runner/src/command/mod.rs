@@ -33,6 +33,7 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     own_metrics: |options| directions(options).unwrap_or_default(),
     options: OPTIONS,
     check,
+    starts: |options| options.words_of(&["version", "setup", "reset", "run", "file"]),
     make: |options| Box::new(Command::of(options)),
 };
 
@@ -187,6 +188,7 @@ impl Command {
             args,
             env: env.collect(),
             dir: here.to_path_buf(),
+            user: bench.session.user(),
             share: trial.map_or(Share::default(), |trial| trial.share.clone()),
             placement: trial.map_or(Placement::default(), |trial| trial.placement.clone()),
             ..Launch::default()

@@ -17,6 +17,7 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
     own_metrics: |_| Vec::new(),
     options: &[opt("array", "200", Form::Number, "leading dimension; systems have half as many unknowns")],
     check: |options| linpack::check(number(options, "array")),
+    starts: |_| Vec::new(),
     make: |options| {
         own("linpack", options, |options, trial| {
             // The last round lasts at least half of a trial, and all rounds together at most two.
@@ -47,6 +48,7 @@ pub(crate) static MESSAGING: RunnerKind = RunnerKind {
         within(options, "fds", 1, 100)?;
         within(options, "bytes", 1, 4096)
     },
+    starts: |_| Vec::new(),
     make: |options| {
         own("messaging", options, |options, trial| {
             Spec::Messaging(messaging::Spec {
@@ -80,6 +82,7 @@ pub(crate) static WAKEUP: RunnerKind = RunnerKind {
         within(options, "workers", 1, 64)?;
         within_time(options, "work", "0s", "50ms")
     },
+    starts: |_| Vec::new(),
     make: |options| {
         own("wakeup", options, |options, trial| {
             Spec::Wakeup(wakeup::Spec {
@@ -109,6 +112,7 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
         within(options, "threads", 1, 256)?;
         within_time(options, "interval", "20us", "100ms")
     },
+    starts: |_| Vec::new(),
     make: |options| {
         own("cyclic", options, |options, trial| {
             Spec::Cyclic(cyclic::Spec {

@@ -58,6 +58,8 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
         }
         open(options).map(drop)
     },
+    // A job file starts nothing: `allow` refuses the options that would.
+    starts: |_| Vec::new(),
     make: |options| {
         Box::new(Fio {
             file: open(options),

@@ -64,6 +64,8 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         ),
     ],
     check: |options| Settings::read(options).map(drop),
+    // SQL can start programs (COPY … PROGRAM), and so can a script of pgbench (\\setshell).
+    starts: |options| options.words_of(&["script", "bindir"]),
     make: |options| {
         let settings = Settings::read(options).expect("the row's own check came before");
         Box::new(Pgbench { settings, script: Vec::new(), tools: None, cluster: None })

@@ -24,8 +24,8 @@ const OURS: [(&str, &str); 10] = [
 ];
 
 /// How settings begin or end that name other files, directories, programs or libraries.
-const ELSEWHERE: [&str; 8] =
-    ["include", "_file", "_directory", "_directories", "_command", "_libraries", "_library", "_path"];
+const ELSEWHERE: [&str; 9] =
+    ["include", "_file", "_directory", "_directories", "_command", "_libraries", "_library", "_path", "_provider"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {

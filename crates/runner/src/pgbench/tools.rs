@@ -38,6 +38,8 @@ pub(super) struct Tools {
     setpriv: PathBuf,
     unshare: PathBuf,
     pub(super) account: Account,
+    /// Whether programs run as the user of `--as`.
+    apart: bool,
     pub(super) major: u32,
     /// In words, server and pgbench.
     pub(super) version: String,
@@ -57,7 +59,8 @@ impl Tools {
             }
         }
         let mut tools = Tools {
-            account: account(bench, &settings.user)?,
+            account: account(bench, bench.session.user().as_deref().unwrap_or(&settings.user))?,
+            apart: bench.session.user().is_some(),
             setpriv: bench.program("setpriv", "util-linux")?,
             unshare: bench.program("unshare", "util-linux")?,
             bin,
@@ -83,6 +86,7 @@ impl Tools {
             // pgbench and psql would take the user's name, and -d means different things to them in different versions.
             env: vec![("PGDATABASE".to_string(), "postgres".into())],
             dir: PathBuf::from("/"),
+            apart: self.apart,
             ..Launch::default()
         }
     }
@@ -95,6 +99,7 @@ impl Tools {
             program: self.unshare.clone(),
             args: first.into_iter().chain(self.as_user(name)).chain(args).collect(),
             dir: PathBuf::from("/"),
+            apart: self.apart,
             ..Launch::default()
         }
     }

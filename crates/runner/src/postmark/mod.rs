@@ -36,6 +36,7 @@ pub(crate) static POSTMARK: RunnerKind = RunnerKind {
     own_metrics: |_| Vec::new(),
     options: OPTIONS,
     check: |options| setup(options).map(drop),
+    starts: |_| Vec::new(),
     make: |options| Box::new(Postmark::of(options)),
 };
 

@@ -8,7 +8,7 @@
 
 mod tree;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ pub(crate) static STARTUP: RunnerKind = RunnerKind {
     own_metrics: |_| Vec::new(),
     options: OPTIONS,
     check,
+    starts,
     make: |options| Box::new(Startup::of(options)),
 };
 
@@ -68,6 +69,13 @@ const OPTIONS: &[Opt] = &[
     ),
 ];
 
+/// Python with modules of its own is schedlab's choice. Another program, arguments or copied files are the plan's.
+fn starts(options: &Options) -> Vec<String> {
+    let named = options.words_of(&["program", "args", "copy"]);
+    let is_default = options.text("program") == Some(PYTHON) && named.len() == 1;
+    if is_default { Vec::new() } else { named }
+}
+
 fn check(options: &Options) -> Result<(), String> {
     if let Some(ready) = options.text("ready") {
         Regex::new(ready).map_err(|e| format!("ready cannot be read: {e}"))?;
@@ -77,6 +85,12 @@ fn check(options: &Options) -> Result<(), String> {
         if !readable(key) {
             return Err(format!("{key}: a quote is not closed"));
         }
+    }
+    let climbs = |path: &str| Path::new(path).components().any(|part| part == Component::ParentDir);
+    if shlex::split(options.text("copy").unwrap_or_default()).is_some_and(|paths| paths.iter().any(|path| climbs(path)))
+        || climbs(options.text("program").unwrap_or_default())
+    {
+        return Err("program, copy: a path with `..` leads out of the tree that is copied to; name it without".to_string());
     }
     if options.number("starts").is_some_and(|starts| starts > MOST_STARTS) {
         return Err(format!("starts: at most {MOST_STARTS} are possible in a trial"));
@@ -150,11 +164,16 @@ impl Startup {
         }
         let launch = Launch {
             program: bench.program("chroot", "coreutils")?,
-            args: [tree.root.as_os_str(), tree.program.as_os_str()]
+            args: bench
+                .session
+                .chroot_options()?
                 .into_iter()
                 .map(Into::into)
+                .chain([tree.root.clone().into(), tree.program.clone().into()])
                 .chain(self.args.iter().map(Into::into))
                 .collect(),
+            // chroot is root's, so that it is chroot that changes the user.
+            apart: bench.session.user().is_some(),
             env: vec![("PYTHONHASHSEED".into(), "0".into())],
             dir: "/".into(),
             share: trial.share.clone(),
@@ -209,7 +228,13 @@ impl Runner for Startup {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let program = self.find(bench)?;
         bench.program("chroot", "coreutils")?;
-        let launch = Launch { program, args: vec!["--version".into()], dir: "/".into(), ..Launch::default() };
+        let launch = Launch {
+            program,
+            args: vec!["--version".into()],
+            dir: "/".into(),
+            user: bench.session.user(),
+            ..Launch::default()
+        };
         // A program need not know --version.
         let ended = bench.session.start(&launch)?.wait(Duration::from_secs(10), bench.stop)?;
         let first = ended.stdout.lines().next().filter(|_| ended.status.success()).map(|line| line.trim().to_string());
@@ -289,10 +314,21 @@ mod tests {
             (("ready", "("), "ready cannot be read"),
             (("args", "-c 'import"), "a quote is not closed"),
             (("starts", "10001"), "at most 10000"),
+            (("copy", "/srv /tmp/x/../../etc"), "leads out of the tree"),
         ] {
             let error = row.read([pair]).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn only_the_default_program_with_its_default_arguments_is_not_the_plans_code() {
+        let row = find("startup").expect("a row");
+        let of = |pairs: &[(&str, &str)]| (row.starts)(&row.read(pairs.iter().copied()).unwrap());
+        assert_eq!(of(&[("starts", "3")]), [""; 0]);
+        assert_eq!(of(&[("program", "git")]), ["program \"git\""]);
+        assert_eq!(of(&[("args", "-c 'x\x1b'")])[1], "args \"-c 'x\\u{1b}'\"");
+        assert_eq!(of(&[("copy", "/srv")]).len(), 2);
     }
 
     #[test]

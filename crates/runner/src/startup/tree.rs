@@ -98,11 +98,26 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Copies what a path leads to, under that path.
-fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
+/// Where a path is in the tree, with the directories above it. A link that was copied before must not lead a later file out of the tree.
+fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
+    let below = to.strip_prefix(root).unwrap_or(&to);
+    let mut above = root.to_path_buf();
+    for part in below.components() {
+        above.push(part);
+        if above.is_symlink() {
+            let cause = std::io::Error::other(format!("{} is a link already; copy what it leads to", above.display()));
+            return Err(RunnerError::file("copy to the device", path)(cause));
+        }
+    }
     let parent = to.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(RunnerError::file("create", parent))?;
+    Ok(to)
+}
+
+/// Copies what a path leads to, under that path.
+fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
+    let to = place(path, root)?;
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
 }
 
@@ -111,11 +126,10 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
     let kind = fs::symlink_metadata(path).map_err(failed)?.file_type();
     if kind.is_symlink() {
         let target = fs::read_link(path).map_err(failed)?;
-        let to = inside(path, root);
-        fs::create_dir_all(to.parent().unwrap_or(root)).and_then(|()| symlink(target, &to)).map_err(failed)
+        symlink(target, place(path, root)?).map_err(failed)
     } else if kind.is_dir() {
         let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
-        fs::create_dir_all(inside(path, root)).map_err(failed)?;
+        fs::create_dir_all(place(path, root)?).map_err(failed)?;
         entries
             .iter()
             .filter(|entry| leave_out.iter().all(|name| entry.file_name() != *name))
@@ -133,7 +147,8 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
     let mut found = BTreeSet::new();
     for some in objects.chunks(AT_A_TIME) {
         let args = some.iter().map(OsString::from).collect();
-        let launch = Launch { program: ldd.clone(), args, dir: "/".into(), ..Launch::default() };
+        let launch =
+            Launch { program: ldd.clone(), args, dir: "/".into(), user: bench.session.user(), ..Launch::default() };
         // It ends with 1 where one of them is linked statically; that is no fault.
         let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
         if ended.stopped {
@@ -154,6 +169,22 @@ fn library(line: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copied_link_leads_no_later_file_out_of_the_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let [source, root, victim] = ["source", "root", "victim"].map(|name| dir.path().join(name));
+        [&source, &root, &victim].into_iter().for_each(|dir| fs::create_dir(dir).unwrap());
+        fs::write(victim.join("file"), "theirs").unwrap();
+        symlink(&victim, source.join("link")).unwrap();
+        copy_all(&source.join("link"), &root, &[]).unwrap();
+        fs::remove_file(source.join("link")).unwrap();
+        fs::create_dir(source.join("link")).unwrap();
+        fs::write(source.join("link/file"), "planted").unwrap();
+        let error = copy_all(&source.join("link/file"), &root, &[]).unwrap_err().to_string();
+        assert!(error.contains("is a link already"), "{error}");
+        assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "theirs");
+    }
 
     #[test]
     fn libraries_are_read_off_what_ldd_prints() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use experiment::plan::ArenaKind;
 use lab::arena::open::OpenOptions;
+use lab::resolve::programs::{Agreement, ProgramOptions};
 
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
@@ -27,6 +28,9 @@ pub(crate) struct ConductArgs {
     /// Simulator: write the events of the first trial of each workload and arm to the directory `traces` in --out.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) run_as: Option<String>,
     /// Print study.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -39,14 +43,30 @@ pub(crate) struct ConductArgs {
 }
 
 impl ConductArgs {
-    /// What the arena needs to know of them.
-    pub(crate) fn opening(&self) -> OpenOptions {
+    /// What the arena needs to know of them; `agreement` is to the programs that the plan names.
+    pub(crate) fn opening(&self, agreement: Agreement) -> OpenOptions {
         OpenOptions {
+            programs: ProgramOptions { agreement, user: self.run_as.clone() },
             destroy_data: self.destroy_data.clone(),
             loop_dir: self.loop_dir.clone(),
             cache_dir: self.cache_dir.clone(),
             trace: self.trace.map(Into::into),
         }
+    }
+}
+
+/// Consent to what a plan from a file starts.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ConsentArgs {
+    /// Start the programs that the plan names as root: commands, programs with their arguments, scripts, schedulers that a program
+    /// loads, kernels with patches; without root no flag is needed.
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
+}
+
+impl ConsentArgs {
+    pub(crate) fn agreement(self) -> Agreement {
+        if self.allow_commands { Agreement::Given } else { Agreement::Missing }
     }
 }
 

@@ -224,6 +224,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
     #[command(flatten)]
+    pub(crate) consent: ConsentArgs,
+    /// Print the completed plan and the programs that it starts, and measure nothing.
+    #[arg(long)]
+    pub(crate) plan_only: bool,
+    #[command(flatten)]
     pub(crate) conduct: ConductArgs,
 }
 

@@ -111,6 +111,9 @@ pub(crate) struct TuneArgs {
     /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) run_as: Option<String>,
     /// Print tune.json instead of the summary.
     #[arg(long)]
     pub(crate) json: bool,

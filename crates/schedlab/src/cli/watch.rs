@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::design::DesignArgs;
+use super::design::{ConsentArgs, DesignArgs};
 
 pub(super) const WATCH_HELP: &str = "\
 Examples:
@@ -46,6 +46,11 @@ pub(crate) enum WatchCommand {
         /// Test at once, whatever the hour and the load.
         #[arg(long)]
         now: bool,
+        #[command(flatten)]
+        consent: ConsentArgs,
+        /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+        #[arg(long = "as", value_name = "USER")]
+        run_as: Option<String>,
     },
     /// Remove a watch with its service and timer; the history is retained.
     #[command(after_help = "Example:\n  schedlab watch remove sdb")]
@@ -102,6 +107,9 @@ pub(crate) struct WatchAddArgs {
     /// Retain the reports of this number of tests; the table of verdicts retains all.
     #[arg(long, value_name = "N", default_value_t = 52, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_reports: u32,
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) run_as: Option<String>,
     /// Print the files that would be written, and write none.
     #[arg(long)]
     pub(crate) print: bool,

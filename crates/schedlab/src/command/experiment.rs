@@ -11,6 +11,7 @@ use lab::arena::ArmIndex;
 use lab::arena::open::within;
 use lab::conduct::conduct;
 use lab::length;
+use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
@@ -35,10 +36,17 @@ pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, cond
     let asked = plan.trial.clone();
     let plan = settled(plan, design)?;
     if design.plan_only {
-        out::print(plan.to_toml())?;
-        return Ok(REACHED);
+        return print_plan(&plan, &ProgramOptions::typed(conduct.run_as.as_deref()));
     }
-    carry_out(root, plan, &asked, conduct)
+    carry_out(root, plan, &asked, conduct, Agreement::Given)
+}
+
+/// Prints a plan, with what it starts in front as comments.
+fn print_plan(plan: &Plan, programs: &ProgramOptions) -> Result<u8> {
+    let started = programs.announced(&programs::named(plan)?);
+    let comments: String = started.iter().map(|line| format!("# {line}\n")).collect();
+    out::print(format_args!("{comments}{}", plan.to_toml()))?;
+    Ok(REACHED)
 }
 
 /// The checked plan of a design: with a number of blocks and no budget, it is as long as these blocks take.
@@ -73,23 +81,33 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
-    planned(root, plan, &args.conduct)
+    let agreement = args.consent.agreement();
+    if args.plan_only {
+        return print_plan(&checked(plan)?, &ProgramOptions { agreement, user: args.conduct.run_as.clone() });
+    }
+    planned(root, plan, &args.conduct, agreement)
 }
 
 /// Checks and carries out a plan that was read from a file.
-pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs) -> Result<u8> {
+pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement: Agreement) -> Result<u8> {
     let asked = plan.trial.clone();
-    carry_out(root, checked(plan)?, &asked, conduct)
+    carry_out(root, checked(plan)?, &asked, conduct, agreement)
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
-fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArgs) -> Result<u8> {
+fn carry_out(
+    root: &Root,
+    mut plan: Plan,
+    asked: &TrialLength,
+    args: &ConductArgs,
+    agreement: Agreement,
+) -> Result<u8> {
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     }
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let resolved = Resolved::of(plan)?;
-    let (dir, end) = within(root, resolved, &args.opening(), &stop, &progress, |plan, arena| {
+    let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
         let (mut store, record) = session::open(plan, &record_options(args), arena)?;
         if let Some(format) = args.trace {
             arena.trace(format.into(), &store.dir().join(report_files::TRACES))?;

@@ -26,6 +26,7 @@ use done::Done;
 use lab::arena::open::within;
 use lab::arena::{Arena, ArmIndex};
 use lab::resolve::Resolved;
+use lab::resolve::programs::Agreement;
 use lab::session;
 use lab::signals::Stop;
 use lab::tune::log::{Log, LoggedSearch};
@@ -47,7 +48,7 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     let conduct = conduct_args(args, &dir);
     let (stop, progress) = (Stop::install()?, Progress::new(conduct.quiet || conduct.json));
     let resolved = Resolved::of(design.plan.clone())?;
-    let done = within(root, resolved, &conduct.opening(), &stop, &progress, |_, arena| {
+    let done = within(root, resolved, &conduct.opening(Agreement::Given), &stop, &progress, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
         let environment = scored.capture()?;
         let header = header(&design);

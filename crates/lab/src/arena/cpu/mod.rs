@@ -75,13 +75,16 @@ impl<'a> CpuArena<'a> {
         limits: &Limits,
         arms: Arms<Setting>,
         (workloads, loads): (Workloads, BackgroundLoads),
+        run_as: Option<&str>,
         (stop, progress): (&'a Stop, &'a dyn Progress),
     ) -> Result<CpuArena<'a>> {
         let guard = Guard::begin(root)?;
+        let mut session = Session::begin(root)?;
+        run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;
         let arena = CpuArena {
             root: root.clone(),
             programs: Programs::default(),
-            session: Some(Session::begin(root)?),
+            session: Some(session),
             guard: Some(guard),
             arms,
             applied: None,

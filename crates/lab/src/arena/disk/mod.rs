@@ -45,6 +45,8 @@ pub struct Consent<'a> {
     pub destroy_data: Option<&'a str>,
     /// The directory of the file behind a temporary loop device.
     pub loop_dir: &'a Path,
+    /// The user that programs which the plan names run as.
+    pub run_as: Option<&'a str>,
 }
 
 /// A device that is ours for the time of an experiment.
@@ -69,6 +71,7 @@ pub struct DiskArena<'a> {
     /// The tunables that a sweep turns.
     swept: Vec<String>,
     workloads: Workloads,
+    run_as: Option<String>,
     files: Option<FileSystemSpec>,
     targets: Targets,
     /// What the tunables of a sweep have at the baseline.
@@ -152,6 +155,7 @@ impl<'a> DiskArena<'a> {
             baseline: baseline.expect("the baseline of a checked plan is one of its arms"),
             swept: defaults::swept(plan),
             workloads,
+            run_as: consent.run_as.map(str::to_owned),
             files: plan.files.clone(),
             targets: Targets::default(),
             defaults: Defaults::new(),
@@ -163,6 +167,8 @@ impl<'a> DiskArena<'a> {
         let has_loads = self.workloads.loads().next().is_some();
         if self.files.is_some() || has_loads || self.workloads.programs().next().is_some() {
             let mut session = Session::begin(&self.root)?;
+            let run_as = self.run_as.as_deref();
+            run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;
             for share in self.workloads.shares().filter(|share| !share.is_plain()) {
                 session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
             }

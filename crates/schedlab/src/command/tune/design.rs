@@ -177,6 +177,7 @@ pub(super) fn conduct_args(args: &TuneArgs, dir: &Path) -> ConductArgs {
         loop_dir: args.loop_dir.clone(),
         cache_dir: args.cache_dir.clone(),
         trace: None,
+        run_as: args.run_as.clone(),
         json: args.json,
         verbose: false,
         quiet: args.quiet,

@@ -19,6 +19,7 @@ use crate::cli::{ApplyArg, HistoryArgs, WatchAddArgs, WatchArgs, WatchCommand};
 use crate::failure::{REACHED, usage};
 use crate::out;
 use lab::arena::disk::{DiskArena, Target};
+use lab::resolve::programs::ProgramOptions;
 use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
@@ -35,10 +36,11 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     match &args.what {
         WatchCommand::Add(args) => add(root, args),
         WatchCommand::List { json } => list(root, *json),
-        WatchCommand::Run { name, now } => {
+        WatchCommand::Run { name, now, consent, run_as } => {
             let watch = Watch::load(root, name)?;
             DiskArena::require_root()?;
-            round::test(root, &watch, *now)
+            let programs = ProgramOptions { agreement: consent.agreement(), user: run_as.clone() };
+            round::test(root, &watch, *now, &programs)
         }
         WatchCommand::Remove { name, force } => remove(root, name, *force),
     }
@@ -199,6 +201,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         ApplyArg::Set => Apply::Set,
     };
     watch.tell.clone_from(&args.tell);
+    watch.run_as.clone_from(&args.run_as);
     watch.destroy_data = destroys;
     watch.keep_reports = args.keep_reports;
     let (needed, there) = (watch.plan.budget.time_s, between.length().as_secs_f64());

@@ -17,6 +17,7 @@ use crate::cli::ConductArgs;
 use crate::command::experiment::planned;
 use crate::failure::{FAILED, REACHED};
 use crate::out;
+use lab::resolve::programs::ProgramOptions;
 use lab::signals::Stop;
 use lab::watch::history::{Entry, History, Measured, Outcome};
 use lab::watch::quiet::{self, NotNow};
@@ -26,7 +27,7 @@ use lab::watch::{Apply, Watch};
 const BESIDE: Duration = Duration::from_secs(60);
 
 /// Tests once. Not to have tested because of the hour or of noise is no failure; the history says it.
-pub(crate) fn test(root: &Root, watch: &Watch, now: bool) -> Result<u8> {
+pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOptions) -> Result<u8> {
     let Some(_mine) = watch.lock(root)? else {
         out::note(format_args!("{} is being tested by another process", watch.name));
         return Ok(REACHED);
@@ -51,7 +52,7 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool) -> Result<u8> {
         return Ok(REACHED);
     }
     let plan = Plan { device: named.clone(), ..watch.plan.clone() };
-    match measure(root, watch, plan) {
+    match measure(root, watch, plan, programs) {
         Ok((measured, status)) => conclude(root, watch, &device, measured).map(|()| status),
         Err(error) => {
             note(root, watch, &named, Outcome::Failed { why: format!("{error:#}") })?;
@@ -71,7 +72,7 @@ fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>
 }
 
 /// Measures into the history's directory.
-fn measure(root: &Root, watch: &Watch, plan: Plan) -> Result<(Measured, u8)> {
+fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) -> Result<(Measured, u8)> {
     let report = format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), watch.name);
     let dir = History::of(root, &watch.identity)?.dir().join(&report);
     let conduct = ConductArgs {
@@ -82,10 +83,11 @@ fn measure(root: &Root, watch: &Watch, plan: Plan) -> Result<(Measured, u8)> {
         loop_dir: "/var/tmp".into(),
         cache_dir: None,
         trace: None,
+        run_as: programs.user.clone(),
         json: false,
         verbose: false,
     };
-    let status = planned(root, plan, &conduct)?;
+    let status = planned(root, plan, &conduct, programs.agreement.clone())?;
     let path = dir.join("study.json");
     let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let study: Study = serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
