@@ -159,7 +159,8 @@ impl Session {
         if let Some(name) = state.user.clone() {
             let user = self.look_up(&mut state, &name)?;
             let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-            std::os::unix::fs::chown(made.at(), Some(uid), Some(gid)).map_err(Error::io("give to the user", made.at()))?;
+            std::os::unix::fs::chown(made.at(), Some(uid), Some(gid))
+                .map_err(Error::io("give to the user", made.at()))?;
         }
         drop(state);
         self.files = Some(made);

@@ -52,7 +52,9 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
     let of_arms = plan.arms.iter().filter_map(|arm| {
         let what = match plan.arena {
             ArenaKind::Cpu => arm.scheduler.strip_prefix("sched_ext:").map(|binary| format!("loads {binary:?}")),
-            ArenaKind::Kernel => arm.scheduler.split_once('@').map(|(_, patch)| format!("builds a kernel with {patch:?}")),
+            ArenaKind::Kernel => {
+                arm.scheduler.split_once('@').map(|(_, patch)| format!("builds a kernel with {patch:?}"))
+            }
             ArenaKind::Disk | ArenaKind::Sim => None,
         };
         what.map(|what| NamedProgram { words: format!("arm {}: {what}", arm.name.escape_debug()), needs_root: true })

@@ -90,7 +90,9 @@ fn check(options: &Options) -> Result<(), String> {
     if shlex::split(options.text("copy").unwrap_or_default()).is_some_and(|paths| paths.iter().any(|path| climbs(path)))
         || climbs(options.text("program").unwrap_or_default())
     {
-        return Err("program, copy: a path with `..` leads out of the tree that is copied to; name it without".to_string());
+        return Err(
+            "program, copy: a path with `..` leads out of the tree that is copied to; name it without".to_string()
+        );
     }
     if options.number("starts").is_some_and(|starts| starts > MOST_STARTS) {
         return Err(format!("starts: at most {MOST_STARTS} are possible in a trial"));

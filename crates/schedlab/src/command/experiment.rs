@@ -95,13 +95,7 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
-fn carry_out(
-    root: &Root,
-    mut plan: Plan,
-    asked: &TrialLength,
-    args: &ConductArgs,
-    agreement: Agreement,
-) -> Result<u8> {
+fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     }

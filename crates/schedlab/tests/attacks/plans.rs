@@ -38,7 +38,9 @@ const CPU: &str = "arena = 'cpu'\n[[arm]]\nname = 'a'\nscheduler = 'default'\n[[
                    tunables = { nice = '1' }";
 
 fn disk(size: &str) -> String {
-    format!("device = 'loop:{size}'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'mq-deadline'")
+    format!(
+        "device = 'loop:{size}'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'mq-deadline'"
+    )
 }
 
 fn run(lab: &Lab, plan: &Path, flags: &str) -> Ran {
@@ -57,7 +59,12 @@ fn a_command_in_a_plan_from_elsewhere_does_not_run_as_root() {
     for option in ["run", "version", "setup", "reset"] {
         let line = format!("touch {}; echo 1", marker.display());
         let own = if option == "run" { String::new() } else { "run = 'true', ".to_owned() };
-        let plan = planted(&lab, option, CPU, &format!("kind = 'command'\nparams = {{ {own}{option} = '{line}', on = 'cpu' }}\n"));
+        let plan = planted(
+            &lab,
+            option,
+            CPU,
+            &format!("kind = 'command'\nparams = {{ {own}{option} = '{line}', on = 'cpu' }}\n"),
+        );
         let ran = run(&lab, &plan, "");
         assert!(!marker.exists(), "{option}: the plan wrote a file as root:\n{}", ran.stderr);
         ran.expect_status(2).says(&["workload mine", option, "touch", "--allow-commands", "--as USER"]);
@@ -126,12 +133,17 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     let line = format!("touch {}", marker.display());
     let plan = planted(&lab, "plan", CPU, &format!("kind = 'command'\nparams = {{ run = '{line}', on = 'cpu' }}\n"));
     let shown = run(&lab, &plan, "--plan-only").expect_status(0);
-    assert!(shown.stdout.starts_with(&format!("# starts as root: workload mine: command run {line:?}\n")), "{}", shown.stdout);
+    assert!(
+        shown.stdout.starts_with(&format!("# starts as root: workload mine: command run {line:?}\n")),
+        "{}",
+        shown.stdout
+    );
     let shown = run(&lab, &plan, "--plan-only --as nobody").expect_status(0);
     assert!(shown.stdout.starts_with("# starts as nobody: workload mine"), "{}", shown.stdout);
     assert!(!marker.exists() && !lab.path("out").exists());
 
-    let ran = run(&lab, &plan, "--allow-commands").expect_measured().says(&["starts as root: workload mine: command run"]);
+    let ran =
+        run(&lab, &plan, "--allow-commands").expect_measured().says(&["starts as root: workload mine: command run"]);
     assert!(marker.exists(), "{}", ran.stderr);
     fs::remove_file(&marker).expect("there");
 
@@ -184,7 +196,8 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
         assert!(text.contains(&format!("{key} {}\n", id(flag))), "{text}");
     }
     assert!(text.contains("umask 0022") && text.contains(&format!("user {NOBODY}")), "{text}");
-    let session: Vec<&str> = text.lines().find(|line| line.starts_with("session")).expect("a line").split(' ').collect();
+    let session: Vec<&str> =
+        text.lines().find(|line| line.starts_with("session")).expect("a line").split(' ').collect();
     assert_eq!((session[1], session[5]), (session[3], "0"), "a session of its own without a terminal: {text}");
     for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
         assert!(text.contains(&format!("{set}:\t0000000000000000")), "{text}");
@@ -202,7 +215,8 @@ fn a_program_of_another_user_can_use_the_file_system_made_for_it() {
     }
     let lab = open_lab();
     let line = "id -u > {dir}/mine && stat -c %u {dir}/mine && dd if=/dev/zero of={dir}/x bs=64k count=16 conv=fsync";
-    let work = format!("kind = 'command'\nparams = {{ run = '{line}', regex = '(?<owner>[0-9]+)', better = 'lower' }}\n");
+    let work =
+        format!("kind = 'command'\nparams = {{ run = '{line}', regex = '(?<owner>[0-9]+)', better = 'lower' }}\n");
     let starts = "[[workload]]\nname = 'start'\nkind = 'startup'\nparams = { program = '/usr/bin/id', args = '-u', ready = '^65534', starts = 1 }\n";
     let plan = planted(&lab, "plan", &disk("32M"), &format!("{work}{starts}"));
     run(&lab, &plan, "--as nobody").expect_measured().says(&["starts as nobody: workload start"]);

@@ -156,7 +156,7 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
         );
         fs::write(&plan, text).unwrap();
         let (plan, dir, out) = (plan.display(), lab.path(""), lab.path(out));
-        lab.run(&format!("run {plan} --loop-dir {} --out {} --json", dir.display(), out.display()))
+        lab.run(&format!("run {plan} --allow-commands --loop-dir {} --out {} --json", dir.display(), out.display()))
     };
     let ran = run("echo the disk is on fire >&2; exit 7", "out-1").expect_status(1);
     assert!(ran.stderr.contains("exit status: 7") && ran.stderr.contains("the disk is on fire"), "{}", ran.stderr);

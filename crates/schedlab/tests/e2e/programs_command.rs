@@ -17,7 +17,7 @@ fn run(lab: &Lab, plan: &str) -> crate::common::Ran {
     fs::write(&file, plan).unwrap();
     let (file, dir, out) = (file.display(), lab.path(""), lab.path("out"));
     let _ = fs::remove_dir_all(&out);
-    lab.run(&format!("run {file} --loop-dir {} --out {} --json", dir.display(), out.display()))
+    lab.run(&format!("run {file} --allow-commands --loop-dir {} --out {} --json", dir.display(), out.display()))
 }
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
