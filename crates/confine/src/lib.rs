@@ -6,12 +6,14 @@
 //!
 //! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
 
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod landlock;
 mod limits;
 mod privileges;
 mod seal;
+#[allow(unsafe_code)]
 mod sys;
 mod syscalls;
 

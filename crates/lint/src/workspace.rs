@@ -85,3 +85,9 @@ pub(crate) fn is_rust(path: &Path) -> bool {
 pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))
 }
+
+/// Files that are modules under `#[cfg(test)]` by their name.
+pub(crate) fn is_test_file(path: &Path) -> bool {
+    let name = path.file_stem().expect("a file has a name").to_string_lossy();
+    name == "tests" || name.ends_with("_tests") || name.starts_with("fake_")
+}

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lint::{Finding, Krate, Workspace, cycles, errors, layers, unsafe_code, words};
+use lint::{Finding, Krate, Workspace, cycles, errors, layers, printing, unsafe_code, words};
 
 fn assert_none(found: &[Finding]) {
     assert!(found.is_empty(), "{}", found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -34,6 +34,11 @@ fn every_error_of_this_workspace_names_its_subject_first() {
 #[test]
 fn the_crates_of_this_workspace_have_unsafe_code_in_one_module() {
     assert_none(&unsafe_code::check(&Workspace::of_this_crate()).unwrap());
+}
+
+#[test]
+fn one_file_of_this_workspace_prints() {
+    assert_none(&printing::check(&Workspace::of_this_crate()).unwrap());
 }
 
 #[test]
@@ -186,5 +191,32 @@ fn unsafe_code_outside_of_the_module_sys_is_found() {
         let found = unsafe_code::check(&workspace).unwrap();
         assert_eq!(found.len(), expected.len(), "{files:?}: {found:?}");
         assert!(found.iter().zip(&expected).all(|(found, part)| found.text.contains(part)), "{found:?}");
+    }
+}
+
+#[test]
+fn printing_outside_of_the_one_file_is_found() {
+    let faults = [
+        "fn f() { println!(\"{}\", 1) }",
+        "fn f() { eprint!(\"a\") }",
+        "fn f() { writeln!(std::io::stderr(), \"a\") }",
+        "fn f() { let mut out = io::stdout().lock(); }",
+        "use indicatif::ProgressBar;",
+    ];
+    for fault in faults {
+        let text = format!("//! A.\n{fault}\n");
+        let (_root, workspace, _) = planted("host", &[("src/a.rs", &text)]);
+        let found = printing::check(&workspace).unwrap();
+        assert_eq!(found.len(), 1, "{fault}: {found:?}");
+        assert!(found[0].text.contains("out.rs"), "{}", found[0]);
+        let (_root, workspace, _) = planted("schedlab", &[("src/out.rs", &text)]);
+        assert_none(&printing::check(&workspace).unwrap());
+    }
+    for allowed in [
+        "fn f(c: &mut Command) { c\n.stdout(Stdio::null()).stderr(x); c.stdout.take(); }",
+        "// println!\nconst S: &str = \"println!\"; #[cfg(test)] mod tests { fn f() { println!() } }",
+    ] {
+        let (_root, workspace, _) = planted("host", &[("src/a.rs", &format!("//! A.\n{allowed}\n"))]);
+        assert_none(&printing::check(&workspace).unwrap());
     }
 }

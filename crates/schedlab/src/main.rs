@@ -25,12 +25,15 @@ fn main() -> ExitCode {
     if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
         return status;
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return out::usage(&error),
+    };
     let root = Root::real().with_state_dir(&cli.state_dir);
     match dispatch(&root, &cli.command) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            out::note(format_args!("schedlab: {error:#}"));
+            out::error(&error);
             ExitCode::from(failure::status_of(&error))
         }
     }

@@ -1,18 +1,22 @@
-//! Standard output, for results. A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and
-//! reports written all the same. Any other failure to print is an error.
+//! The one place where text reaches a terminal: standard output for results, standard error for what is said beside them.
+//!
+//! Names of arms, files, processes and devices, heads of tables and what programs say come from others. What in them steers a terminal is
+//! shown instead ([`text::escaped`]), here and nowhere else, and whether the output is a terminal or a pipe: a pager or a log that is
+//! read later is one too. Colours are ours and pass on one way only, [`report()`]. `crates/lint` refuses printing in any other file.
+//!
+//! A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and reports written all the same. Any other
+//! failure to print is an error.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use text::{escaped, escaped_but_colours};
 
-/// Prints `text` as it is.
+/// Prints `text`.
 pub(crate) fn print(text: impl Display) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match write!(out, "{text}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("standard output: cannot write"),
-    }
+    write(&escaped(&text.to_string()))
 }
 
 /// Prints `text` and a line end.
@@ -20,16 +24,118 @@ pub(crate) fn line(text: impl Display) -> Result<()> {
     print(format_args!("{text}\n"))
 }
 
+/// Prints a report that was rendered with [`report_options`] and has colours.
+pub(crate) fn report(text: &str) -> Result<()> {
+    write(&escaped_but_colours(text))
+}
+
+fn write(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("standard output: cannot write"),
+    }
+}
+
 /// How to print a report on standard output: its width (80 where it has none), and colour only on a terminal without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
-    let terminal = std::io::stdout().is_terminal();
+    let width = comfy_table::Table::new().width().unwrap_or(80).clamp(64, 120);
+    report::terminal::Options { width, colour: has_colours(std::io::stdout().is_terminal()), verbose }
+}
+
+fn has_colours(terminal: bool) -> bool {
     let silent = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let width = comfy_table::Table::new().width().unwrap_or(80).clamp(64, 120);
-    report::terminal::Options { width, colour: terminal && !silent && !dumb, verbose }
+    terminal && !silent && !dumb
 }
 
 /// Says something beside the results, on standard error; where that is closed, nobody wants to hear it.
 pub(crate) fn note(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escaped(&text.to_string()));
+}
+
+/// Says why the program fails. What a program or a file said may have several lines: they are indented, so that none can be taken for a
+/// line of ours.
+pub(crate) fn error(error: &anyhow::Error) {
+    note(format!("schedlab: {error:#}").trim_end().replace('\n', "\n  "));
+}
+
+/// Prints the help that was asked for, or what is wrong with the arguments: a shell makes arguments of names of files.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let text = |terminal: bool| match has_colours(terminal) {
+        true => escaped_but_colours(&error.render().ansi().to_string()).into_owned(),
+        false => escaped(&error.render().to_string()).into_owned(),
+    };
+    if error.use_stderr() {
+        let _ = std::io::stderr().write_all(text(std::io::stderr().is_terminal()).as_bytes());
+    } else if write(&text(std::io::stdout().is_terminal())).is_err() {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::failure::USAGE))
+}
+
+/// Where a program of the user's prints: its bytes as they are into a pipe or a file, since they are its result; on a terminal, whose
+/// state is not the program's business, escaped.
+pub(crate) fn of_program() -> [Box<dyn Write>; 2] {
+    let (out, err) = (std::io::stdout(), std::io::stderr());
+    [
+        if out.is_terminal() { Box::new(Escaping::to(out)) } else { Box::new(out) },
+        if err.is_terminal() { Box::new(Escaping::to(err)) } else { Box::new(err) },
+    ]
+}
+
+/// Writes UTF-8 escaped, and U+FFFD for what is none.
+struct Escaping<W: Write> {
+    to: W,
+    /// The first bytes of a character whose others have not come yet.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Escaping<W> {
+    fn to(to: W) -> Self {
+        Escaping { to, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, new: &[u8]) -> std::io::Result<usize> {
+        let bytes = [std::mem::take(&mut self.begun).as_slice(), new].concat();
+        let mut shown = String::new();
+        for chunk in bytes.utf8_chunks() {
+            shown.push_str(&escaped(chunk.valid()));
+            let rest = chunk.invalid();
+            // Only at the end can a character be incomplete and become whole.
+            match std::str::from_utf8(rest) {
+                Err(cut) if cut.error_len().is_none() && bytes.ends_with(rest) => self.begun = rest.to_vec(),
+                Err(_) => shown.push('\u{fffd}'),
+                Ok(_) => {}
+            }
+        }
+        self.to.write_all(shown.as_bytes())?;
+        Ok(new.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_cannot_steer_the_terminal_however_its_bytes_are_cut() {
+        let said = "ä\x1b[2J\u{9b}A\r\n→".as_bytes();
+        for cut in 0..=said.len() {
+            let mut out = Escaping::to(Vec::new());
+            out.write_all(&said[..cut]).unwrap();
+            out.write_all(&said[cut..]).unwrap();
+            assert_eq!(String::from_utf8(out.to).unwrap(), "ä\\u001b[2J\\u009bA\\u000d\n→", "cut at {cut}");
+        }
+        let mut out = Escaping::to(Vec::new());
+        out.write_all(b"a\x9b2Jb\xc3").unwrap();
+        out.write_all(b"c").unwrap();
+        assert_eq!(String::from_utf8(out.to).unwrap(), "a\u{fffd}2Jb\u{fffd}c");
+    }
 }

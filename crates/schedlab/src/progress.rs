@@ -1,8 +1,9 @@
-//! Progress on the terminal, with the time left; silent where nobody looks.
+//! Progress on the terminal, with the time left; silent where nobody looks. Names in it are escaped as in [`out`].
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use text::escaped;
 
 use crate::out;
 
@@ -24,6 +25,10 @@ impl Progress {
         );
         Progress { bar, quiet }
     }
+
+    fn show(&self, message: &str) {
+        self.bar.set_message(escaped(message).replace('\n', " "));
+    }
 }
 
 impl lab::progress::Progress for Progress {
@@ -32,19 +37,19 @@ impl lab::progress::Progress for Progress {
         let left = left.map_or_else(String::new, |left| format!(" · at most {} s left", left.as_secs()));
         self.bar.set_length(STEPS as u64);
         self.bar.set_position((share * STEPS) as u64);
-        self.bar.set_message(format!("{workload} · block {} · {arm}{left}", block + 1));
+        self.show(&format!("{workload} · block {} · {arm}{left}", block + 1));
     }
 
     fn prepare(&self, what: &str, done: u64, total: u64) {
         self.bar.set_length(total.max(1));
         self.bar.set_position(done);
-        self.bar.set_message(what.to_owned());
+        self.show(what);
     }
 
     fn phase(&self, what: &str) {
         self.bar.set_length(0);
         self.bar.set_position(0);
-        self.bar.set_message(what.to_owned());
+        self.show(what);
         if self.bar.is_hidden() && !self.quiet {
             out::note(what);
         }

@@ -18,7 +18,7 @@ mod templates;
 use anyhow::Result;
 
 use crate::finding::Finding;
-use crate::workspace::{Workspace, files, is_rust};
+use crate::workspace::{Workspace, files, is_rust, is_test_file};
 
 pub use rule::faults;
 pub use templates::{Template, Use};
@@ -46,10 +46,4 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
         }
     }
     Ok(found)
-}
-
-/// Files that are modules under `#[cfg(test)]` by their name.
-fn is_test_file(path: &std::path::Path) -> bool {
-    let name = path.file_stem().expect("a file has a name").to_string_lossy();
-    name == "tests" || name.ends_with("_tests") || name.starts_with("fake_")
 }

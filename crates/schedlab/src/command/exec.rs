@@ -1,6 +1,5 @@
 //! `schedlab kernel exec`: any program in a guest, on a modelled disk, in virtual time.
 
-use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -40,7 +39,7 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
     };
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet);
-    match exec::execute(cache, &spec, [Box::new(io::stdout()), Box::new(io::stderr())], &stop, &progress) {
+    match exec::execute(cache, &spec, out::of_program(), &stop, &progress) {
         Ok(done) => {
             if !args.quiet {
                 let (virtual_s, real_s) = (done.virtual_ns as f64 / 1e9, done.real.as_secs_f64());
@@ -54,7 +53,7 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
         }
         Err(error) if status_of(&error) == crate::failure::USAGE => Err(error),
         Err(error) => {
-            out::note(format_args!("schedlab: {error:#}"));
+            out::error(&error);
             match error.downcast_ref::<BootError>() {
                 Some(BootError::Interrupted) => return Ok(stop.status()),
                 Some(BootError::Hung { time_travel: TimeTravel::InfiniteCpu, .. }) => out::note(

@@ -146,7 +146,7 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
         out::print(report::json(&study)?)?;
     } else {
         let options = out::report_options(args.verbose);
-        out::print(report::terminal::render(&study, Some(&evidence), &files, &options))?;
+        out::report(&report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
     let ending = end.reason.ending();
     if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {

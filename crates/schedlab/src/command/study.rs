@@ -30,7 +30,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
         };
         if !args.json {
             let options = out::report_options(args.verbose);
-            out::print(report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
+            out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
         }
         studies.push(study);
     }
