@@ -15,9 +15,11 @@ mod check;
 mod compact;
 mod outdated;
 mod read;
+mod sizes;
 mod units;
 
 pub use arena::{ArenaKind, CPU_DEVICE};
+pub use check::LONGEST_S;
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
 pub use outdated::PlanNote;
 pub use read::PlanError;

@@ -16,6 +16,7 @@ use crate::length::{expected_s, trial_length};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
+use text::limits::TRIALS;
 
 /// The number of blocks that are announced to an arena that measures in parallel.
 const LOOKAHEAD: u32 = 16;
@@ -36,8 +37,8 @@ pub fn conduct(
     store: &mut Store,
     (stop, progress): (&Stop, &dyn Progress),
 ) -> Result<End> {
-    let mut course = Experiment::of(plan, record, arms, store);
-    let sequence = record.trials.last().map_or(0, |trial| trial.sequence + 1);
+    let mut course = Experiment::of(plan, record, arms, store, stop);
+    let sequence = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
     let mut driver = Driver::new(plan, arena, (stop, progress), (sequence, spent(plan, record)));
     let measured = course.measure(&mut driver);
     let at_ms = driver.at_ms();
@@ -115,10 +116,18 @@ struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    fn of(plan: &'a Plan, record: &Record, indexes: &'a [ArmIndex], store: &'a mut Store) -> Experiment<'a> {
+    fn of(
+        plan: &'a Plan,
+        record: &Record,
+        indexes: &'a [ArmIndex],
+        store: &'a mut Store,
+        stop: &Stop,
+    ) -> Experiment<'a> {
         let tracks = vec![Track::default(); plan.workloads.len()];
         let mut course = Experiment { plan, indexes, store, decider: Decider::new(plan), tracks, refused: Vec::new() };
-        for trial in &record.trials {
+        // Each block is judged again as it was: much work where there are many. What is left out when a signal asks to end is not
+        // missed, since the first look of `measure` is at the same signal.
+        for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload = plan.workloads.iter().position(|workload| workload.name == trial.workload);
             let arm = plan.arms.iter().position(|arm| arm.name == trial.arm);
             if let (Some(workload), Some(arm)) = (workload, arm) {
@@ -148,6 +157,9 @@ impl<'a> Experiment<'a> {
                     return Ok(EndReason::Interrupted { by: signal.to_owned() });
                 }
                 if self.wants_block(workload) {
+                    if driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most {
+                        return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
+                    }
                     let measured_s = driver.spent().as_secs_f64();
                     if measured_s >= plan.budget.time_s {
                         return Ok(EndReason::BudgetSpent { measured_s });

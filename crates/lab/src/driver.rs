@@ -117,6 +117,11 @@ impl<'a> Driver<'a> {
         Driver { plan, arena, stop, progress, began, arena_began, offset, sequence, errors_are_voids }
     }
 
+    /// How many trials the series has, those of earlier sessions among them.
+    pub fn nr_trials(&self) -> u64 {
+        self.sequence
+    }
+
     /// Measures what is missing of a block. Returns what ended it early.
     ///
     /// # Errors

@@ -3,12 +3,16 @@
 //! Any CSV with a header will do: one column names what is compared, one or more hold the numbers. What the table does not
 //! say (blocks, order, direction) is not made up: the study cautions instead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
+use text::limits::{
+    ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_BYTES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
+};
 
 use crate::failure::usage;
 
@@ -34,11 +38,47 @@ pub fn header(path: &Path) -> Result<Vec<String>> {
 
 /// The names of a table's columns.
 pub fn columns_of(text: &str) -> Result<Vec<String>> {
-    Ok(reader(text).headers()?.iter().map(str::to_owned).collect())
+    let mut reader = reader(text);
+    let header = reader.headers()?;
+    check_row(header)?;
+    Ok(header.iter().map(str::to_owned).collect())
+}
+
+/// A row that is no row is refused before it is copied.
+fn check_row(row: &csv::StringRecord) -> Result<()> {
+    let longest = row.iter().map(str::len).max().unwrap_or(0);
+    TABLE_COLUMNS.check(row.len()).and_then(|()| TABLE_CELL.check(longest)).map_err(|exceeded| {
+        let line = row.position().map_or(1, csv::Position::line);
+        usage(format!("table, line {line}: {exceeded}"))
+    })
+}
+
+/// How many verdicts a table asks for.
+#[derive(Default)]
+struct Size {
+    arms: BTreeSet<String>,
+    workloads: BTreeSet<String>,
+}
+
+impl Size {
+    fn grow(&mut self, arm: &str, workload: &str, metrics: usize) -> Result<(), Exceeded> {
+        for (names, name) in [(&mut self.arms, arm), (&mut self.workloads, workload)] {
+            if !names.contains(name) {
+                names.insert(name.to_owned());
+            }
+        }
+        ARMS.check(self.arms.len())?;
+        WORKLOADS.check(self.workloads.len())?;
+        JUDGEMENTS.check(self.arms.len() * self.workloads.len() * metrics)
+    }
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = File::open(path).and_then(|file| TABLE_BYTES.read_text(file));
+    let text = text.map_err(|error| match Exceeded::of(&error) {
+        Some(exceeded) => usage(format!("{}: {exceeded}", path.display())),
+        None => anyhow::Error::from(error).context(format!("{}: cannot read", path.display())),
+    })?;
     if text.trim().is_empty() {
         return Err(usage(format!("{}: empty; a table begins with a line of column names", path.display())));
     }
@@ -57,7 +97,12 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
 /// Reads the text of a table.
 pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut reader = reader(text);
-    let header: Vec<String> = reader.headers().context("table: no header")?.iter().map(str::to_owned).collect();
+    let header: Vec<String> = {
+        let header = reader.headers().context("table: no header")?;
+        check_row(header)?;
+        header.iter().map(str::to_owned).collect()
+    };
+    let exceeds = |exceeded: Exceeded| usage(format!("table, {exceeded}"));
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
     let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;
@@ -67,8 +112,14 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
 
     let mut samples = Vec::new();
     let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
+    let mut size = Size::default();
     for (sequence, row) in reader.records().enumerate() {
         let row = row.context("table: a row does not fit the header")?;
+        check_row(&row)?;
+        TABLE_ROWS.check(sequence + 1).map_err(exceeds)?;
+        let workload_of_row = workload.map_or("all", |at| &row[at]);
+        size.grow(&row[arm], workload_of_row, metrics.len()).map_err(exceeds)?;
+        SAMPLES.check(samples.len() + metrics.len()).map_err(exceeds)?;
         let line = row.position().map_or(0, csv::Position::line);
         let block = block.map(|at| {
             let next = u32::try_from(blocks.len()).expect("fewer rows than 2^32");
@@ -92,7 +143,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
                 }
             };
             samples.push(Sample {
-                workload: workload.map_or_else(|| "all".to_owned(), |at| row[at].to_owned()),
+                workload: workload_of_row.to_owned(),
                 metric: name.clone(),
                 arm: row[arm].to_owned(),
                 block,

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use crate::arena::Arena;
 use crate::arena::disk::Target;
 use crate::failure::usage;
+use crate::signals::Stop;
 use crate::store::Store;
 
 /// Where the record of an experiment is kept.
@@ -28,7 +29,7 @@ pub struct RecordOptions {
 ///
 /// # Errors
 /// The record cannot be written, or is of another experiment.
-pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena) -> Result<(Store, Record)> {
+pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &Stop) -> Result<(Store, Record)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
     let dir = &options.dir;
@@ -49,7 +50,7 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena) -> Resu
         let store = Store::create(dir, &header)?;
         return Ok((store, Record::new(header)));
     }
-    let (mut store, mut record) = Store::resume(dir)?;
+    let (mut store, mut record) = Store::resume(dir, stop)?;
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
     let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());

@@ -4,28 +4,51 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::emulate_default_handler;
+
+/// How long the report of an interrupted experiment may take.
+const REPORT: Duration = Duration::from_millis(1500);
 
 /// Set by a signal that asks schedlab to end.
 #[derive(Debug, Clone)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
+    nothing_to_undo: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }
 
 impl Stop {
     /// Installs the handlers. A second signal changes nothing: restoring takes milliseconds and must not be cut off.
     pub fn install() -> Result<Stop> {
-        let stop = Stop { flag: Arc::default(), signal: Arc::default() };
+        let stop = Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).expect("signal numbers are positive");
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop.nothing_to_undo))
+                .context("signal handler: cannot install")?;
             signal_hook::flag::register_usize(signal, Arc::clone(&stop.signal), number)
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop.flag)))
                 .context("signal handler: cannot install")?;
         }
         Ok(stop)
+    }
+
+    /// From now on a signal ends the process at once: the settings are restored and the record is on the disk, and judging and
+    /// reporting can be repeated from it. Where one has come already, the report has a moment to be written.
+    pub fn end_at_once(&self) {
+        self.nothing_to_undo.store(true, Ordering::Relaxed);
+        if self.signal().is_some() {
+            let signal = i32::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(SIGTERM);
+            // Without the thread the report only takes longer.
+            let _ = thread::Builder::new().spawn(move || {
+                thread::sleep(REPORT);
+                emulate_default_handler(signal)
+            });
+        }
     }
 
     /// The flag itself, for the load engine.

@@ -5,13 +5,15 @@
 //! stays readable and the experiment can be resumed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{Header, Line, Record};
+use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::failure::usage;
+use crate::signals::Stop;
 use crate::whole_file;
 
 /// The name of the record in an experiment's directory.
@@ -58,7 +60,7 @@ impl Store {
     }
 
     /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
-    pub fn resume(dir: &Path) -> Result<(Store, Record)> {
+    pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
         let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
             format!(
@@ -68,10 +70,9 @@ impl Store {
         })?;
         // Locked before it is read: what another process is still writing looks like a line that was cut off.
         let mut store = Store::locked(dir, file, 0)?;
-        let mut bytes = Vec::new();
-        store.file.read_to_end(&mut bytes).with_context(|| format!("{}: cannot read", path.display()))?;
-        let record = parse(&path, &bytes)?;
-        store.len = record.cut.as_ref().map_or(bytes.len() as u64, |cut| cut.offset);
+        let record = parse(&path, Interruptible { file: &store.file, stop: Some(stop) })?;
+        let end = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
+        store.len = record.cut.as_ref().map_or(end, |cut| cut.offset);
         store.file.set_len(store.len).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
         if record.needs_newline {
             store.file.write_all(b"\n").with_context(|| format!("{}: cannot write", path.display()))?;
@@ -89,6 +90,12 @@ impl Store {
     pub fn append(&mut self, line: &Line) -> Result<()> {
         let mut text = line.to_json_line();
         text.push('\n');
+        // What would be refused when it is read is not written.
+        let whole = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(text.len());
+        RECORD_LINE
+            .check(text.len())
+            .and_then(|()| RECORD_BYTES.check(whole))
+            .with_context(|| format!("{}: cannot write another line", self.dir.join(RECORD).display()))?;
         match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
             Ok(()) => {
                 self.len += text.len() as u64;
@@ -117,14 +124,30 @@ impl Store {
 /// Reads the record of an experiment from its directory, or from the file itself.
 pub fn read(source: &Path) -> Result<Record> {
     let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
-    let bytes = fs::read(&path).with_context(|| {
+    let file = File::open(&path).with_context(|| {
         format!("{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)", path.display())
     })?;
-    parse(&path, &bytes)
+    parse(&path, Interruptible { file: &file, stop: None })
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Record> {
-    Record::from_bytes(bytes).with_context(|| format!("{}: not a readable record", path.display()))
+fn parse(path: &Path, file: Interruptible<'_>) -> Result<Record> {
+    Record::read(BufReader::with_capacity(1 << 16, file))
+        .with_context(|| format!("{}: not a readable record", path.display()))
+}
+
+/// A file that is read until a signal asks to end.
+struct Interruptible<'a> {
+    file: &'a File,
+    stop: Option<&'a Stop>,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.and_then(Stop::signal) {
+            Some(signal) => Err(io::Error::other(format!("interrupted by {signal}"))),
+            None => (&mut &*self.file).read(buffer),
+        }
+    }
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {

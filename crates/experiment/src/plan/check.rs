@@ -3,10 +3,12 @@
 //! Everything here can be known without the machine; whether the device exists or the kernel has the scheduler is asked by
 //! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
 
+use text::limits::{BLOCKS, TRIALS};
+
 use super::{CPU_DEVICE, Criteria, Plan, PlanError, SCHEMA, Share};
 
 /// A budget longer than this is a slip of the keyboard.
-const LONGEST_S: f64 = 30.0 * 86_400.0;
+pub const LONGEST_S: f64 = 30.0 * 86_400.0;
 
 /// The same for one trial.
 const LONGEST_TRIAL_MS: u64 = 86_400_000;
@@ -20,6 +22,7 @@ impl Plan {
         if self.schema != SCHEMA {
             return Err(PlanError::Schema { found: i64::from(self.schema), known: SCHEMA });
         }
+        self.check_sizes()?;
         if self.arena.is_cpu() && self.device != CPU_DEVICE {
             let problem = format!("is {}, and the cpu arena has none", self.device);
             return Err(value("device", problem, "leave it out, or write arena = \"disk\""));
@@ -115,6 +118,11 @@ impl Plan {
         }
         if self.budget.blocks == Some(0) {
             return Err(value("budget.blocks", "is 0", "give at least 1, or leave it out to be limited by time only"));
+        }
+        if let Some(blocks) = self.budget.blocks {
+            BLOCKS.check(blocks as usize)?;
+            let trials = (blocks as usize).saturating_mul(self.arms.len()).saturating_mul(self.workloads.len());
+            TRIALS.check(trials)?;
         }
         if time_s > LONGEST_S {
             return Err(value("budget.time_s", format!("is {time_s}"), "give at most 2592000, which is 30 days"));

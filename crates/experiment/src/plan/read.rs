@@ -4,6 +4,7 @@
 //! right. serde already knows the words that it expects at each place; its message is taken apart here rather than keeping a
 //! second list of the fields, which would fall behind the first.
 
+use text::limits::{Exceeded, PLAN_BYTES};
 use thiserror::Error;
 
 use super::{Plan, SCHEMA};
@@ -55,6 +56,9 @@ pub enum PlanError {
         /// All names of the plan.
         known: Vec<String>,
     },
+    /// More of something than a plan may have.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
     /// Two parts of one name.
     #[error("plan: two {what}s are called `{name}`; give each a name of its own{hint}")]
     Duplicate {
@@ -93,6 +97,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] names the line and, for a misspelt key or choice, the nearest one that exists.
     pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
+        PLAN_BYTES.check(text.len())?;
         refuse_other_schema(text)?;
         let plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
         plan.check()?;

@@ -30,6 +30,11 @@ pub enum EndReason {
         /// Time spent on measuring, in seconds.
         measured_s: f64,
     },
+    /// The record has as many trials as one may have.
+    RecordFull {
+        /// How many.
+        trials: u64,
+    },
     /// It was stopped from outside and can be resumed.
     Interrupted {
         /// The name of the signal.
@@ -76,6 +81,7 @@ impl EndReason {
             EndReason::VerdictsReached => "verdicts-reached",
             EndReason::BlocksMeasured => "blocks-measured",
             EndReason::BudgetSpent { .. } => "budget-spent",
+            EndReason::RecordFull { .. } => "record-full",
             EndReason::Interrupted { .. } => "interrupted",
             EndReason::DeviceVanished { .. } => "device-vanished",
             EndReason::Failed { .. } => "failed",
@@ -86,7 +92,7 @@ impl EndReason {
     /// What the end means for the evidence. A word that this version does not know counts as complete.
     pub fn ending(&self) -> Ending {
         match self.word() {
-            "budget-spent" => Ending::BudgetSpent,
+            "budget-spent" | "record-full" => Ending::BudgetSpent,
             "interrupted" => Ending::Interrupted,
             "device-vanished" | "failed" => Ending::Failed,
             _ => Ending::Complete,
@@ -113,6 +119,9 @@ impl fmt::Display for EndReason {
             EndReason::VerdictsReached => f.write_str("every verdict that can be reached is reached"),
             EndReason::BlocksMeasured => f.write_str("every block of the plan is measured"),
             EndReason::BudgetSpent { measured_s } => write!(f, "{measured_s:.1} s of measuring"),
+            EndReason::RecordFull { trials } => {
+                write!(f, "{trials} trials, the most of one record; begin another experiment")
+            }
             EndReason::Interrupted { by } => write!(f, "by {by}; go on with --resume"),
             EndReason::DeviceVanished { detail } => {
                 write!(f, "the device went away ({detail}); what was measured before is kept")
@@ -145,11 +154,12 @@ impl Serialize for End {
 mod tests {
     use super::*;
 
-    fn reasons() -> [EndReason; 7] {
+    fn reasons() -> [EndReason; 8] {
         [
             EndReason::VerdictsReached,
             EndReason::BlocksMeasured,
             EndReason::BudgetSpent { measured_s: 6.474 },
+            EndReason::RecordFull { trials: 50_000 },
             EndReason::Interrupted { by: "SIGINT".to_string() },
             EndReason::DeviceVanished { detail: "sdb".to_string() },
             EndReason::Failed { error: "no space left".to_string() },

@@ -4,6 +4,10 @@
 //! the place where it starts, and `--resume` truncates there. Anything unreadable before the last line was not done by a
 //! crash; guessing around it could drop trials unseen, so it is refused with its line.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+
+use text::limits::{Exceeded, JUDGEMENTS, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS};
 use thiserror::Error;
 
 use super::{End, Header, Line, Note, Trial};
@@ -60,6 +64,17 @@ pub enum RecordError {
         /// The schedlab that wrote it, if it says so.
         version: Option<String>,
     },
+    /// More of something than a record may have.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+    /// It could not be read on.
+    #[error("record, line {line}: cannot read: {why}; name a record.jsonl that schedlab wrote")]
+    Unreadable {
+        /// Counted from 1.
+        line: usize,
+        /// The reader's error.
+        why: String,
+    },
     /// A line that is not a line of a record, and is not a cut last line.
     #[error(
         "record, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
@@ -88,7 +103,8 @@ impl Record {
     /// How long after the start of the experiment the last thing was seen, in milliseconds: where its clock goes on when it is
     /// resumed.
     pub fn last_ms(&self) -> u64 {
-        let trials = self.trials.iter().map(|trial| trial.started_ms + trial.observation.duration_ns / 1_000_000);
+        let end = |trial: &Trial| trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000);
+        let trials = self.trials.iter().map(end);
         let notes = self.notes.iter().map(|note| note.at_ms);
         trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
     }
@@ -106,23 +122,28 @@ impl Record {
     /// # Errors
     /// As [`Record::parse`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Record, RecordError> {
-        let mut lines = split_lines(bytes).filter(|line| !line.content.trim_ascii().is_empty());
-        let first = lines.next().ok_or(RecordError::Empty)?;
-        let mut record = Record {
-            header: read_header(&first)?,
-            trials: Vec::new(),
-            notes: Vec::new(),
-            end: None,
-            cut: None,
-            needs_newline: !first.complete,
-        };
-        for line in lines {
+        Record::read(bytes)
+    }
+
+    /// Reads a record line by line.
+    ///
+    /// # Errors
+    /// As [`Record::parse`], and when the reader fails.
+    pub fn read(reader: impl BufRead) -> Result<Record, RecordError> {
+        let mut lines = Lines { reader, line: Vec::new(), number: 0, offset: 0, end: 0 };
+        let first = lines.next()?.ok_or(RecordError::Empty)?;
+        let mut record = Record { needs_newline: !first.complete, ..Record::new(read_header(&first)?) };
+        let mut size = Size::of(&record.header);
+        while let Some(line) = lines.next()? {
             record.needs_newline = !line.complete;
             match serde_json::from_slice(line.content) {
-                Ok(parsed) => record.push(parsed, line.number)?,
+                Ok(parsed) => {
+                    record.push(parsed, line.number)?;
+                    size.grow(&record)?;
+                }
                 Err(_) if !line.complete => {
                     let text = String::from_utf8_lossy(line.content).into_owned();
-                    record.cut = Some(Cut { offset: line.offset as u64, text });
+                    record.cut = Some(Cut { offset: line.offset, text });
                     record.needs_newline = false;
                 }
                 Err(error) => return Err(RecordError::Garbage { line: line.number, problem: error.to_string() }),
@@ -156,6 +177,11 @@ impl Record {
 impl Record {
     /// A trial of an arm or workload that the plan does not have would be in no judgement: two records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
+        // No record has more blocks than trials, and the numbers that follow a trial's own are reckoned from it.
+        if u64::from(trial.block) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
+            let problem = format!("a trial of number {} in block {}, beyond any record", trial.sequence, trial.block);
+            return Err(RecordError::Garbage { line, problem });
+        }
         let plan = &self.header.plan;
         let (arm, workload) = (&trial.arm, &trial.workload);
         let stranger = if !plan.arms.iter().any(|known| known.name == *arm) {
@@ -169,21 +195,82 @@ impl Record {
     }
 }
 
+/// How much evidence there is so far.
+struct Size {
+    arms: usize,
+    trials: usize,
+    values: usize,
+    /// Of each workload the metrics that it is judged by, and how many trials it has.
+    metrics: BTreeMap<String, (BTreeSet<String>, usize)>,
+}
+
+impl Size {
+    fn of(header: &Header) -> Size {
+        let metrics = header.plan.workloads.iter().map(|workload| {
+            let primary = workload.primary.iter().cloned().collect();
+            (workload.name.clone(), (primary, 0))
+        });
+        Size { arms: header.plan.arms.len(), trials: 0, values: 0, metrics: metrics.collect() }
+    }
+
+    /// Counts what the last line has added.
+    fn grow(&mut self, record: &Record) -> Result<(), Exceeded> {
+        NOTES.check(record.notes.len())?;
+        TRIALS.check(record.trials.len())?;
+        let Some(trial) = record.trials.last().filter(|_| record.trials.len() > self.trials) else { return Ok(()) };
+        self.trials = record.trials.len();
+        let seen = &trial.observation;
+        let points: usize = seen.latency.iter().map(|curve| 1 + curve.points.len()).sum();
+        self.values += seen.metrics.len() + seen.counters.len() + seen.voids.len() + points;
+        RECORD_VALUES.check(self.values)?;
+        let (metrics, trials) = self.metrics.entry(trial.workload.clone()).or_default();
+        *trials += 1;
+        for name in seen.metrics.keys().filter(|name| !metrics.contains(*name)).collect::<Vec<_>>() {
+            metrics.insert(name.clone());
+        }
+        let of = |sizes: fn(&(BTreeSet<String>, usize)) -> usize| self.metrics.values().map(sizes).sum::<usize>();
+        JUDGEMENTS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.arms))?;
+        SAMPLES.check(of(|(metrics, trials)| metrics.len().saturating_mul(*trials)))
+    }
+}
+
 struct RawLine<'a> {
     number: usize,
-    offset: usize,
+    offset: u64,
     content: &'a [u8],
     complete: bool,
 }
 
-fn split_lines(bytes: &[u8]) -> impl Iterator<Item = RawLine<'_>> {
-    let mut offset = 0;
-    bytes.split_inclusive(|byte| *byte == b'\n').enumerate().map(move |(i, line)| {
-        let start = offset;
-        offset += line.len();
-        let complete = line.ends_with(b"\n");
-        RawLine { number: i + 1, offset: start, content: &line[..line.len() - usize::from(complete)], complete }
-    })
+/// The lines that are not blank.
+struct Lines<R> {
+    reader: R,
+    line: Vec<u8>,
+    number: usize,
+    offset: u64,
+    end: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> Result<Option<RawLine<'_>>, RecordError> {
+        loop {
+            self.number += 1;
+            let read = RECORD_LINE.read_line(&mut self.reader, &mut self.line).map_err(|error| {
+                let unreadable = || RecordError::Unreadable { line: self.number, why: error.to_string() };
+                Exceeded::of(&error).map_or_else(unreadable, RecordError::Exceeded)
+            })?;
+            if read == 0 {
+                return Ok(None);
+            }
+            (self.offset, self.end) = (self.end, self.end + read as u64);
+            RECORD_BYTES.check(usize::try_from(self.end).unwrap_or(usize::MAX))?;
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let complete = self.line.ends_with(b"\n");
+        let content = &self.line[..self.line.len() - usize::from(complete)];
+        Ok(Some(RawLine { number: self.number, offset: self.offset, content, complete }))
+    }
 }
 
 fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {

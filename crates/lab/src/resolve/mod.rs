@@ -10,7 +10,9 @@ use anyhow::Result;
 use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
-use experiment::plan::{ArenaKind, Arm, Better, Budget, FileSystemSpec, OwnMetric, Plan, TrialLength, WorkloadSpec};
+use experiment::plan::{
+    ArenaKind, Arm, Better, Budget, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, WorkloadSpec,
+};
 use runner::{Form, RunnerKind};
 use workload::WorkloadKind;
 
@@ -169,6 +171,8 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
             (12.0 * round_s).ceil()
         )));
     }
+    // What was filled in is checked as well: the record begins with it, and must be read again.
+    plan.check().map_err(|e| usage(e.to_string()))?;
     Ok(plan)
 }
 
@@ -290,7 +294,7 @@ fn in_virtual_time(plan: &mut Plan) -> Result<()> {
     }
     let needed_s = plan.budget.blocks.map_or(BLOCKS, f64::from) * length::round_s(plan);
     if plan.budget.blocks.is_some() || plan.budget.time_s == Budget::default().time_s {
-        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s);
+        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(LONGEST_S);
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use experiment::plan::{self, Plan, TrialLength};
-use experiment::record::{End, Ending};
+use experiment::plan::{self, LONGEST_S, Plan, TrialLength};
+use experiment::record::{End, EndReason, Ending};
 use host::Root;
 use jiff::Timestamp;
 use lab::arena::ArmIndex;
@@ -15,6 +15,7 @@ use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
+use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
@@ -55,23 +56,16 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     let mut plan = checked(plan)?;
     if design.budget.is_none() && plan.budget.blocks.is_some() {
         // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan));
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
     Ok(plan)
 }
 
-/// Longer than any plan.
-const LARGEST_PLAN: u64 = 4 << 20;
-
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let named = || args.plan.display().to_string();
-    let unreadable = |e| usage(format!("{}: cannot read the plan: {e}", named()));
-    let found = std::fs::metadata(&args.plan).map_err(unreadable)?;
-    if !found.is_file() || found.len() > LARGEST_PLAN {
-        return Err(usage(format!("{}: not a plan; name a regular file of at most 4 MiB", named())));
-    }
-    let text = std::fs::read_to_string(&args.plan).map_err(unreadable)?;
+    let text = std::fs::File::open(&args.plan).and_then(|file| PLAN_BYTES.read_text(file));
+    let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     for note in Plan::notes(&text) {
         out::note(format_args!("note: {}: {note}", named()));
@@ -102,7 +96,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let resolved = Resolved::of(plan)?;
     let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
-        let (mut store, record) = session::open(plan, &record_options(args), arena)?;
+        let (mut store, record) = session::open(plan, &record_options(args), arena, &stop)?;
         if let Some(format) = args.trace {
             arena.trace(format.into(), &store.dir().join(report_files::TRACES))?;
         }
@@ -110,6 +104,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
         let end = conduct(plan, &record, &arms, arena, &mut store, (&stop, &progress))?;
         Ok((store.dir().to_path_buf(), end))
     })?;
+    stop.end_at_once();
     conclude(&dir, &end, args)
 }
 
@@ -149,7 +144,9 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
         out::report(&report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
     let ending = end.reason.ending();
-    if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
+    if matches!(end.reason, EndReason::RecordFull { .. }) {
+        out::note(format_args!("{}: {}", end.reason.word(), end.reason));
+    } else if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
         out::note(format_args!("the budget ended before every block of the plan was measured: {}", end.reason));
     }
     Ok(match ending {

@@ -75,10 +75,11 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
             ..conduct_args(args, &dir)
         };
         let arms = [ArmIndex(0), scored.admit(&plan.arms[1])?];
-        let (mut store, record) = session::open(&plan, &record_options(&args), &mut scored)?;
+        let (mut store, record) = session::open(&plan, &record_options(&args), &mut scored, &stop)?;
         let end = lab::conduct::conduct(&plan, &record, &arms, &mut scored, &mut store, (&stop, &progress))?;
         Ok(Done { search, course, environment, confirmation: Some((winner, plan, end)) })
     })?;
+    stop.end_at_once();
     conclude(&dir, &design, &done, args.json)
 }
 

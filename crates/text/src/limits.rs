@@ -1,0 +1,234 @@
+//! How large an input from outside may be: one table for all that is read.
+//!
+//! An input may be made by somebody else, or be damaged. Without a limit its size decides how much memory and time schedlab takes, as
+//! root, on a database server. Each limit is far above what an honest experiment needs and keeps one command below about 1 GB.
+//! The reference page of limits is rendered from [`LIMITS`], and a test accepts each at its limit and refuses it one beyond.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use crate::quantities::format_bytes;
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Bytes,
+    /// What the word says, in the plural; the subject of the limit says it as well.
+    Of(&'static str),
+}
+
+/// The most of something that is read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What is bounded, as an error begins with it.
+    pub subject: &'static str,
+    pub unit: Unit,
+    pub most: u64,
+    /// What to do about a larger one.
+    pub remedy: &'static str,
+    /// Why it is this number.
+    pub why: &'static str,
+}
+
+/// More than a [`Limit`] allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeded {
+    pub limit: &'static Limit,
+    /// None where reading stopped at the limit.
+    pub found: Option<u64>,
+}
+
+impl Unit {
+    /// A number of it, for people.
+    pub fn show(self, number: u64) -> String {
+        match self {
+            Unit::Bytes => format_bytes(number),
+            Unit::Of(_) => number.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Limit { subject, unit, most, remedy, .. } = self.limit;
+        let problem = match unit {
+            Unit::Bytes => "too large",
+            Unit::Of(_) => "too many",
+        };
+        let found = match (unit, self.found) {
+            (_, None) => "more".to_owned(),
+            // Rounded, one byte too many would look like the limit itself.
+            (Unit::Bytes, Some(found)) if unit.show(found) == unit.show(*most) => format!("{found} bytes"),
+            (unit, Some(found)) => unit.show(found),
+        };
+        let most = if found.ends_with(" bytes") { format!("{most} bytes") } else { unit.show(*most) };
+        write!(f, "{subject}: {problem} (found {found}, expected at most {most}); {remedy}")
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+impl Exceeded {
+    /// What an error of reading is about, if a limit made it.
+    pub fn of(error: &io::Error) -> Option<Exceeded> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl Limit {
+    /// Refuses more than the limit.
+    ///
+    /// # Errors
+    /// [`Exceeded`], which names what was found.
+    pub fn check(&'static self, found: usize) -> Result<(), Exceeded> {
+        let found = found as u64;
+        if found > self.most { Err(Exceeded { limit: self, found: Some(found) }) } else { Ok(()) }
+    }
+
+    fn stopped(&'static self) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, Exceeded { limit: self, found: None })
+    }
+
+    /// Reads to the end, and no more than the limit.
+    ///
+    /// # Errors
+    /// [`Exceeded`] inside the error, or the reader's own.
+    pub fn read(&'static self, reader: impl Read) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        reader.take(self.most.saturating_add(1)).read_to_end(&mut bytes)?;
+        self.check(bytes.len()).map_err(|_| self.stopped())?;
+        Ok(bytes)
+    }
+
+    /// The same, for text in UTF-8.
+    ///
+    /// # Errors
+    /// Also where it is not text.
+    pub fn read_text(&'static self, reader: impl Read) -> io::Result<String> {
+        String::from_utf8(self.read(reader)?)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    }
+
+    /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// As [`Limit::read`].
+    pub fn read_line(&'static self, mut reader: impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+        line.clear();
+        let read = reader.by_ref().take(self.most.saturating_add(1)).read_until(b'\n', line)?;
+        self.check(read).map_err(|_| self.stopped())?;
+        Ok(read)
+    }
+}
+
+macro_rules! limits {
+    ($($(#[doc = $doc:literal])* $name:ident = $subject:literal, $most:expr, $unit:expr; $remedy:literal; $why:literal;)*) => {
+        $($(#[doc = $doc])* pub static $name: Limit =
+            Limit { subject: $subject, unit: $unit, most: $most, remedy: $remedy, why: $why };)*
+
+        /// Every limit, in the order of the reference page.
+        pub static LIMITS: &[&Limit] = &[$(&$name),*];
+    };
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+limits! {
+    PLAN_BYTES = "plan", MIB, Unit::Bytes; "name a plan that schedlab can read, or split it";
+        "a plan of a thousand arms is a tenth of it";
+    ARMS = "arms", 1000, Unit::Of("arms"); "compare fewer at a time";
+        "the error that one verdict may have is divided by their number";
+    WORKLOADS = "workloads", 100, Unit::Of("workloads"); "split the plan";
+        "each has a block of every round";
+    BACKGROUND = "background", 16, Unit::Of("loads"); "leave some out, or give one load more clients";
+        "each is a process that runs beside the workload";
+    SETTINGS = "parameters", 100, Unit::Of("values"); "leave some out";
+        "no scheduler and no workload has as many";
+    OWN_METRICS = "metrics of a plan", 100, Unit::Of("metrics"); "leave some out";
+        "each is judged for every arm";
+    PUBLISHED = "published figures", 1000, Unit::Of("figures"); "leave some out";
+        "they are shown beside the plan's own";
+    NAME_BYTES = "name", 500, Unit::Bytes; "choose a shorter one";
+        "names are columns of a table";
+    TEXT_BYTES = "value", 16 * KIB, Unit::Bytes; "choose a shorter one, or put it into a file";
+        "the longest command that a plan can need";
+    BLOCKS = "budget.blocks", 10_000, Unit::Of("blocks"); "choose fewer: a plan of so many blocks is not judged better";
+        "an interval of so many blocks is narrower than any margin";
+    TRIALS = "trials", 50_000, Unit::Of("trials"); "choose fewer blocks, arms or workloads, or begin another experiment";
+        "a record is judged in memory; a day has 43200 trials of 2 s";
+    RECORD_BYTES = "record", 256 * MIB, Unit::Bytes; "name a record that schedlab wrote";
+        "five thousand bytes for each of the most trials";
+    RECORD_LINE = "line of a record", 4 * MIB, Unit::Bytes; "name a record that schedlab wrote";
+        "the first line holds the plan";
+    RECORD_VALUES = "figures of a record", 5_000_000, Unit::Of("figures"); "name a record that schedlab wrote";
+        "a hundred for each of the most trials, held in memory at about 70 bytes";
+    NOTES = "notes of a record", 100_000, Unit::Of("notes"); "name a record that schedlab wrote";
+        "two for each of the most trials";
+    SAMPLES = "values to judge", 2_000_000, Unit::Of("values"); "judge fewer metrics, or parts of the evidence one by one";
+        "each value is held in memory, at about 200 bytes";
+    JUDGEMENTS = "verdicts", 100_000, Unit::Of("verdicts"); "judge fewer metrics, arms or workloads at a time";
+        "one for each arm, metric and workload";
+    TABLE_BYTES = "table", 64 * MIB, Unit::Bytes; "leave out columns that are not judged, or split the table";
+        "a million rows of 64 bytes";
+    TABLE_COLUMNS = "columns", 1000, Unit::Of("columns"); "leave out those that are not judged";
+        "few are named on a command line";
+    TABLE_CELL = "cell of a table", 64 * KIB, Unit::Bytes; "shorten it";
+        "a number, a name or a reason";
+    TABLE_ROWS = "rows", 1_000_000, Unit::Of("rows"); "split the table, or sum up first";
+        "each is a value to judge";
+    TRACE_BYTES = "trace", 256 * MIB, Unit::Bytes; "replay a part of it, e.g. head -n 1000000";
+        "four million lines of 64 bytes";
+    TRACE_REQUESTS = "requests of a trace", 4_000_000, Unit::Of("requests"); "replay a part of it, e.g. head -n 1000000";
+        "a trial replays them from memory, at about 50 bytes";
+    EVENTS_LINE = "line of a trace of events", 4 * KIB, Unit::Bytes; "name a file that compare --trace wrote";
+        "seven numbers and words";
+    DEVICE_BYTES = "description of a device", MIB, Unit::Bytes; "name a description, e.g. a preset of schedlab list devices";
+        "the largest preset has a few kilobytes";
+    JOB_BYTES = "job file of fio", MIB, Unit::Bytes; "split it";
+        "a job has a few lines";
+    SCRIPT_BYTES = "script", MIB, Unit::Bytes; "shorten it";
+        "every client holds it";
+    PATCH_BYTES = "patch", 64 * MIB, Unit::Bytes; "apply it to a source tree and name that";
+        "a release candidate of the kernel is a tenth of it";
+    ENTRY_BYTES = "entry of the journal", 4 * MIB, Unit::Bytes; "remove it if schedlab did not write it";
+        "old settings of one device, or a few small files";
+    MANIFEST_BYTES = "manifest", 4 * MIB, Unit::Bytes; "remove it if schedlab did not write it";
+        "the texts of a few small files";
+    WATCH_BYTES = "watch", MIB, Unit::Bytes; "remove it and add the watch again";
+        "a plan and a schedule";
+    HISTORY_BYTES = "history of a device", 64 * MIB, Unit::Bytes; "move it elsewhere; a new one is begun";
+        "a kilobyte for each hour of seven years";
+    SEARCH_BYTES = "log of a search", 256 * MIB, Unit::Bytes; "begin a new search with another --out";
+        "as a record";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_is_accepted_and_one_beyond_is_refused_by_its_numbers() {
+        for limit in LIMITS {
+            let most = usize::try_from(limit.most).unwrap();
+            assert_eq!(limit.check(most), Ok(()), "{}", limit.subject);
+            let error = limit.check(most + 1).unwrap_err().to_string();
+            assert!(error.starts_with(limit.subject) && error.ends_with(limit.remedy), "{error}");
+            let numbers = |n: u64| [n.to_string(), format_bytes(n)];
+            assert!(numbers(limit.most).iter().any(|n| error.contains(n)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_bounded_by_bytes_and_by_lines() {
+        let most = usize::try_from(NAME_BYTES.most).unwrap();
+        let text = "a".repeat(most);
+        assert_eq!(NAME_BYTES.read_text(text.as_bytes()).unwrap(), text);
+        let endless = NAME_BYTES.read(io::repeat(b'a')).unwrap_err();
+        assert_eq!(Exceeded::of(&endless), Some(Exceeded { limit: &NAME_BYTES, found: None }));
+        assert!(endless.to_string().contains("found more, expected at most 500 B"), "{endless}");
+        let mut line = Vec::new();
+        assert_eq!(NAME_BYTES.read_line(&b"ab\nc"[..], &mut line).unwrap(), 3);
+        assert!(NAME_BYTES.read_line(io::BufReader::new(io::repeat(b'a')), &mut line).is_err());
+    }
+}
