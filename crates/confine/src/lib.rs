@@ -2,7 +2,7 @@
 //!
 //! Each layer holds by itself, and what a kernel lacks is reported, not ignored: [`Landlock`] restricts writing to a list of paths,
 //! [`drop_capabilities`] and [`no_new_privs`] end the powers of root, [`Seal`] adds a list of forbidden system calls and can be put on
-//! a [`std::process::Command`].
+//! a [`std::process::Command`]. [`spawn`] starts a program in namespaces of its own that show the machine's files read-only.
 //!
 //! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
 
@@ -12,14 +12,17 @@
 mod landlock;
 mod limits;
 mod privileges;
+mod process;
 mod seal;
 #[allow(unsafe_code)]
 mod sys;
 mod syscalls;
+mod view;
 
 pub use landlock::{Landlock, landlock_abi};
 pub use limits::Limits;
 pub use privileges::{become_user, drop_capabilities, no_new_privs};
+pub use process::{Confinement, spawn};
 pub use seal::Seal;
 
 /// A layer that could not be put in place.

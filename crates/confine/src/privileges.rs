@@ -29,18 +29,22 @@ pub fn drop_capabilities() -> Result<()> {
 
 /// Allocates nothing.
 pub(crate) fn capabilities() -> io::Result<()> {
-    // Only a process that may set capabilities can and must shrink the bounding set.
-    let held = rustix::thread::capabilities(None)?;
-    if held.effective.contains(CapabilitySet::SETPCAP) {
+    bounding_set()?;
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(rustix::thread::clear_ambient_capability_set()?)
+}
+
+/// Empties the bounding set, which only a process can that may set capabilities, and only such a process needs to.
+pub(crate) fn bounding_set() -> io::Result<()> {
+    if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..MOST_CAPABILITIES {
             if !sys::drop_from_bounding_set(number)? {
                 break;
             }
         }
     }
-    let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    Ok(rustix::thread::clear_ambient_capability_set()?)
+    Ok(())
 }
 
 /// Becomes the user `uid` with the group `gid` and no other groups. Needs root.

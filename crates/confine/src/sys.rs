@@ -1,9 +1,12 @@
 //! The system calls that no safe interface has. The only unsafe code of this crate.
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use rustix::process::Pid;
 
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const VERSION: libc::c_ulong = 1;
@@ -25,6 +28,13 @@ pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> 
     done(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) }).map(drop)
 }
 
+/// Marks every descriptor from `first` on to be closed when another program is executed.
+pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
+    let first = libc::c_uint::try_from(first).expect("descriptors are not negative");
+    // SAFETY: the call takes three numbers and changes flags only: no descriptor is closed under its owner.
+    done(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) }).map(drop)
+}
+
 /// Drops a capability from the bounding set. `Ok(false)`: the kernel has none of this number.
 pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     // SAFETY: prctl with this option takes a number and touches no memory.
@@ -35,6 +45,60 @@ pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
             error => Err(error),
         },
     }
+}
+
+/// Sets attributes of the mount at `path` and of all mounts below it.
+pub(crate) fn set_mount_attributes(path: &CStr, attributes: u64) -> io::Result<()> {
+    set_attributes(path, attributes, libc::AT_RECURSIVE)
+}
+
+/// Sets attributes of the mount at `path`.
+pub(crate) fn set_attributes_of_one_mount(path: &CStr, attributes: u64) -> io::Result<()> {
+    set_attributes(path, attributes, 0)
+}
+
+fn set_attributes(path: &CStr, set: u64, flags: libc::c_int) -> io::Result<()> {
+    let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: `path` ends in a NUL; the structure is initialised, outlives the call, and its size is the one that is passed.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    done(result).map(drop)
+}
+
+/// Takes this process out of namespaces.
+pub(crate) fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()> {
+    assert!(!namespaces.contains(rustix::thread::UnshareFlags::FILES), "descriptors stay shared between threads");
+    // SAFETY: only a table of descriptors of its own (FILES) could invalidate what another thread holds.
+    Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
+}
+
+/// Creates a copy of this process; None: this is the copy.
+///
+/// # Errors
+/// If the process has several threads: a lock that another thread holds would stay locked in the copy.
+pub(crate) fn fork() -> io::Result<Option<Pid>> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("only a process with one thread can be copied"));
+    }
+    // SAFETY: the only thread continues in both, with every lock in the state in which it knows it.
+    match unsafe { libc::fork() } {
+        0 => Ok(None),
+        child => Pid::from_raw(child).filter(|_| child > 0).map(Some).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+/// Ends this process without running destructors or handlers of the process that it is a copy of.
+pub(crate) fn exit_now(status: i32) -> ! {
+    // SAFETY: _exit takes a number and does not return.
+    unsafe { libc::_exit(status) }
 }
 
 /// Has `command`'s process call `prepare` before it executes its program.

@@ -1,7 +1,7 @@
 //! Boots a guest and waits for its result.
 //!
-//! The guest's root is the machine's file tree, read-only, so that the program that boots it is also its init. It can
-//! write to its working directory only, where a file describes its task before it starts and another holds the result
+//! The guest's root is the machine's file tree, so that the program that boots it is also its init. Its kernel's process is confined by
+//! the warden: whatever runs in the guest can write to its working directory only, where a file describes its task before it starts and another holds the result
 //! after it has ended. Its console is a pipe, whose last lines become part of an error.
 //!
 //! The guest writes its clock to a file now and then, so that a guest that hangs can be distinguished from one that
@@ -9,7 +9,7 @@
 //! interrupted, and read its clock, at times that depend on the machine.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,15 +17,19 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Kernel;
-use crate::warden::{self, Warden};
+use crate::Image;
+use crate::result::read_result;
+use crate::warden::{self, Order, Warden};
 
 /// Real time for which a guest may be silent, unless the caller sets another.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Lines of the console that are stored.
 const KEPT_LINES: usize = 30;
+/// Bytes of a line of the console; a longer one counts as several.
+const LONGEST_LINE: u64 = 4096;
 /// The file in the working directory that holds the guest's clock at its last beat.
 const BEAT: &str = "clock";
+const BEAT_BYTES: u64 = 32;
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
 /// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file on the machine.
@@ -66,11 +70,15 @@ impl TimeTravel {
 
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
-    pub kernel: &'a Kernel,
+    pub kernel: &'a Image,
     /// The program that becomes its init, an absolute path on this machine.
     pub init: &'a Path,
     /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
     pub role: &'static str,
+    /// Files, and directories of files, that it reads besides what every user of the machine may read.
+    pub readable: &'a [PathBuf],
+    /// Directories that it must find, even below one that only root may enter.
+    pub reachable: &'a [PathBuf],
     pub memory_mib: u32,
     pub time_travel: TimeTravel,
     /// Real time for which it may be silent.
@@ -139,17 +147,25 @@ impl Boot<'_> {
         std::os::unix::fs::symlink(self.init, &init).map_err(io("make the link", &init))?;
         let line = self.line(&workdir, &init)?;
         let began = Instant::now();
+        let order = Order {
+            parent: std::process::id(),
+            workdir: workdir.clone(),
+            readable: [&[self.init.to_owned()], self.readable].concat(),
+            reachable: self.reachable.to_vec(),
+            memory_mib: self.memory_mib,
+            line,
+        };
         let mut warden = Command::new(self.init)
-            .args(warden::arguments(&workdir, &self.kernel.linux, &line))
-            .stdin(Stdio::null())
+            .args(warden::arguments(&order).map_err(io("start", self.init))?)
+            .stdin(self.kernel.as_input().map_err(io("start", self.init))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name == "TMPDIR" || name == "PATH"))
+            .envs(std::env::vars_os().filter(|(name, _)| name == "PATH"))
             .spawn()
             .map(Warden)
             .map_err(io("start", self.init))?;
-        let (sender, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::sync_channel(KEPT_LINES);
         let pipes: [Box<dyn std::io::Read + Send>; 2] = [
             Box::new(warden.0.stdout.take().expect("it was asked for as a pipe")),
             Box::new(warden.0.stderr.take().expect("it was asked for as a pipe")),
@@ -157,10 +173,13 @@ impl Boot<'_> {
         for pipe in pipes {
             let sender = sender.clone();
             thread::spawn(move || {
-                for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+                let mut pipe = BufReader::new(pipe);
+                let mut line = Vec::new();
+                while (&mut pipe).take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                     if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
                         return;
                     }
+                    line.clear();
                 }
             });
         }
@@ -277,7 +296,8 @@ impl GuestState {
     /// Reads the guest's clock. Returns whether it has changed since the last call.
     fn beat(&mut self, workdir: &Path) -> bool {
         // The file is empty between the guest's open and write, which is not a beat.
-        let clock = std::fs::read_to_string(workdir.join(BEAT)).ok().and_then(|text| text.trim().parse().ok());
+        let clock = read_result(workdir, BEAT, BEAT_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let clock = clock.and_then(|text| text.trim().parse().ok());
         let beaten = clock.is_some_and(|clock| clock != self.clock_ns);
         self.clock_ns = clock.unwrap_or(self.clock_ns);
         beaten

@@ -150,6 +150,7 @@ impl Build<'_> {
             objects,
             asked,
             recipe: recipe.hash.clone(),
+            sha256: Some(sum_of(&top.join("linux"))?),
         };
         kernel.write(&work)?;
         let place = self.cache.kernels().join(key);
@@ -250,6 +251,10 @@ impl Build<'_> {
         fs::create_dir_all(&dir).map_err(|cause| Error::io("create", &dir, cause))?;
         space(&dir, needed)
     }
+}
+
+fn sum_of(path: &Path) -> Result<String, Error> {
+    fs::read(path).map(|bytes| crate::image::sha256(&bytes)).map_err(|cause| Error::io("read", path, cause))
 }
 
 fn space(dir: &Path, needed: u64) -> Result<(), Error> {

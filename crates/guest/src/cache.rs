@@ -240,6 +240,7 @@ mod tests {
             objects: 3,
             asked: vec![asked.to_owned()],
             recipe: recipe.hash.clone(),
+            sha256: None,
         };
         kernel.write(&dir).unwrap();
     }

@@ -52,6 +52,9 @@ pub enum Error {
         "package {package}: cannot be fetched: {said}; without a network, install the package or name a directory with --source"
     )]
     Fetch { package: String, said: String },
+    /// A file of the cache is not the one that was built.
+    #[error("{}: changed since it was built; remove the kernel (schedlab kernel clean KEY) and build it again", path.display())]
+    Changed { path: PathBuf },
     #[error("{}: damaged; remove it and repeat", path.display())]
     Archive { path: PathBuf },
     #[error(

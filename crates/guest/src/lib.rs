@@ -12,6 +12,7 @@ mod compile;
 mod config;
 mod debian;
 mod error;
+mod image;
 pub mod inside;
 mod kernel;
 pub mod load;
@@ -21,6 +22,7 @@ mod patch;
 pub mod readers;
 mod recipe;
 mod requirements;
+mod result;
 mod source;
 #[allow(unsafe_code)]
 mod sys;
@@ -32,8 +34,10 @@ mod workdir;
 pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
 pub use cache::{Cache, Request};
 pub use error::Error;
+pub use image::Image;
 pub use kernel::{Kernel, Patch};
 pub use modules::ModuleSet;
+pub use result::read_result;
 pub use source::Source;
 pub use workdir::workdir;
 

@@ -4,20 +4,27 @@
 //! is killed, the others would continue as ordinary processes of the machine. The warden puts all of them into one
 //! process group. It kills the group and removes the guest's working directory when the kernel has ended, on request, and
 //! when schedlab has died.
+//!
+//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken over by a program in it. The warden
+//! therefore confines the kernel's process before its first instruction (see the crate `confine`); nothing rests on how the kernel
+//! itself treats the tree.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use confine::{Confinement, Limits};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper,
-    set_parent_process_death_signal, waitpgid,
+    set_parent_process_death_signal, waitpgid, waitpid,
 };
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -29,13 +36,35 @@ pub const NOT_STARTED: u8 = 127;
 /// Time for which the warden waits for the group to end.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Runs `command` (program and arguments) as a guest with the working directory `workdir` until it ends. Returns the exit
-/// status for the warden's process: the guest's, [`STOPPED`] or [`NOT_STARTED`].
+/// Users of guests that root boots: the systemd project lists these numbers as unused, and distributions give accounts others. Two
+/// guests are two users, unless very many run at the same time.
+const USERS: std::ops::Range<u32> = 60_578..61_184;
+/// Bytes of a file that a guest writes to its working directory, besides its memory.
+const FILE_BYTES: u64 = 1 << 30;
+/// Files that a guest's kernel holds open.
+const DESCRIPTORS: u64 = 4096;
+
+/// What a warden is started for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The process of schedlab.
+    pub(crate) parent: u32,
+    pub(crate) workdir: PathBuf,
+    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) reachable: Vec<PathBuf>,
+    pub(crate) memory_mib: u32,
+    /// The kernel's command line.
+    pub(crate) line: Vec<String>,
+}
+
+/// Runs the kernel on standard input as a guest until it ends. `order` is the argument that [`Warden`] was started with. Returns the
+/// exit status for the warden's process: the guest's, [`STOPPED`] or [`NOT_STARTED`].
 ///
-/// Called in a process of its own whose parent is schedlab.
+/// Called in a process of its own, with one thread, whose parent is schedlab.
 #[must_use]
-pub fn watch_over(parent: u32, workdir: &Path, command: &[OsString]) -> u8 {
-    match watched(parent, workdir, command) {
+pub fn watch_over(order: &OsStr) -> u8 {
+    let order = serde_json::from_slice(order.as_encoded_bytes()).map_err(io::Error::other);
+    match order.and_then(|order| watched(&order)) {
         Ok(status) => status,
         Err(error) => {
             eprintln!("cannot start the guest: {error}");
@@ -44,20 +73,17 @@ pub fn watch_over(parent: u32, workdir: &Path, command: &[OsString]) -> u8 {
     }
 }
 
-fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> {
+fn watched(order: &Order) -> io::Result<u8> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != parent);
+    let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != order.parent);
     if orphaned() {
-        drop(std::fs::remove_dir_all(workdir));
+        drop(std::fs::remove_dir_all(&order.workdir));
         return Ok(STOPPED);
     }
-    let (program, arguments) =
-        command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
     // Become the parent of processes that the guest's kernel leaves behind, to reap them.
     set_child_subreaper(Some(getpid()))?;
-    let mut guest = Command::new(program).args(arguments).process_group(0).spawn()?;
-    let group = Pid::from_child(&guest);
+    let group = start(order)?;
     let (tell, received) = mpsc::channel();
     let of_signals = tell.clone();
     thread::spawn(move || {
@@ -67,24 +93,40 @@ fn watched(parent: u32, workdir: &Path, command: &[OsString]) -> io::Result<u8> 
         }
     });
     let waiter = thread::spawn(move || {
-        let status = guest.wait();
+        let status = waitpid(Some(group), WaitOptions::empty());
         let _ = tell.send(None);
-        (guest, status)
+        status
     });
     let asked = received.recv().ok().flatten();
     let _ = kill_process_group(group, Signal::KILL);
-    let (guest, status) =
-        waiter.join().map_err(|_| io::Error::other("the thread that waits for the guest broke off"))?;
+    let status = waiter.join().map_err(|_| io::Error::other("the thread that waits for the guest broke off"))??;
     end(group);
-    drop(guest);
     // schedlab is dead and cannot remove the directory.
     if orphaned() {
-        drop(std::fs::remove_dir_all(workdir));
+        drop(std::fs::remove_dir_all(&order.workdir));
     }
+    let status = status.and_then(|(_, status)| ExitStatus::from_raw(status.as_raw()).code());
     Ok(match asked {
         Some(_) => STOPPED,
-        None => status?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_STARTED - 1),
+        None => status.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_STARTED - 1),
     })
+}
+
+/// Starts the kernel, confined; returns its process group.
+fn start(order: &Order) -> io::Result<Pid> {
+    let kernel = io::stdin().as_fd().try_clone_to_owned()?;
+    let memory_bytes = u64::from(order.memory_mib) << 20;
+    let confinement = Confinement {
+        workdir: order.workdir.clone(),
+        reachable: order.reachable.clone(),
+        readable: order.readable.clone(),
+        memory_bytes,
+        user: USERS.start + std::process::id() % (USERS.end - USERS.start),
+        limits: Limits { file_bytes: memory_bytes + FILE_BYTES, descriptors: DESCRIPTORS },
+    };
+    let mut command = Command::new(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
+    command.arg0("linux").args(&order.line).stdin(Stdio::null()).current_dir("/");
+    confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
 /// Kills a group, whose leader has been waited for, until it is empty: a process that is being created while the signal
@@ -121,10 +163,7 @@ impl Drop for Warden {
     }
 }
 
-/// The arguments with which schedlab's binary runs as a warden: a hidden subcommand that calls [`watch_over`].
-pub(crate) fn arguments(workdir: &Path, linux: &Path, line: &[String]) -> Vec<OsString> {
-    let mut words: Vec<OsString> =
-        vec!["guest-warden".into(), std::process::id().to_string().into(), PathBuf::from(workdir).into(), linux.into()];
-    words.extend(line.iter().map(OsString::from));
-    words
+/// Words with which schedlab's binary runs as a warden: a hidden subcommand that calls [`watch_over`].
+pub(crate) fn arguments(order: &Order) -> io::Result<[String; 2]> {
+    Ok(["guest-warden".to_owned(), serde_json::to_string(order)?])
 }

@@ -6,7 +6,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
@@ -50,8 +50,6 @@ pub fn status(done: Result<u8>) -> ExitCode {
 }
 
 fn warden(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
-    let mut next = || words.next().ok_or_else(|| anyhow!("guest-warden: expected PARENT WORKDIR COMMAND…"));
-    let parent = next()?.to_str().and_then(|text| text.parse().ok()).context("guest-warden: PARENT is no process")?;
-    let workdir = PathBuf::from(next()?);
-    Ok(guest::warden::watch_over(parent, &workdir, &words.collect::<Vec<_>>()))
+    let order = words.next().ok_or_else(|| anyhow!("guest-warden: expected ORDER"))?;
+    Ok(guest::warden::watch_over(&order))
 }

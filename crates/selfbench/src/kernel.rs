@@ -189,9 +189,11 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &dyn Pro
     order::write(dir.path(), order::ORDER, &case)?;
     let exe = std::env::current_exe().context("this program's own file is not to be found")?;
     let boot = Boot {
-        kernel: &ready.kernel,
+        kernel: &ready.kernel.load()?,
         init: &exe,
         role: ROLE,
+        readable: &[ready.modules.dir().to_owned()],
+        reachable: &[],
         memory_mib: MEMORY_MIB,
         time_travel: TimeTravel::InfiniteCpu,
         patience: guest::PATIENCE,

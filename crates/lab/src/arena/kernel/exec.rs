@@ -99,8 +99,9 @@ pub fn execute(
     let dir = guest::workdir(cache.dir())
         .with_context(|| format!("{}: cannot create a guest's working directory", cache.dir().display()))?;
     let dir = dir.path();
+    let here = std::env::current_dir().context("current directory: gone")?;
     let order = GuestRequest {
-        here: std::env::current_dir().context("current directory: gone")?,
+        here: super::where_others_may_be(&here),
         path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", programs::path_of_the_user().display()),
         command: spec.command.to_vec(),
         modules: model.as_ref().map(|model| super::modules(&built, &spec.setting, model)).unwrap_or_default(),
@@ -113,10 +114,18 @@ pub fn execute(
     };
     order::write(dir, order::ORDER, &order)?;
     fs::write(dir.join(order::TABLES), tables.unwrap_or_default()).context("tables of the disk: cannot write")?;
+    let mut output = output;
+    if order.here != here {
+        let note = "others may not enter it (the guest runs as another user), so the program starts in /; chmod o+rx it, or cd elsewhere";
+        // A closed output does not end the program.
+        drop(writeln!(output[1], "schedlab: {}: {note}", here.display()));
+    }
     let boot = Boot {
-        kernel: &built.kernel,
+        kernel: &built.image,
         init: &std::env::current_exe().context("schedlab: cannot find its own executable")?,
         role: "guest-exec",
+        readable: &readable(spec, &built),
+        reachable: &super::reachable(&order.here),
         memory_mib: spec.memory_mib,
         time_travel: spec.time_travel,
         patience: spec.patience,
@@ -133,6 +142,13 @@ pub fn execute(
     Ok(Done { status: result.map_err(|error| anyhow!("{error}"))?, release, virtual_ns, real: ended.real })
 }
 
+/// The modules, and the program where it is named by its path.
+fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
+    let named = spec.command.first().filter(|program| program.contains('/'));
+    let program = named.and_then(|program| fs::canonicalize(program).ok()).filter(|file| file.is_file());
+    program.into_iter().chain([built.modules.dir().to_owned()]).collect()
+}
+
 /// One of the program's streams, on its way to our own of the same name.
 struct Stream {
     file: File,
@@ -147,13 +163,16 @@ impl Stream {
 
     /// Hands on what is new; whether there was something.
     fn pass_on(&mut self) -> bool {
-        let mut new = Vec::new();
-        if self.file.read_to_end(&mut new).is_err() || new.is_empty() {
-            return false;
+        // What comes meanwhile is the next call's: a guest can write faster than it is read.
+        let Ok(mut new) = self.file.metadata().map(|found| (&self.file).take(found.len())) else { return false };
+        let mut buffer = vec![0; 64 << 10];
+        let mut some = false;
+        while let Ok(read @ 1..) = new.read(&mut buffer) {
+            // A closed output does not end the program.
+            drop(self.ours.write_all(&buffer[..read]).and_then(|()| self.ours.flush()));
+            some = true;
         }
-        // A closed output does not end the program.
-        drop(self.ours.write_all(&new).and_then(|()| self.ours.flush()));
-        true
+        some
     }
 }
 

@@ -13,6 +13,7 @@ pub mod order;
 mod setting;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation};
-use guest::{Boot, BootError, Cache, Kernel, ModuleSet, Request, Source, TimeTravel};
+use guest::{Boot, BootError, Cache, Image, Kernel, ModuleSet, Request, Source, TimeTravel};
 
 pub use setting::{ATTRIBUTES, MODULES, Setting};
 
@@ -44,10 +45,16 @@ const MEMORY_MIB: u32 = 256;
 /// Bytes of files that a guest may hold: its disk is kept in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
+/// Bytes of a disk's log.
+const MOST_OF_A_LOG: u64 = 1 << 30;
+/// The parameter of a workload that names a file.
+const TRACE: &str = "file";
+
 /// A kernel with our modules.
 #[derive(Debug, Clone)]
 struct Built {
     kernel: Kernel,
+    image: Image,
     modules: ModuleSet,
 }
 
@@ -174,14 +181,19 @@ impl<'a> KernelArena<'a> {
                 .context("directory for the guest's files: cannot create")?;
         }
         let memory_mib = memory_mib(setting.files, self.workloads.work(key.workload))?;
-        order::write(dir.path(), order::ORDER, &TrialRequest { files, ..self.order(built, key, wanted) })?;
+        let request = TrialRequest { files, ..self.order(built, key, wanted) };
+        order::write(dir.path(), order::ORDER, &request)?;
+        let trace = request.workload.params.get(TRACE).map(PathBuf::from);
+        let readable: Vec<PathBuf> = trace.into_iter().chain([built.modules.dir().to_owned()]).collect();
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
         let boot = Boot {
-            kernel: &built.kernel,
+            kernel: &built.image,
             init: &self.exe,
             role: "guest-init",
+            readable: &readable,
+            reachable: &reachable(&request.here),
             memory_mib,
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
@@ -200,7 +212,7 @@ impl<'a> KernelArena<'a> {
         self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
         let log = match wanted.log {
             0 => Vec::new(),
-            _ => std::fs::read(dir.path().join(order::LOG)).with_context(named)?,
+            _ => guest::read_result(dir.path(), order::LOG, MOST_OF_A_LOG).with_context(named)?,
         };
         Ok(Booted { observation, log })
     }
@@ -210,12 +222,12 @@ impl<'a> KernelArena<'a> {
         let setting = self.arms.setting(key.arm);
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         TrialRequest {
-            here: self.here.clone(),
+            here: where_others_may_be(&self.here),
             modules: modules(built, setting, &self.model),
             disk: Disk { log: *log, ..disk(setting, &self.model) },
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
-            workload: self.specs[key.workload].clone(),
+            workload: with_whole_path(self.specs[key.workload].clone(), &self.here),
             clients: setting.clients,
             files: None,
             seed: key.seed,
@@ -240,8 +252,29 @@ impl Built {
         let mut shown = BuildProgress::new(progress);
         let kernel = cache.build(&request, &mut shown, &stop.flag())?;
         let modules = kernel.modules(&mut shown, &stop.flag())?;
-        Ok(Built { kernel, modules })
+        Ok(Built { image: kernel.load()?, kernel, modules })
     }
+}
+
+/// The directory itself, or / if a guest may not enter it: the guest of root's runs as another user.
+fn where_others_may_be(dir: &Path) -> PathBuf {
+    let allowed = std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o005 == 0o005);
+    let root = rustix::process::geteuid().is_root();
+    if allowed || !root { dir.to_owned() } else { PathBuf::from("/") }
+}
+
+/// Directories that a guest must find: the one that it begins in.
+fn reachable(here: &Path) -> Vec<PathBuf> {
+    if here == Path::new("/") { Vec::new() } else { vec![here.to_owned()] }
+}
+
+/// The workload with the name of its file as it is from everywhere.
+fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
+    if let Some(file) = workload.params.get_mut(TRACE) {
+        let whole = here.join(&*file);
+        *file = whole.canonicalize().unwrap_or(whole).display().to_string();
+    }
+    workload
 }
 
 /// The cache of kernels: where the user says, or at its usual place.
@@ -359,7 +392,7 @@ impl Virtual for KernelArena<'_> {
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.model, &self.workloads);
         let about = facts.entry("kernel".to_owned()).or_default();
-        for (patch, Built { kernel, modules }) in &self.kernels {
+        for (patch, Built { kernel, modules, .. }) in &self.kernels {
             let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
             about.insert("modules".to_owned(), set);

@@ -78,14 +78,19 @@ pub fn answer<T: Serialize>(inside: &Inside, carry_out: impl FnOnce(&Inside) -> 
     Err(guest::inside::power_off().into())
 }
 
-/// What a guest has answered.
+/// What a guest has answered. The guest is not trusted: see [`guest::read_result`].
 pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
-    read(dir, REPORT)
+    let path = dir.join(REPORT);
+    let text = guest::read_result(dir, REPORT, MOST_OF_A_REPORT);
+    let text = text.with_context(|| format!("{}: cannot read what the guest has answered", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
 }
 
 /// The files' names.
 pub const ORDER: &str = "order.json";
 const REPORT: &str = "report.json";
+/// Bytes of an answer: more than the histograms of the longest trial.
+const MOST_OF_A_REPORT: u64 = 256 << 20;
 /// The tables of the disk's model.
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.

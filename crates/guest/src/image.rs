@@ -1,0 +1,89 @@
+//! A kernel as it is executed: its bytes, checked against its manifest, in memory that nobody can change.
+//!
+//! What is checked is what is executed: the file may be replaced afterwards. A guest of root's runs as another user, who may not
+//! read root's cache; memory has no such bounds.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use sha2::{Digest, Sha256};
+
+use crate::tree::hex;
+use crate::{Error, Kernel};
+
+/// A kernel that can be booted. Copies share the memory.
+#[derive(Debug, Clone)]
+pub struct Image {
+    file: Arc<File>,
+    pub(crate) release: String,
+}
+
+impl Kernel {
+    /// Reads the kernel and checks it against the sum that was written when it was built. Takes milliseconds.
+    ///
+    /// # Errors
+    /// If the file is not the one that was built.
+    pub fn load(&self) -> Result<Image, Error> {
+        let bytes = fs::read(&self.linux).map_err(|cause| Error::io("read", &self.linux, cause))?;
+        check(&self.linux, &bytes, self.sha256.as_deref())?;
+        let file = sealed(&bytes).map_err(|cause| Error::io("load", &self.linux, cause))?;
+        Ok(Image { file: Arc::new(file), release: self.release.clone() })
+    }
+}
+
+impl Image {
+    /// The image as standard input of the warden.
+    pub(crate) fn as_input(&self) -> std::io::Result<Stdio> {
+        Ok(Stdio::from(self.file.try_clone()?))
+    }
+}
+
+/// Whether the bytes of a file of the cache are those of `sum`, where there is one: earlier versions have written none.
+pub(crate) fn check(path: &Path, bytes: &[u8], sum: Option<&str>) -> Result<(), Error> {
+    match sum {
+        Some(expected) if sha256(bytes) != expected => Err(Error::Changed { path: path.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn sealed(bytes: &[u8]) -> std::io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 do not have the flag, and need none.
+    let memory = memfd_create("linux", flags | MemfdFlags::EXEC).or_else(|_| memfd_create("linux", flags))?;
+    let mut memory = File::from(memory);
+    memory.write_all(bytes)?;
+    fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    // A file that is open for writing cannot be executed.
+    File::open(PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_sealed_memory_cannot_be_changed_and_can_be_executed() {
+        let file = sealed(&fs::read("/bin/true").unwrap()).unwrap();
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        assert!(File::options().write(true).open(&path).and_then(|mut file| file.write_all(b"x")).is_err());
+        assert!(std::process::Command::new(path).status().unwrap().success());
+    }
+
+    #[test]
+    fn a_changed_file_is_named() {
+        let sum = sha256(b"built");
+        check(Path::new("linux"), b"built", Some(&sum)).unwrap();
+        check(Path::new("linux"), b"of an earlier version", None).unwrap();
+        let error = check(Path::new("linux"), b"other", Some(&sum)).unwrap_err().to_string();
+        assert!(error.contains("linux") && error.contains("kernel clean"), "{error}");
+    }
+}
