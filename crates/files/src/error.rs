@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A directory or file that could not be used, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{}: cannot {action}: {cause}", path.display())]
+    #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io { action: &'static str, path: PathBuf, cause: io::Error },
     /// Another user decides over it, or may have put it there.
     #[error("{}: {why}", path.display())]
@@ -76,7 +76,10 @@ impl Error {
     }
 
     pub(crate) fn refused(path: &Path, why: Refusal) -> Error {
-        Error::Refused { path: path.to_path_buf(), why }
+        // A relative path of no components is the working directory.
+        let working = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let path = if path.as_os_str().is_empty() || path == Path::new(".") { working() } else { path.to_path_buf() };
+        Error::Refused { path, why }
     }
 
     /// Whether the file or directory does not exist.
@@ -95,6 +98,16 @@ impl Error {
             Error::Io { cause, .. } => Some(cause.kind()),
             Error::Refused { .. } | Error::Name { .. } => None,
         }
+    }
+}
+
+fn hint(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and repeat",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; name another directory, or run as a user who may write there"
+        }
+        _ => "",
     }
 }
 

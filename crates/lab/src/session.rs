@@ -1,7 +1,7 @@
 //! The record of an experiment: a new one, or the one to resume, which must be of the same plan, machine and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan};
@@ -11,15 +11,15 @@ use jiff::Timestamp;
 use crate::arena::Arena;
 use crate::arena::disk::Target;
 use crate::failure::usage;
+use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::Store;
 
-/// Where the record of an experiment is kept.
+/// Where the record of an experiment goes.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
-    /// Its directory.
-    pub dir: PathBuf,
-    /// Whether to resume the record that is there.
+    pub output: Output,
+    /// Whether to resume the record that is there, in a directory that is named.
     pub resume: bool,
     /// The command that repeats the experiment.
     pub command: String,
@@ -32,8 +32,7 @@ pub struct RecordOptions {
 pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &Stop) -> Result<(Store, Record)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
-    let dir = &options.dir;
-    if !options.resume {
+    let (Output::Named(dir), true) = (&options.output, options.resume) else {
         let header = Header {
             schema: plan::SCHEMA,
             schedlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -47,9 +46,9 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
             },
             command: options.command.clone(),
         };
-        let store = Store::create(dir, &header)?;
+        let store = Store::create(options.output.open()?, &header)?;
         return Ok((store, Record::new(header)));
-    }
+    };
     let (mut store, mut record) = Store::resume(dir, stop)?;
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();

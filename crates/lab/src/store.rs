@@ -4,17 +4,17 @@
 //! nothing else. A line that could not be written whole (the file system is full) is cut off again, so that the record
 //! stays readable and the experiment can be resumed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{Header, Line, Record};
+use files::Dir;
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::failure::usage;
 use crate::signals::Stop;
-use crate::whole_file;
 
 /// The name of the record in an experiment's directory.
 pub const RECORD: &str = "record.jsonl";
@@ -22,22 +22,16 @@ pub const RECORD: &str = "record.jsonl";
 /// An experiment's directory, open for appending; locked against a second writer.
 #[derive(Debug)]
 pub struct Store {
-    dir: PathBuf,
+    dir: Dir,
     file: File,
     len: u64,
 }
 
 impl Store {
-    /// Makes the directory and writes the plan and the record's first line. An old record is never overwritten.
-    pub fn create(dir: &Path, header: &Header) -> Result<Store> {
-        fs::create_dir_all(dir).with_context(|| format!("{}: cannot create", dir.display()))?;
-        let path = dir.join(RECORD);
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .with_context(|| format!("{}: cannot create", path.display()))?;
+    /// Writes the plan and the record's first line into a directory. An old record is never overwritten.
+    pub fn create(dir: Dir, header: &Header) -> Result<Store> {
+        let path = dir.file(RECORD);
+        let file = dir.append(RECORD)?;
         // Locked before it is looked at: another schedlab may just be writing its first line.
         let mut store = Store::locked(dir, file, 0)?;
         let len = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
@@ -45,28 +39,27 @@ impl Store {
         if len > 0 {
             return Err(usage(format!(
                 "{}: already holds a record; add --resume to continue it, or name another --out",
-                dir.display()
+                store.dir().display()
             )));
         }
-        let begun = whole_file::replace(&dir.join("plan.toml"), &header.plan.to_toml())
-            .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
+        let plan = store.dir.replace("plan.toml", header.plan.to_toml().as_bytes());
+        let begun =
+            plan.map_err(anyhow::Error::from).and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
         if let Err(error) = begun {
             // Without its first line there is nothing to resume, whatever the error advises.
-            let _ = fs::remove_file(&path);
+            let _ = store.dir.remove(RECORD);
             return Err(error.context("record: nothing was measured; make room or name another --out, and start again"));
         }
-        sync_dir(dir)?;
+        store.dir.sync()?;
         Ok(store)
     }
 
     /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
-        let file = OpenOptions::new().read(true).append(true).open(&path).with_context(|| {
-            format!(
-                "{}: cannot open, so nothing to resume; leave out --resume to begin a new experiment",
-                path.display()
-            )
+        let opened = Dir::open(dir).and_then(|dir| Ok((dir.append_existing(RECORD)?, dir)));
+        let (file, dir) = opened.with_context(|| {
+            format!("{}: cannot resume; leave out --resume to begin a new experiment", path.display())
         })?;
         // Locked before it is read: what another process is still writing looks like a line that was cut off.
         let mut store = Store::locked(dir, file, 0)?;
@@ -83,7 +76,12 @@ impl Store {
 
     /// The experiment's directory.
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.dir.path()
+    }
+
+    /// A directory in it, made where it is missing.
+    pub fn subdir(&self, name: &str) -> Result<Dir> {
+        Ok(self.dir.subdir(name)?)
     }
 
     /// Appends a line and waits until it is on the disk.
@@ -95,7 +93,7 @@ impl Store {
         RECORD_LINE
             .check(text.len())
             .and_then(|()| RECORD_BYTES.check(whole))
-            .with_context(|| format!("{}: cannot write another line", self.dir.join(RECORD).display()))?;
+            .with_context(|| format!("{}: cannot write another line", self.dir.file(RECORD).display()))?;
         match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
             Ok(()) => {
                 self.len += text.len() as u64;
@@ -106,18 +104,18 @@ impl Store {
                 let state = if cut.is_ok() { "all earlier trials are retained" } else { "its last line is unfinished" };
                 Err(anyhow!(
                     "{}: cannot write: {e} ({state}); make room, then repeat the command with --out {} --resume",
-                    self.dir.join(RECORD).display(),
-                    self.dir.display()
+                    self.dir.file(RECORD).display(),
+                    self.dir().display()
                 ))
             }
         }
     }
 
-    fn locked(dir: &Path, file: File, len: u64) -> Result<Store> {
+    fn locked(dir: Dir, file: File, len: u64) -> Result<Store> {
         if file.try_lock().is_err() {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
         }
-        Ok(Store { dir: dir.to_path_buf(), file, len })
+        Ok(Store { dir, file, len })
     }
 }
 
@@ -148,8 +146,4 @@ impl Read for Interruptible<'_> {
             None => (&mut &*self.file).read(buffer),
         }
     }
-}
-
-fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("{}: cannot sync", dir.display()))
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use experiment::record::Record;
 use experiment::study::Study;
-use lab::trace_file::{self, Format, TraceFile};
-use lab::whole_file;
+use files::Dir;
+use lab::trace_file::{self, Format};
 use report::{ActuatorPath, Evidence, Visit};
 
 use crate::out;
@@ -35,11 +35,12 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
     }
     let until_ns = record.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000) + 2_000_000_000;
     let mut paths = Vec::new();
-    for format in &[Format::Csv, Format::Parquet] {
-        let Ok(files) = TraceFile::new(*format, &traces) else { continue };
-        let mut taken: Vec<PathBuf> = Vec::new();
+    for format in [Format::Csv, Format::Parquet] {
+        let Ok(format) = format.available() else { continue };
+        let mut taken: Vec<String> = Vec::new();
         for (workload, arm) in &traced {
-            let file = files.path(workload, arm, &taken);
+            let name = trace_file::name(format, workload, arm, &taken);
+            let file = traces.join(&name);
             match file.exists().then(|| visits(&file, until_ns)).transpose() {
                 Ok(None) => {}
                 Ok(Some(visits)) => {
@@ -47,7 +48,7 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
                 }
                 Err(error) => out::note(format_args!("no actuator plot of {arm} in the report: {error:#}")),
             }
-            taken.push(file);
+            taken.push(name);
         }
     }
     paths
@@ -82,11 +83,10 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 /// When a file cannot be written (the message names it) or a template or plot fails.
 pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<PathBuf>> {
     let files = report::files(study, evidence)?;
-    std::fs::create_dir_all(dir)
-        .with_context(|| format!("{}: cannot create: name another directory with --out", dir.display()))?;
+    let dir = Dir::make(dir).context("reports: name another directory with --out")?;
     let write = |(name, text): (&str, String)| {
-        let path = dir.join(name);
-        whole_file::replace(&path, &text).map(|()| path)
+        dir.replace(name, text.as_bytes())?;
+        Ok(dir.file(name))
     };
     files.into_iter().map(write).collect()
 }
@@ -171,6 +171,6 @@ mod tests {
         let error = write_all(dir.path(), &study, None).expect_err("a directory cannot be replaced");
         assert!(error.to_string().contains("report.html"), "{error}");
         let error = write_all(Path::new("/proc/nowhere"), &study, None).expect_err("there is no such directory");
-        assert!(error.to_string().contains("/proc/nowhere"), "{error}");
+        assert!(format!("{error:#}").contains("/proc/nowhere"), "{error:#}");
     }
 }

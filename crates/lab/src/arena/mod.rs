@@ -20,12 +20,12 @@ pub mod sim;
 mod virtual_time;
 mod voids;
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
+use files::Dir;
 
 pub use arms::{ArmIndex, Arms};
 
@@ -73,7 +73,7 @@ pub trait Arena {
     }
 
     /// From now on writes the events of the first trial of each workload and arm into `dir`, where events can be observed.
-    fn trace(&mut self, _format: Format, _dir: &Path) -> Result<()> {
+    fn trace(&mut self, _format: Format, _dir: Dir) -> Result<()> {
         Ok(())
     }
 

@@ -5,12 +5,12 @@
 //! else of [`Arena`] follows from that.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
+use files::Dir;
 
 use super::model::Model;
 use super::parallel::{Ahead, Key};
@@ -46,7 +46,7 @@ pub(super) trait Virtual: Sync {
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex>;
 
     /// As [`Arena::trace`].
-    fn write_events(&mut self, _format: Format, _dir: &Path) -> Result<()> {
+    fn write_events(&mut self, _format: Format, _dir: Dir) -> Result<()> {
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl<V: Virtual> Arena for V {
         self.take_in(arm)
     }
 
-    fn trace(&mut self, format: Format, dir: &Path) -> Result<()> {
+    fn trace(&mut self, format: Format, dir: Dir) -> Result<()> {
         self.write_events(format, dir)
     }
 

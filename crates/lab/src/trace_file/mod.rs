@@ -11,10 +11,12 @@ mod columnar;
 mod columns;
 mod comma;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use elevator::Time;
+use files::Dir;
 use sim::{Event, Observer};
 
 use columns::unsupported;
@@ -37,7 +39,7 @@ impl Format {
     }
 
     /// Fails if this build was made without support for the format.
-    pub(crate) fn available(self) -> Result<Format> {
+    pub fn available(self) -> Result<Format> {
         if self == Format::Parquet && !cfg!(feature = "parquet") {
             return Err(unsupported());
         }
@@ -61,30 +63,32 @@ impl Format {
 #[derive(Debug)]
 pub struct TraceFile {
     format: Format,
-    dir: PathBuf,
+    dir: Dir,
+}
+
+/// The name of the trace of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
+pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+    let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
+    let extension = format.extension();
+    let numbered = (2..).map(|number| format!("{name}-{number}.{extension}"));
+    let plain = format!("{name}.{extension}");
+    std::iter::once(plain).chain(numbered).find(|name| !taken.contains(name)).expect("numbers do not end")
 }
 
 impl TraceFile {
-    /// Makes the directory.
-    pub fn new(format: Format, dir: &Path) -> Result<TraceFile> {
-        let format = format.available()?;
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot create for traces", dir.display()))?;
-        Ok(TraceFile { format, dir: dir.to_owned() })
+    pub fn new(format: Format, dir: Dir) -> Result<TraceFile> {
+        Ok(TraceFile { format: format.available()?, dir })
     }
 
-    /// The file of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
-    pub fn path(&self, workload: &str, arm: &str, taken: &[PathBuf]) -> PathBuf {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
-        let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
-        let extension = self.format.extension();
-        let numbered = (2..).map(|number| self.dir.join(format!("{name}-{number}.{extension}")));
-        let plain = self.dir.join(format!("{name}.{extension}"));
-        std::iter::once(plain).chain(numbered).find(|path| !taken.contains(path)).expect("numbers do not end")
+    /// See [`name`].
+    pub fn name(&self, workload: &str, arm: &str, taken: &[String]) -> String {
+        name(self.format, workload, arm, taken)
     }
 
-    /// A writer of events into `path`.
-    pub fn writer(&self, path: &Path) -> Result<Writer> {
-        Writer::create(self.format, path)
+    /// A writer of events into the file of this name, which replaces one from before.
+    pub fn writer(&self, name: &str) -> Result<Writer> {
+        Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
     }
 }
 
@@ -101,14 +105,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    fn create(format: Format, path: &Path) -> Result<Writer> {
-        let file =
-            std::fs::File::create(path).with_context(|| format!("{}: cannot write the trace", path.display()))?;
+    fn create(format: Format, file: File, path: PathBuf) -> Result<Writer> {
         let sink = match format {
             Format::Parquet => Sink::Parquet(Box::new(columnar::Writer::new(file)?)),
             Format::Csv => Sink::Csv(Box::new(comma::Writer::new(file)?)),
         };
-        Ok(Writer { sink, path: path.to_owned(), failed: None })
+        Ok(Writer { sink, path, failed: None })
     }
 
     /// Writes what is left, and tells what went wrong.
@@ -164,10 +166,13 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
 
 /// Writes the events of one file into another, new one.
 pub fn convert(from: &Path, to: &Path) -> Result<()> {
-    if to.exists() {
-        return Err(crate::failure::usage(format!("{}: exists already; name a new file with --to", to.display())));
-    }
-    let mut writer = Writer::create(Format::of(to)?, to)?;
+    let format = Format::of(to)?;
+    let (dir, name) = Dir::of_file(to)?;
+    let file = dir.create(&name).map_err(|error| {
+        let taken = || crate::failure::usage(format!("{}: exists already; name a new file with --to", to.display()));
+        if error.is_already_there() { taken() } else { error.into() }
+    })?;
+    let mut writer = Writer::create(format, file, to.to_owned())?;
     read(from, &mut |event| writer.event(event))?;
     writer.finish()
 }
@@ -204,16 +209,16 @@ mod tests {
     #[test]
     fn without_the_feature_parquet_is_refused_before_any_file_is_made() {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let traces = dir.path().join("traces");
         let csv = dir.path().join("a.csv");
-        let mut writer = Writer::create(Format::Csv, &csv).expect("the file is made");
+        let traces_of_csv = TraceFile::new(Format::Csv, Dir::open(dir.path()).expect("ours")).expect("CSV is there");
+        let mut writer = traces_of_csv.writer("a.csv").expect("the file is made");
         writer.event(&events()[0]);
         writer.finish().expect("the file is written");
         let to = dir.path().join("b.parquet");
         std::fs::write(dir.path().join("c.parquet"), "PAR1").expect("the file is written");
         let errors = [
             Format::Parquet.available().map(drop),
-            TraceFile::new(Format::Parquet, &traces).map(drop),
+            TraceFile::new(Format::Parquet, Dir::open(dir.path()).expect("ours")).map(drop),
             convert(&csv, &to),
             read(&dir.path().join("c.parquet"), &mut |_| ()),
         ];
@@ -221,7 +226,7 @@ mod tests {
             let error = format!("{:#}", error.expect_err("Parquet is not supported"));
             assert!(error.contains("use csv, or install schedlab with `make install`"), "{error}");
         }
-        assert!(!traces.exists() && !to.exists());
+        assert!(!to.exists());
     }
 
     #[cfg(feature = "parquet")]
@@ -229,10 +234,11 @@ mod tests {
     fn events_survive_both_formats_and_the_way_from_one_to_the_other() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         for format in [Format::Parquet, Format::Csv] {
-            let file = TraceFile::new(format, dir.path()).expect("the directory is there");
-            let path = file.path("a b", "x/y", &[]);
-            assert_ne!(file.path("a-b", "x-y", std::slice::from_ref(&path)), path, "two arms never share a file");
-            let mut writer = file.writer(&path).expect("the file is made");
+            let file = TraceFile::new(format, Dir::open(dir.path()).expect("ours")).expect("it is available");
+            let name = file.name("a b", "x/y", &[]);
+            assert_ne!(file.name("a-b", "x-y", std::slice::from_ref(&name)), name, "two arms never share a file");
+            let mut writer = file.writer(&name).expect("the file is made");
+            let path = dir.path().join(&name);
             events().iter().for_each(|event| writer.event(event));
             writer.finish().expect("the file is written");
             let other = dir.path().join(if format == Format::Csv { "other.parquet" } else { "other.csv" });

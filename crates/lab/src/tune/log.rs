@@ -4,13 +4,14 @@
 //! first trial, with every trial that stands here taken from here.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
+use files::Dir;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{BranchOut, SearchEnd};
@@ -91,28 +92,27 @@ pub struct LoggedSearch {
 
 impl Log {
     /// A new search. An old one is never overwritten.
-    pub fn create(dir: &Path, header: &Header, environment: &Environment) -> Result<Log> {
-        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot create", dir.display()))?;
-        let mut log = Log::open(dir, true)?;
+    pub fn create(dir: &Dir, header: &Header, environment: &Environment) -> Result<Log> {
+        let mut log = Log::of(dir, dir.append(SEARCH)?)?;
         if log.file.metadata()?.len() > 0 {
             return Err(usage(format!(
                 "{}: already holds a search; add --resume to continue it, or name another --out",
-                dir.display()
+                dir.path().display()
             )));
         }
         log.append(&Line::Search(Box::new(header.clone())))?;
         log.append(&Line::Environment(environment.clone()))?;
-        File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("{}: cannot sync", dir.display()))?;
+        dir.sync()?;
         Ok(log)
     }
 
     /// The search to go on with: only the budget and the time of each trial's kind may not differ.
-    pub fn resume(dir: &Path, header: &Header, environment: &Environment) -> Result<(Log, LoggedSearch)> {
-        let path = dir.join(SEARCH);
-        if !path.exists() {
+    pub fn resume(dir: &Dir, header: &Header, environment: &Environment) -> Result<(Log, LoggedSearch)> {
+        let (path, dir_path) = (dir.file(SEARCH), dir.path());
+        if !dir.has(SEARCH) {
             bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
         }
-        let mut log = Log::open(dir, false)?;
+        let mut log = Log::of(dir, dir.append_existing(SEARCH)?)?;
         let mut text = String::new();
         log.file.read_to_string(&mut text).with_context(|| format!("{}: cannot read", path.display()))?;
         // What a crash has cut off is one line without its end.
@@ -129,14 +129,14 @@ impl Log {
             Some(Line::Search(_)) => {
                 return Err(usage(format!(
                     "{}: holds another search; repeat its command with --resume added, or name another --out",
-                    dir.display()
+                    dir_path.display()
                 )));
             }
             _ => bail!("{}: no header at its beginning; name another --out", path.display()),
         }
         let mut seen = LoggedSearch::default();
         for line in lines {
-            seen.take(line?, environment, dir)?;
+            seen.take(line?, environment, dir_path)?;
         }
         Ok((log, seen))
     }
@@ -157,14 +157,11 @@ impl Log {
         })
     }
 
-    fn open(dir: &Path, create: bool) -> Result<Log> {
-        let path = dir.join(SEARCH);
-        let file = OpenOptions::new().read(true).append(true).create(create).open(&path);
-        let file = file.with_context(|| format!("{}: cannot open", path.display()))?;
+    fn of(dir: &Dir, file: File) -> Result<Log> {
         if file.try_lock().is_err() {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
         }
-        Ok(Log { path, file })
+        Ok(Log { path: dir.file(SEARCH), file })
     }
 }
 

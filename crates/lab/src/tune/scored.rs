@@ -1,11 +1,11 @@
 //! An arena whose trials carry the objective beside their metrics.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
+use files::Dir;
 
 use super::objective::Objective;
 use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
@@ -32,7 +32,7 @@ impl Arena for Scored<'_> {
         self.inner.rehearse()
     }
 
-    fn trace(&mut self, format: Format, dir: &Path) -> Result<()> {
+    fn trace(&mut self, format: Format, dir: Dir) -> Result<()> {
         self.inner.trace(format, dir)
     }
 

@@ -3,13 +3,17 @@
 //! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its history when its name changes, and a new
 //! disk under an old name begins its own. Lines are only ever added.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 pub use experiment::history::{Entry, Measured, Outcome};
+use files::Dir;
 use host::Root;
+
+/// In the state directory.
+const DIR: &str = "history";
 
 /// The name of the file.
 const FILE: &str = "history.jsonl";
@@ -17,6 +21,7 @@ const FILE: &str = "history.jsonl";
 /// The history of one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
+    key: String,
     dir: PathBuf,
     /// In the order of time.
     pub entries: Vec<Entry>,
@@ -27,27 +32,25 @@ pub struct History {
 impl History {
     /// The history of the device with this identity; empty where there is none yet.
     pub fn of(root: &Root, identity: &str) -> Result<History> {
-        History::at(root.state("history").join(host::key(identity)))
+        History::at(root, &host::key(identity))
     }
 
     /// Every history that there is.
     pub fn all(root: &Root) -> Result<Vec<History>> {
-        let dir = root.state("history");
-        let Ok(entries) = fs::read_dir(&dir) else { return Ok(Vec::new()) };
-        let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        dirs.sort();
-        dirs.into_iter().map(History::at).collect()
+        let Some(all) = there(root)? else { return Ok(Vec::new()) };
+        all.names()?.iter().map(|key| History::at(root, key)).collect()
     }
 
-    fn at(dir: PathBuf) -> Result<History> {
-        let path = dir.join(FILE);
-        let text = match fs::read(&path) {
-            // A byte that is no text costs its own line only.
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(anyhow!("{}: cannot read: {error}", path.display())),
+    fn at(root: &Root, key: &str) -> Result<History> {
+        let found = match there(root)? {
+            Some(all) => all.subdir_if_there(key)?,
+            None => None,
         };
-        let mut history = History { dir, entries: Vec::new(), broken: 0 };
+        let bytes = found.map(|dir| dir.read(FILE)).transpose()?.flatten().unwrap_or_default();
+        // A byte that is no text costs its own line only.
+        let text = String::from_utf8_lossy(&bytes);
+        let dir = root.state(DIR).join(key);
+        let mut history = History { key: key.to_owned(), dir, entries: Vec::new(), broken: 0 };
         for line in text.lines().filter(|line| !line.is_empty()) {
             match serde_json::from_str(line) {
                 Ok(entry) => history.entries.push(entry),
@@ -72,23 +75,24 @@ impl History {
     }
 
     /// Adds a line, and waits until it is on the disk.
-    pub fn append(&mut self, entry: Entry) -> Result<()> {
-        let path = self.dir.join(FILE);
+    pub fn append(&mut self, root: &Root, entry: Entry) -> Result<()> {
         let mut line =
             serde_json::to_string(&entry).expect("an entry has only texts and numbers, which always make JSON");
         line.push('\n');
-        let written = fs::create_dir_all(&self.dir).and_then(|()| {
-            let new = !path.exists();
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let dir = root.state_dir()?.subdir(DIR)?.subdir(&self.key)?;
+        let new = !dir.has(FILE);
+        let mut file = dir.append(FILE)?;
+        let write = || -> std::io::Result<()> {
             let length = file.metadata()?.len();
             // A line that a crash has cut ends here, so that this one is not joined to it.
             let line = if self.broken > 0 { format!("\n{line}") } else { line };
             file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
                 let _ = file.set_len(length);
             })?;
-            if new { File::open(&self.dir)?.sync_all() } else { Ok(()) }
-        });
-        written.with_context(|| format!("{}: cannot write (make room; the former history is kept)", path.display()))?;
+            if new { Ok(dir.sync()?) } else { Ok(()) }
+        };
+        let cannot = || format!("{}: cannot write (make room; the former history is kept)", dir.file(FILE).display());
+        write().with_context(cannot)?;
         self.entries.push(entry);
         Ok(())
     }
@@ -111,6 +115,11 @@ impl History {
             reports[..old].iter().filter(ours).filter(|report| fs::remove_dir_all(self.dir.join(report)).is_ok());
         removed.count()
     }
+}
+
+fn there(root: &Root) -> Result<Option<Dir>> {
+    let state = root.state_dir_if_there()?;
+    Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
 }
 
 #[cfg(test)]
@@ -139,7 +148,7 @@ mod tests {
         let mut history = History::of(&root, "wwid a/b").unwrap();
         assert!(history.entries.is_empty());
         for (watch, arm) in [("x", Some("bfq")), ("x", None), ("y", Some("none"))] {
-            history.append(entry(watch, arm)).unwrap();
+            history.append(&root, entry(watch, arm)).unwrap();
         }
         let again = History::of(&root, "wwid a/b").unwrap();
         assert_eq!(again, history);
@@ -154,13 +163,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
         let mut history = History::of(&root, "a").unwrap();
-        history.append(entry("x", Some("bfq"))).unwrap();
+        history.append(&root, entry("x", Some("bfq"))).unwrap();
         let path = history.dir().join(FILE);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{text}{}", &text[..text.len() / 2])).unwrap();
         let mut cut = History::of(&root, "a").unwrap();
         assert_eq!((cut.entries.len(), cut.broken), (1, 1));
-        cut.append(entry("x", Some("none"))).unwrap();
+        cut.append(&root, entry("x", Some("none"))).unwrap();
         let again = History::of(&root, "a").unwrap();
         assert_eq!((again.entries.len(), again.broken), (2, 1));
     }
@@ -172,7 +181,7 @@ mod tests {
         let mut history = History::of(&root, "a").unwrap();
         for arm in ["a", "b", "c"] {
             fs::create_dir_all(history.dir().join(format!("report-{arm}"))).unwrap();
-            history.append(entry("x", Some(arm))).unwrap();
+            history.append(&root, entry("x", Some(arm))).unwrap();
         }
         assert_eq!(history.prune("x", 2), 1);
         assert!(!history.dir().join("report-a").exists() && history.dir().join("report-b").exists());

@@ -10,11 +10,12 @@ pub mod quiet;
 pub mod units;
 pub mod window;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use experiment::plan::Plan;
+use files::Dir;
 use host::Root;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ use text::did_you_mean as nearest;
 use window::{Days, Window};
 
 const SCHEMA: u32 = 1;
+
+/// In the state directory: a watch names programs that root starts.
+const DIR: &str = "watch";
 
 /// What to do when a test recommends another setting than the one in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,20 +103,19 @@ impl Watch {
     pub fn load(root: &Root, name: &str) -> Result<Watch> {
         check_name(name)?;
         let path = path(root, name);
-        let text = fs::read_to_string(&path).map_err(|error| {
+        let found = there(root)?.map(|dir| dir.read(&file_name(name))).transpose()?.flatten();
+        let bytes = found.ok_or_else(|| {
             let known = names(root);
-            match error.kind() {
-                std::io::ErrorKind::NotFound if known.is_empty() => {
-                    usage("watches: none yet; begin with: schedlab watch add --device DEVICE")
-                }
-                std::io::ErrorKind::NotFound => usage(format!(
-                    "watch {name:?}: unknown (expected one of {}); see schedlab watch list{}",
-                    known.join(", "),
-                    nearest(name, known.iter().map(String::as_str))
-                )),
-                _ => anyhow!("{}: cannot read: {error}", path.display()),
+            if known.is_empty() {
+                return usage("watches: none yet; begin with: schedlab watch add --device DEVICE");
             }
+            usage(format!(
+                "watch {name:?}: unknown (expected one of {}); see schedlab watch list{}",
+                known.join(", "),
+                nearest(name, known.iter().map(String::as_str))
+            ))
         })?;
+        let text = String::from_utf8_lossy(&bytes);
         let watch: Watch = toml::from_str(&text)
             .with_context(|| format!("{}: invalid (fix it, or remove the watch and add it again)", path.display()))?;
         if watch.schema != SCHEMA || watch.name != name {
@@ -137,24 +140,30 @@ impl Watch {
 
     /// Exclusive ownership of this watch's tests, for as long as the file is open; none while another process has it.
     pub fn lock(&self, root: &Root) -> Result<Option<File>> {
-        let path = path(root, &self.name);
-        let file = File::open(&path).with_context(|| format!("{}: cannot open", path.display()))?;
+        let file = root.state_dir()?.subdir(DIR)?.append_existing(&file_name(&self.name))?;
         Ok(file.try_lock().is_ok().then_some(file))
     }
 }
 
 /// Where the watch of a name is.
 pub fn path(root: &Root, name: &str) -> PathBuf {
-    root.state("watch").join(format!("{name}.toml"))
+    root.state(DIR).join(file_name(name))
 }
 
 /// The names of all watches.
 pub fn names(root: &Root) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(root.state("watch")) else { return Vec::new() };
-    let stem = |path: PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(".toml")?.to_owned());
-    let mut names: Vec<String> = entries.flatten().filter_map(|entry| stem(entry.path())).collect();
-    names.sort();
-    names
+    let names = there(root).ok().flatten().and_then(|dir| dir.names().ok()).unwrap_or_default();
+    names.iter().filter_map(|name| name.strip_suffix(".toml")).map(str::to_owned).collect()
+}
+
+fn file_name(name: &str) -> String {
+    format!("{name}.toml")
+}
+
+/// The directory of watches, if there is one.
+fn there(root: &Root) -> Result<Option<Dir>> {
+    let state = root.state_dir_if_there()?;
+    Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
 }
 
 /// A name for a device's watch: what of the device's name can be in the name of a file and a unit.
@@ -179,6 +188,8 @@ fn is_plain(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn watch() -> Watch {

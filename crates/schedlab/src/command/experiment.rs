@@ -6,11 +6,11 @@ use anyhow::Result;
 use experiment::plan::{self, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending};
 use host::Root;
-use jiff::Timestamp;
 use lab::arena::ArmIndex;
 use lab::arena::open::within;
 use lab::conduct::conduct;
 use lab::length;
+use lab::output::Output;
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
@@ -98,7 +98,7 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
         let (mut store, record) = session::open(plan, &record_options(args), arena, &stop)?;
         if let Some(format) = args.trace {
-            arena.trace(format.into(), &store.dir().join(report_files::TRACES))?;
+            arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
         }
         let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
         let end = conduct(plan, &record, &arms, arena, &mut store, (&stop, &progress))?;
@@ -127,8 +127,7 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
 
 /// Where the record goes: --out, or a directory named after the time.
 pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
-    let by_time = || Path::new("schedlab-out").join(Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string());
-    RecordOptions { dir: args.out.clone().unwrap_or_else(by_time), resume: args.resume, command: repeat_command() }
+    RecordOptions { output: Output::of(args.out.clone(), ""), resume: args.resume, command: repeat_command() }
 }
 
 fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {

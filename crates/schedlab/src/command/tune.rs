@@ -5,13 +5,12 @@ mod design;
 mod done;
 mod page;
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::study::Verdict;
+use files::Dir;
 use host::Root;
-use jiff::Timestamp;
 use tuner::Search;
 
 use crate::cli::{ConductArgs, TuneArgs};
@@ -20,11 +19,12 @@ use crate::failure::{FAILED, REACHED, VOID};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
-use answer::{show_space, tuned, write};
+use answer::{CONFIRM, show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
 use done::Done;
 use lab::arena::open::within;
 use lab::arena::{Arena, ArmIndex};
+use lab::output::Output;
 use lab::resolve::Resolved;
 use lab::resolve::programs::Agreement;
 use lab::session;
@@ -41,17 +41,15 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     if args.space {
         return show_space(&design, args.json);
     }
-    let dir = args.out.clone().unwrap_or_else(|| {
-        let now = Timestamp::now().strftime("tune-%Y%m%dT%H%M%SZ").to_string();
-        Path::new("schedlab-out").join(now)
-    });
-    let conduct = conduct_args(args, &dir);
+    let output = Output::of(args.out.clone(), "tune-");
+    let conduct = conduct_args(args);
     let (stop, progress) = (Stop::install()?, Progress::new(conduct.quiet || conduct.json));
     let resolved = Resolved::of(design.plan.clone())?;
-    let done = within(root, resolved, &conduct.opening(Agreement::Given), &stop, &progress, |_, arena| {
+    let (dir, done) = within(root, resolved, &conduct.opening(Agreement::Given), &stop, &progress, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
         let environment = scored.capture()?;
         let header = header(&design);
+        let dir = output.open()?;
         let (mut log, seen) = if args.resume {
             Log::resume(&dir, &header, &environment)?
         } else {
@@ -67,24 +65,23 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         }
         .run(&mut search, &design.plan, &mut scored, (&stop, &progress))?;
         let winner = search.chosen().filter(|_| course.why != SearchEnd::Interrupted);
-        let Some(winner) = winner else { return Ok(Done { search, course, environment, confirmation: None }) };
+        let Some(winner) = winner else { return Ok((dir, Done { search, course, environment, confirmation: None })) };
         let plan = confirmation_plan(&design, &search, &course, winner)?;
-        let args = ConductArgs {
-            out: Some(dir.join("confirm")),
-            resume: dir.join("confirm").join(lab::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0),
-            ..conduct_args(args, &dir)
-        };
+        let confirm = dir.file(CONFIRM);
+        let resume = confirm.join(lab::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0);
+        let args = ConductArgs { out: Some(confirm), resume, ..conduct_args(args) };
         let arms = [ArmIndex(0), scored.admit(&plan.arms[1])?];
         let (mut store, record) = session::open(&plan, &record_options(&args), &mut scored, &stop)?;
         let end = lab::conduct::conduct(&plan, &record, &arms, &mut scored, &mut store, (&stop, &progress))?;
-        Ok(Done { search, course, environment, confirmation: Some((winner, plan, end)) })
+        Ok((dir, Done { search, course, environment, confirmation: Some((winner, plan, end)) }))
     })?;
     stop.end_at_once();
     conclude(&dir, &design, &done, args.json)
 }
 
-fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> {
+fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
     let Done { search, course, confirmation, .. } = done;
+    let dir = out.path();
     let resume = format!("continue with the same command, --out {} --resume", dir.display());
     if course.why == SearchEnd::Interrupted {
         let best = match search.incumbent() {
@@ -105,7 +102,7 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
             out::note(format_args!("the confirmation ended early ({}): {}; {resume}", end.reason.word(), end.reason));
             return Ok(FAILED);
         }
-        let below = dir.join("confirm");
+        let below = dir.join(CONFIRM);
         let record = lab::store::read(&below)?;
         let study = experiment::study(&record, None);
         report_files::write_all(&below, &study, Some(&report_files::evidence(&record)))?;
@@ -113,7 +110,7 @@ fn conclude(dir: &Path, design: &Design, done: &Done, json: bool) -> Result<u8> 
             Some(confirmed(plan, search, *winner, &record.trials, &study, design.alpha, &design.constraints));
     }
     let tuned = tuned(design, done, confirmed_as, dir);
-    let written = write(dir, &tuned)?;
+    let written = write(out, &tuned)?;
     if json {
         out::line(serde_json::to_string_pretty(&tuned)?)?;
     } else {

@@ -6,7 +6,6 @@ mod figures;
 mod setting;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Observation};
+use files::Dir;
 use sim::{Observer, Outcome, SimError, Trial};
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
@@ -44,7 +44,7 @@ pub struct SimArena<'a> {
     /// Workload and arm of trials that were traced.
     traced: BTreeSet<(usize, ArmIndex)>,
     /// Their files.
-    files: Vec<PathBuf>,
+    files: Vec<String>,
 }
 
 /// One trial to simulate.
@@ -53,7 +53,7 @@ pub(super) struct Wanted {
     duration: Duration,
     warmup: Duration,
     /// The file of its events.
-    trace: Option<PathBuf>,
+    trace: Option<String>,
 }
 
 impl<'a> SimArena<'a> {
@@ -91,14 +91,14 @@ impl<'a> SimArena<'a> {
     }
 
     /// The file for the events of a trial: the first one of each workload and arm has one.
-    fn trace_of(&mut self, workload: usize, arm: ArmIndex) -> Option<PathBuf> {
+    fn trace_of(&mut self, workload: usize, arm: ArmIndex) -> Option<String> {
         let traces = self.traces.as_ref()?;
         if !self.traced.insert((workload, arm)) {
             return None;
         }
-        let path = traces.path(&self.workloads.get(workload).name, self.arms.name(arm), &self.files);
-        self.files.push(path.clone());
-        Some(path)
+        let name = traces.name(&self.workloads.get(workload).name, self.arms.name(arm), &self.files);
+        self.files.push(name.clone());
+        Some(name)
     }
 
     /// One trial, every event of which goes to `observer`.
@@ -169,9 +169,9 @@ impl Virtual for SimArena<'_> {
         let stop = || self.flag.load(Ordering::Relaxed);
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, &stop),
-            Some(path) => {
+            Some(name) => {
                 let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
-                let mut writer = traces.writer(path)?;
+                let mut writer = traces.writer(name)?;
                 let outcome = sim::run(trial, &mut writer, &stop);
                 writer.finish()?;
                 outcome
@@ -184,7 +184,7 @@ impl Virtual for SimArena<'_> {
         Ok(self.arms.admit(&arm.name, Setting::of(arm)?))
     }
 
-    fn write_events(&mut self, format: Format, dir: &Path) -> Result<()> {
+    fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
         self.traces = Some(TraceFile::new(format, dir)?);
         Ok(())
     }

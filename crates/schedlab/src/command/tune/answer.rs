@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Arm};
+use files::Dir;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -17,7 +18,9 @@ use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
 use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
-use lab::whole_file;
+
+/// The directory of the confirmation, in that of the search.
+pub(super) const CONFIRM: &str = "confirm";
 
 /// What `--space --json` prints.
 #[derive(Debug, Serialize)]
@@ -61,17 +64,16 @@ pub(super) fn show_space(design: &Design, json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-pub(super) fn write(dir: &Path, tuned: &Tuned) -> Result<Vec<PathBuf>> {
+pub(super) fn write(dir: &Dir, tuned: &Tuned) -> Result<Vec<PathBuf>> {
     let files = [("tune.json", serde_json::to_string_pretty(tuned)? + "\n"), ("tune.html", page::render(tuned)?)];
     let mut written = Vec::new();
     for (name, text) in files {
-        let path = dir.join(name);
-        whole_file::replace(&path, &text)?;
-        written.push(path);
+        dir.replace(name, text.as_bytes())?;
+        written.push(dir.file(name));
     }
-    written.push(dir.join(SEARCH));
+    written.push(dir.file(SEARCH));
     if tuned.confirmation.is_some() {
-        written.push(dir.join("confirm"));
+        written.push(dir.file(CONFIRM));
     }
     Ok(written)
 }

@@ -1,7 +1,6 @@
 //! What is fixed before the first trial of a search: plan, space, objective, budget.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::Result;
 use elevator::{Initial, QueueFacts};
@@ -169,9 +168,9 @@ pub(super) fn each_s(plan: &Plan) -> f64 {
     (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }
 }
 
-pub(super) fn conduct_args(args: &TuneArgs, dir: &Path) -> ConductArgs {
+pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
     ConductArgs {
-        out: Some(dir.to_path_buf()),
+        out: args.out.clone(),
         resume: args.resume,
         destroy_data: args.destroy_data.clone(),
         loop_dir: args.loop_dir.clone(),

@@ -23,7 +23,6 @@ use lab::resolve::programs::ProgramOptions;
 use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
-use lab::whole_file;
 use lab::workloads::Workloads;
 
 /// What a test may take unless --budget says otherwise.
@@ -322,7 +321,7 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
         if there.is_empty() {
             return Err(usage(nothing(args.device.as_deref())));
         }
-        whole_file::replace(path, &report::history::page(&there)?)?;
+        files::replace_at(path, report::history::page(&there)?.as_bytes())?;
     }
     if args.json {
         let entries: Vec<_> = there.iter().flat_map(|history| history.entries).collect();

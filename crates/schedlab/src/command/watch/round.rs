@@ -107,12 +107,10 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     let changed = measured.changed;
     let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let named = device.path.display().to_string();
-    history.append(Entry {
-        at,
-        watch: watch.name.clone(),
-        device: named,
-        outcome: Outcome::Measured(measured.into()),
-    })?;
+    history.append(
+        root,
+        Entry { at, watch: watch.name.clone(), device: named, outcome: Outcome::Measured(measured.into()) },
+    )?;
     history.prune(&watch.name, watch.keep_reports);
     out::line(&words)?;
     if changed && let Some(command) = &watch.tell {
@@ -171,7 +169,7 @@ fn tell(command: &str, words: &str) {
 fn note(root: &Root, watch: &Watch, device: &str, outcome: Outcome) -> Result<()> {
     let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let entry = Entry { at, watch: watch.name.clone(), device: device.to_owned(), outcome };
-    History::of(root, &watch.identity)?.append(entry)
+    History::of(root, &watch.identity)?.append(root, entry)
 }
 
 /// The path of this program, as a unit names it.
