@@ -70,6 +70,10 @@ pub enum Error {
     NotShown { device: String, name: String, help: String },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
     ReadOnlyAttribute { device: String, name: String },
+    #[error(
+        "{text:?}: it cannot stand in a unit of systemd (found {found}, expected one line); give the file or device another name"
+    )]
+    NoUnitText { text: String, found: &'static str },
     #[error("{what}: {why}")]
     Cpu {
         /// The setting by its key, e.g. `sysctl:kernel.sched_latency_ns`.

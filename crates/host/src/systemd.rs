@@ -3,8 +3,43 @@
 //! Where systemd is installed but does not run (a container, an image that is being built), a timer can still be enabled: it starts
 //! with the next boot. Where it is not installed, nothing is done, and the caller says what else there is.
 
+use std::ffi::OsStr;
+
 use crate::error::Error;
 use crate::root::Root;
+
+/// One word of a unit's command line, with nothing in it that systemd expands.
+///
+/// # Errors
+/// [`Error::NoUnitText`] for a text with a control character: no way of writing one keeps it on its line in every version of systemd.
+/// Also for what is not UTF-8.
+pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
+    let text = text.as_ref();
+    let no_utf8 = || Error::NoUnitText { text: text.to_string_lossy().into(), found: "bytes that are not UTF-8" };
+    let text = text.to_str().ok_or_else(no_utf8)?;
+    check_unit_text(text)?;
+    let text = text.replace('\\', r"\\").replace('"', "\\\"").replace('$', "$$").replace('%', "%%");
+    Ok(format!("\"{text}\""))
+}
+
+/// The value of a setting that is a text, such as `Description=`.
+///
+/// # Errors
+/// [`Error::NoUnitText`] for a text with a control character, or with a backslash at its end, after which the line would go on.
+pub fn unit_text(text: &str) -> Result<String, Error> {
+    check_unit_text(text)?;
+    if text.ends_with('\\') {
+        return Err(Error::NoUnitText { text: text.into(), found: "a backslash at its end" });
+    }
+    Ok(text.replace('%', "%%"))
+}
+
+fn check_unit_text(text: &str) -> Result<(), Error> {
+    if text.chars().any(char::is_control) {
+        return Err(Error::NoUnitText { text: text.into(), found: "a line break or another control character" });
+    }
+    Ok(())
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
@@ -119,5 +154,27 @@ mod tests {
         let (_dir, root) = machine(true, 1);
         let error = enable(&root, "x.timer").unwrap_err().to_string();
         assert!(error.contains("daemon-reload") && error.contains("refused"), "{error}");
+    }
+
+    #[test]
+    fn a_word_of_a_unit_is_one_word_and_what_cannot_be_one_is_refused() {
+        assert_eq!(unit_word("/opt/my lab/$x/50%").expect("it can be quoted"), "\"/opt/my lab/$$x/50%%\"");
+        assert_eq!(unit_word("a\"b\\").expect("it can be quoted"), "\"a\\\"b\\\\\"");
+        assert_eq!(unit_text("/dev/disk/by-partlabel/a\\x20%n").expect("a text"), "/dev/disk/by-partlabel/a\\x20%%n");
+        for refused in ["a\n[Service]\nExecStart=/bin/sh", "a\r", "a\0", "\u{85}"] {
+            assert!(unit_word(refused).is_err() && unit_text(refused).is_err());
+        }
+        let error = unit_text("sda\\").unwrap_err().to_string();
+        assert!(error.contains("backslash at its end"), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_a_second_line(text in ".*") {
+            for quoted in [unit_word(&text), unit_text(&text)].into_iter().flatten() {
+                proptest::prop_assert!(!quoted.contains(char::is_control));
+                proptest::prop_assert!(!quoted.ends_with('\\'));
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
+use text::from_spreadsheet;
 use text::limits::{
     ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_BYTES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
 };
@@ -117,8 +118,9 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
         let row = row.context("table: a row does not fit the header")?;
         check_row(&row)?;
         TABLE_ROWS.check(sequence + 1).map_err(exceeds)?;
-        let workload_of_row = workload.map_or("all", |at| &row[at]);
-        size.grow(&row[arm], workload_of_row, metrics.len()).map_err(exceeds)?;
+        let workload_of_row = workload.map_or("all", |at| from_spreadsheet(&row[at]));
+        let arm_of_row = from_spreadsheet(&row[arm]);
+        size.grow(arm_of_row, workload_of_row, metrics.len()).map_err(exceeds)?;
         SAMPLES.check(samples.len() + metrics.len()).map_err(exceeds)?;
         let line = row.position().map_or(0, csv::Position::line);
         let block = block.map(|at| {
@@ -145,7 +147,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
             samples.push(Sample {
                 workload: workload_of_row.to_owned(),
                 metric: name.clone(),
-                arm: row[arm].to_owned(),
+                arm: arm_of_row.to_owned(),
                 block,
                 sequence: sequence as u64,
                 value,
@@ -178,6 +180,15 @@ mod tests {
 
     fn columns(metrics: &[String]) -> Columns<'_> {
         Columns { arm: "scheduler", metrics, block: Some("run"), workload: Some("machine"), void_if: Some("error") }
+    }
+
+    #[test]
+    fn names_that_schedlab_wrote_for_a_spreadsheet_are_read_as_they_were() {
+        let metrics = ["mb_s".to_owned()];
+        let table = "machine,scheduler,run,mb_s,error\n'@a,'=b,r1,-1.5,\n'a,'b',r1,1,\n";
+        let samples = parse(table, &columns(&metrics)).unwrap();
+        let names: Vec<_> = samples.iter().map(|s| (s.workload.as_str(), s.arm.as_str(), s.value)).collect();
+        assert_eq!(names, [("@a", "=b", -1.5), ("'a", "'b'", 1.0)]);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 //!
 //! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value` and a plotting
 //! library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
+//!
+//! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an apostrophe in front; numbers, negative ones too,
+//! do not. `schedlab study` takes the apostrophe off again; in R or pandas it is part of the name.
 
+use ::text::for_spreadsheet;
 use experiment::reason::Reason;
 
 use super::page::Page;
@@ -10,8 +14,8 @@ use super::{three_sigma, verdict};
 
 /// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
 pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record([
+    let mut table = Table::new();
+    table.row([
         "sequence",
         "workload",
         "block",
@@ -30,7 +34,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
                 .filter(|reason| metric.is_empty() || reason.applies_to(metric))
                 .map(ToString::to_string)
                 .collect();
-            writer.write_record([
+            table.row([
                 trial.sequence.to_string().as_str(),
                 trial.workload.as_str(),
                 &trial.block.to_string(),
@@ -51,13 +55,13 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
             row(metric, value.to_string())?;
         }
     }
-    finish(writer)
+    table.finish()
 }
 
 /// One row per judgement; open ends of an interval are empty.
 pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record([
+    let mut table = Table::new();
+    table.row([
         "workload",
         "metric",
         "primary",
@@ -76,7 +80,7 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     for judgement in &page.study.judgements {
-        writer.write_record([
+        table.row([
             judgement.workload.as_str(),
             &judgement.metric,
             truth(judgement.primary),
@@ -94,13 +98,13 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             three_sigma::claim(judgement),
         ])?;
     }
-    finish(writer)
+    table.finish()
 }
 
 /// One row per tunable and value of a sweep, on the metric that decides.
 pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer.write_record([
+    let mut table = Table::new();
+    table.row([
         "workload",
         "metric",
         "scheduler",
@@ -120,7 +124,7 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     for response in &page.study.responses {
         for point in &response.points {
-            writer.write_record([
+            table.row([
                 response.workload.as_str(),
                 &response.metric,
                 &response.scheduler,
@@ -139,16 +143,29 @@ pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
             ])?;
         }
     }
-    finish(writer)
+    table.finish()
 }
 
 fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-fn finish(writer: ::csv::Writer<Vec<u8>>) -> crate::Result<String> {
-    let bytes = writer.into_inner().map_err(|error| ::csv::Error::from(error.into_error()))?;
-    Ok(String::from_utf8(bytes).expect("CSV of UTF-8 fields is UTF-8"))
+/// A table on its way: the one way by which a cell gets into a file.
+struct Table(::csv::Writer<Vec<u8>>);
+
+impl Table {
+    fn new() -> Table {
+        Table(::csv::Writer::from_writer(Vec::new()))
+    }
+
+    fn row<const N: usize>(&mut self, cells: [&str; N]) -> crate::Result<()> {
+        Ok(self.0.write_record(cells.map(for_spreadsheet).each_ref().map(|cell| cell.as_bytes()))?)
+    }
+
+    fn finish(self) -> crate::Result<String> {
+        let bytes = self.0.into_inner().map_err(|error| ::csv::Error::from(error.into_error()))?;
+        Ok(String::from_utf8(bytes).expect("CSV of UTF-8 fields is UTF-8"))
+    }
 }
 
 #[cfg(test)]
@@ -190,5 +207,23 @@ mod tests {
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let row = reader.records().next().expect("a row").expect("the CSV can be read");
         assert_eq!((&row[7], &row[8]), ("", "better"));
+    }
+
+    #[test]
+    fn no_name_is_a_formula_and_numbers_stay_numbers() {
+        let mut lab = Lab::typical().renamed("kyber", "=HYPERLINK(\"http://a\")").renamed("bfq", "@b");
+        lab.trials[0].observation.metrics.insert("-delta".into(), -3.25);
+        for text in [trials(&Page::of(&lab.study, Some(&lab.evidence()))), judgements(&Page::of(&lab.study, None))] {
+            let text = text.expect("CSV is written");
+            let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+            let rows: Vec<::csv::StringRecord> =
+                reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
+            let cells = || rows.iter().flatten();
+            assert!(cells().any(|cell| cell == "'=HYPERLINK(\"http://a\")") && cells().any(|cell| cell == "'@b"));
+            let is_formula = |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
+            assert!(!cells().any(is_formula), "{text}");
+        }
+        let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
+        assert!(text.contains(",'-delta,-3.25,"), "{text}");
     }
 }

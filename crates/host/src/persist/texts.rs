@@ -241,15 +241,97 @@ pub(super) fn boot(kernel: &str, setting: &CheckedSetting) -> Result<String, Str
     }
 }
 
+/// A regular expression of Python's that matches `value`; a control character, which could end the line, is "any character".
 fn regex(value: &str) -> String {
-    value
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "_-: /".contains(c) { c.to_string() } else { format!("\\{c}") })
-        .collect()
+    let each = |c: char| match c {
+        c if c.is_control() => ".".to_string(),
+        c if c.is_ascii_alphanumeric() || "_-: /".contains(c) => c.to_string(),
+        c => format!("\\{c}"),
+    };
+    value.chars().map(each).collect()
 }
 
-/// A text that cannot end its comment.
+/// A text that cannot end its comment, nor go on in the next line.
 fn one_line(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    text.trim_end_matches('\\').to_string()
+    text.trim_end_matches(['\\', ' ']).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Words in which everything that has a meaning in one of the formats is more likely than chance.
+    fn hostile() -> impl Strategy<Value = String> {
+        proptest::collection::vec(
+            prop_oneof![
+                Just("\n".to_string()),
+                Just("\r\n".to_string()),
+                Just("\"".to_string()),
+                Just("\\".to_string()),
+                Just("\", RUN+=\"/bin/sh\"".to_string()),
+                Just("[sysfs]\n".to_string()),
+                Just("%n$x\0\u{2028}\u{85}".to_string()),
+                any::<String>(),
+            ],
+            0..6,
+        )
+        .prop_map(|parts| parts.concat())
+    }
+
+    /// What systemd, udev, kmod and tuned take for the end of a line.
+    fn nr_lines(text: &str) -> usize {
+        text.split(['\n', '\r', '\0', '\u{85}', '\u{b}', '\u{c}']).count()
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_from_outside_makes_a_second_line(
+            serial in hostile(), model in hostile(), because in hostile(), command in hostile(), what in hostile(),
+        ) {
+            let setting = CheckedSetting {
+                scheduler: Some("bfq".into()),
+                queue: vec![("read_ahead_kb".into(), "64".into())],
+                tunables: vec![("slice_idle".into(), "0".into())],
+                module: Some("bfq".into()),
+            };
+            let all = |words: [&str; 5]| {
+                let [serial, model, because, command, what] = words.map(str::to_string);
+                let conditions = vec![("ENV{ID_SERIAL_SHORT}".into(), serial), ("ENV{ID_MODEL}".into(), model)];
+                let address = Address { key: "key".into(), conditions, by: By::Identity, when: When::Added };
+                let note = Note { because: Some(because), command, date: "date".into(), version: "1".into() };
+                let files = vec![PathBuf::from("/etc/x").display().to_string()];
+                let subject =
+                    Subject { address: &address, key: "key".into(), name: "sda", what, kernel: "6".into(), note: &note, files };
+                [
+                    rule(&subject, &setting),
+                    module_list(&subject, &setting).expect("it has a module"),
+                    tuned(&subject, &setting, None),
+                    hwdb(&subject, &setting),
+                ]
+            };
+            let harmless = all(["s", "m", "b", "c", "w"]);
+            for (text, like) in all([&serial, &model, &because, &command, &what]).iter().zip(&harmless) {
+                prop_assert_eq!(nr_lines(text), nr_lines(like), "{}", text);
+                let meaning = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+                prop_assert_eq!(meaning(text), meaning(like), "{}", text);
+                // No line goes on in the next one.
+                let continued = |text: &str| text.lines().filter(|line| line.ends_with('\\')).count();
+                prop_assert_eq!(continued(text), continued(like), "{}", text);
+            }
+            // Each line of the rule has its quotes in pairs, none of them taken back by a backslash.
+            for line in rule_of(&serial).lines().filter(|line| !line.starts_with('#')) {
+                prop_assert!(line.matches('"').count() % 2 == 0 && !line.contains("\\\""), "{line}");
+            }
+        }
+    }
+
+    /// The condition of a rule about a device with this serial number.
+    fn rule_of(serial: &str) -> String {
+        format!("ENV{{ID_SERIAL}}!=\"{}\", GOTO=\"{END}\"", pattern(serial))
+    }
 }

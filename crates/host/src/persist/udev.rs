@@ -203,20 +203,27 @@ pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
 const PURPOSE: &str = "to know what a rule can tell the device by";
 
 /// The pattern of a rule that matches `value` and as little else as possible: udev takes `*`, `?` and `[` as wildcards, parts at
-/// `|`, and ends at `"`; the last two can only be written as "any character".
+/// `|`, ends at `"`, unless a backslash stands before it, and its line at a control character. What cannot be written is "any character".
 pub(super) fn pattern(value: &str) -> String {
-    let has_wildcards = value.contains(['*', '?', '[', '|', '"']);
+    let inner = value.trim_end_matches('\\');
+    let has_wildcards = value.contains(['*', '?', '[']) || value.chars().any(is_unwritable) || inner != value;
     let each = |c: char| match c {
-        '|' | '"' => "?".to_string(),
+        c if is_unwritable(c) => "?".to_string(),
         '*' | '?' | '[' | '\\' if has_wildcards => format!("\\{c}"),
         c => c.to_string(),
     };
-    value.chars().map(each).collect()
+    inner.chars().map(each).chain(value[inner.len()..].chars().map(|_| "?".to_string())).collect()
 }
 
+fn is_unwritable(c: char) -> bool {
+    matches!(c, '|' | '"') || c.is_control()
+}
+
+/// Whether the pattern of `value` matches `found`.
 fn alike(value: &str, found: &str) -> bool {
+    let inner = value.trim_end_matches('\\').chars().count();
     value.chars().count() == found.chars().count()
-        && value.chars().zip(found.chars()).all(|(a, b)| a == b || matches!(a, '|' | '"'))
+        && value.chars().zip(found.chars()).enumerate().all(|(at, (a, b))| a == b || at >= inner || is_unwritable(a))
 }
 
 /// What udev has to say against a file of rules that is in place; empty: it is understood.

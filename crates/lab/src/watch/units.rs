@@ -1,9 +1,10 @@
 //! The units that make systemd start the tests of a watch, and the line for those who have cron.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use host::Root;
+use host::systemd::{unit_text, unit_word};
 
 use super::Watch;
 use crate::resolve::programs;
@@ -31,7 +32,10 @@ pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
 }
 
 /// The service and the timer of a watch.
-pub fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
+///
+/// # Errors
+/// For a path that no unit can hold.
+pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], host::Error> {
     let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
         "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
@@ -43,28 +47,28 @@ pub fn units(root: &Root, watch: &Watch) -> [Unit; 2] {
          \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}{consent}\n\
          # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
          TimeoutStartSec={timeout}\nKillMode=mixed\nPrivateTmp=true\nProtectHome=read-only\nNoNewPrivileges=true\n",
-        device = specifiers(&watch.plan.device),
-        program = quoted(&watch.program),
-        state = quoted(&state_dir(root)),
+        device = unit_text(&watch.plan.device)?,
+        program = unit_word(&watch.program)?,
+        state = unit_word(state_dir(root))?,
         name = watch.name,
-        consent = consent(watch),
+        consent = consent(watch)?,
         timeout = patience.as_secs(),
     );
     let timer = format!(
         "{head}[Unit]\nDescription=When to test the I/O schedulers of {device} again\n\n[Timer]\nOnCalendar={calendar}\n\
          # A test that was missed is not made up for by day.\nPersistent=false\nAccuracySec=1min\n\n[Install]\nWantedBy=timers.target\n",
-        device = specifiers(&watch.plan.device),
+        device = unit_text(&watch.plan.device)?,
         calendar = watch.every.calendar(&watch.between),
     );
-    [Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }]
+    Ok([Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }])
 }
 
 /// The words by which a unit agrees to the programs of its plan: root has typed them when the watch was added.
-fn consent(watch: &Watch) -> String {
+fn consent(watch: &Watch) -> Result<String, host::Error> {
     let named = programs::named(&watch.plan).unwrap_or_default();
-    let user = watch.run_as.as_ref().map(|user| format!(" --as {}", quoted(Path::new(user))));
+    let user = watch.run_as.as_ref().map(unit_word).transpose()?.map(|user| format!(" --as {user}"));
     let needed = named.iter().any(|program| user.is_none() || program.needs_root);
-    format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default())
+    Ok(format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default()))
 }
 
 /// The state directory, from wherever the service is started.
@@ -73,26 +77,12 @@ fn state_dir(root: &Root) -> PathBuf {
     std::path::absolute(&dir).unwrap_or(dir).components().collect()
 }
 
-/// A path as one word of a unit's command line.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string().replace('\\', r"\\").replace('"', "\\\"").replace('$', "$$");
-    format!("\"{}\"", specifiers(&text))
-}
-
-/// A text without specifiers of systemd.
-fn specifiers(text: &str) -> String {
-    text.replace('%', "%%")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use experiment::plan::Plan;
-
-    #[test]
-    fn paths_with_spaces_and_signs_stay_one_word() {
-        assert_eq!(quoted(Path::new("/opt/my lab/$x/50%")), "\"/opt/my lab/$$x/50%%\"");
-    }
 
     #[test]
     fn a_timer_opens_with_the_window_and_the_service_knows_its_watch() {
@@ -102,7 +92,7 @@ mod tests {
         let watch =
             Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap())
                 .unwrap();
-        let [service, timer] = units(&Root::at("/r"), &watch);
+        let [service, timer] = units(&Root::at("/r"), &watch).unwrap();
         assert_eq!(service.path, Path::new("/r/etc/systemd/system/schedlab-watch-nightly.service"));
         assert!(
             service

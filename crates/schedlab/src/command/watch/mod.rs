@@ -52,7 +52,7 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
         out::print(watch.plan.to_toml())?;
         return Ok(REACHED);
     }
-    let files = files(root, &watch);
+    let files = files(root, &watch)?;
     if args.print {
         for (path, text) in &files {
             out::print(format_args!("# {}\n{text}\n", path.display()))?;
@@ -114,9 +114,9 @@ fn has_only_a_name(device: &Device) -> bool {
 }
 
 /// The files of a watch with their texts.
-fn files(root: &Root, watch: &Watch) -> Vec<(PathBuf, String)> {
-    let units = units::units(root, watch).map(|unit| (unit.path, unit.text));
-    [(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect()
+fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
+    let units = units::units(root, watch).map_err(|e| usage(e.to_string()))?.map(|unit| (unit.path, unit.text));
+    Ok([(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect())
 }
 
 /// The name under which the files of a watch are locked and journaled.
@@ -272,7 +272,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     };
     DiskArena::require_root()?;
     // Its own file is there to be edited; the units are not.
-    let files: Vec<_> = files(root, &watch)
+    let files: Vec<_> = files(root, &watch)?
         .into_iter()
         .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
         .collect();
