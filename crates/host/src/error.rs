@@ -133,6 +133,18 @@ pub enum Error {
         dir.display(), format_bytes(*free_bytes), format_bytes(*needed_bytes)
     )]
     NoSpace { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
+    #[error(
+        "{}: no loop device for it: {cause}; is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?", file.display()
+    )]
+    NoLoopDevice {
+        file: PathBuf,
+        /// The kernel's answer; part of the message, hence no `source`.
+        cause: io::Error,
+    },
+    #[error("{}: it is still in use (found an opener, expected none); see `fuser -v {}`, stop that, then `schedlab restore`", node.display(), node.display())]
+    StillAttached { node: PathBuf },
+    #[error("{device}: it is not the device that was checked (found {found}, expected {expected}); nothing was written to it, name the device again")]
+    Replaced { device: String, found: String, expected: String },
     #[error(transparent)]
     Persist(#[from] Refusal),
     #[error(transparent)]

@@ -3,17 +3,24 @@
 //! The file is written in full with incompressible data, not just allocated: an allocated but unwritten extent reads as zeros without a
 //! disk access, and a comparison of schedulers would compare nothing. The loop device uses direct I/O on its file, otherwise the
 //! page cache of the file below answers. Both are journaled before they exist, and undone after a crash.
-//! The tool `losetup` is called, rather than the ioctls made here: it handles the race for a free device and needs no unsafe code.
+//!
+//! # Whose file it is
+//! The file is made anew, for root alone, in a directory held by descriptor in which no other user can replace it ([`files::Dir`]), and its
+//! device and inode are journaled before it is attached. From then on its name means nothing: the loop device is attached by the open
+//! descriptor, is ours if the kernel says that this inode is behind it, and is found again after a crash by the same. `losetup` was
+//! called before: it opens a path, and whoever could rename a file in the directory gave it another one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use files::Dir;
+use rustix::fs::{Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{self, Device, node_path, offered_schedulers};
@@ -21,6 +28,7 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::modules;
 use crate::root::Root;
+use crate::sys::block::{self, LoopOptions};
 
 /// Bytes written at a time while filling the file.
 const CHUNK: usize = 4 << 20;
@@ -30,6 +38,9 @@ const BLOCK: u64 = 4096;
 
 /// Room left on the file system, so that the record and everybody else can go on writing.
 const RESERVE: u64 = 64 << 20;
+
+/// How long another process may be quicker in taking the loop device that was free a moment ago.
+const ATTACH_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a detached device may take to let go of its file.
 const DETACH_PATIENCE: Duration = Duration::from_secs(5);
@@ -42,19 +53,39 @@ pub const KIND: Kind = Kind {
     name: "loop-file",
     stage: Stage::Devices,
     single_use: Some(KEYS),
-    subject: |entry| entry.payload("loop-file").map(|Made { file }| file.display().to_string()),
+    subject: |entry| entry.payload("loop-file").map(|Made { file, .. }| file.display().to_string()),
     undo: |root, Abandoned { key, entry, lock }| {
-        let Made { file } = entry.expect("loop-file", journal::path(root, key))?;
-        undo(root, key, &file, &entry.boot_id, lock)?;
-        Ok(Box::new(Removed { file }))
+        let path = journal::path(root, key);
+        let made: Made = entry.expect("loop-file", path.clone())?;
+        if made.file.file_name().and_then(|name| name.to_str()) != Some(&format!("{key}.img")) {
+            let why = format!("it names {}, expected a file {key}.img", made.file.display());
+            return Err(Error::Journal { path, why });
+        }
+        undo(root, key, &made, &entry.boot_id, lock)?;
+        Ok(Box::new(Removed { file: made.file }))
     },
 };
 
 /// A temporary file, and the loop device over it if there is one: the payload of an entry.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Made {
-    /// Not another program's, since it is only ever created where no file was.
     file: PathBuf,
+    /// What it is, once it is made; before that there is no loop device over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    is: Option<Inode>,
+}
+
+/// What tells a file from every other during one boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Inode {
+    device: u64,
+    inode: u64,
+}
+
+impl Inode {
+    fn of(file: &File) -> io::Result<Inode> {
+        file.metadata().map(|meta| Inode { device: meta.dev(), inode: meta.ino() })
+    }
 }
 
 /// A temporary loop device was detached and its file deleted.
@@ -76,7 +107,7 @@ impl fmt::Display for Removed {
 pub struct LoopDevice {
     root: Root,
     key: String,
-    file: PathBuf,
+    made: Made,
     name: String,
     warnings: Vec<String>,
     removed: bool,
@@ -88,8 +119,8 @@ impl LoopDevice {
     /// the bytes written so far and may break off.
     ///
     /// # Errors
-    /// [`Error::NoSpace`], [`Error::ToolMissing`], [`Error::ToolFailed`] (no free loop device), [`Error::Interrupted`]; nothing is
-    /// left behind then.
+    /// [`Error::Files`] for a directory in which another user decides over the file, [`Error::NoSpace`], [`Error::NoLoopDevice`],
+    /// [`Error::Interrupted`]; nothing is left behind then.
     pub fn create(
         root: &Root,
         size_bytes: u64,
@@ -98,24 +129,26 @@ impl LoopDevice {
     ) -> Result<LoopDevice, Error> {
         let dir = fs::canonicalize(dir).map_err(Error::io("find", dir))?;
         let size_bytes = size_bytes.max(1).next_multiple_of(BLOCK);
-        check_space(&dir, size_bytes)?;
         let stem = unique_stem();
-        let file = dir.join(format!("{stem}.img"));
-        let lock = Lock::take(root, &stem, &file.display().to_string())?;
-        let entry = Entry::new(root, KIND.name, &Made { file: file.clone() });
-        entry.and_then(|entry| journal::write(root, &stem, &entry)).inspect_err(|_| lock.retire())?;
+        let path = dir.join(format!("{stem}.img"));
+        let (dir, name) = Dir::of_file(&path)?;
+        check_space(&dir, size_bytes)?;
+        let lock = Lock::take(root, &stem, &path.display().to_string())?;
+        let made = Made { file: path, is: None };
+        write(root, &stem, &made).inspect_err(|_| lock.retire())?;
         // From here on its Drop cleans up, whatever happens.
         let mut device = LoopDevice {
             root: root.clone(),
             key: stem,
-            file,
+            made,
             name: String::new(),
             warnings: Vec::new(),
             removed: false,
             lock,
         };
-        fill(&device.file, size_bytes, &dir, progress)?;
-        device.attach()?;
+        let file = device.make_file(&dir, &name)?;
+        fill(&file, device.file(), size_bytes, &dir, progress)?;
+        device.attach(&file)?;
         Ok(device)
     }
 
@@ -130,7 +163,7 @@ impl LoopDevice {
     }
 
     pub fn file(&self) -> &Path {
-        &self.file
+        &self.made.file
     }
 
     /// What a reader of the results has to know, such as that the file system below refuses direct I/O.
@@ -153,42 +186,66 @@ impl LoopDevice {
     }
 
     fn undo(&self) -> Result<(), Error> {
-        undo(&self.root, &self.key, &self.file, &self.root.boot_id()?, &self.lock)
+        if let Some(file) = self.made.is.filter(|_| !self.name.is_empty()) {
+            detach(&self.root, &self.name, file)?;
+        }
+        undo(&self.root, &self.key, &self.made, &self.root.boot_id()?, &self.lock)
     }
 
-    fn attach(&mut self) -> Result<(), Error> {
-        let file = self.file.display().to_string();
+    /// Makes the file, which must be new, and journals what it is.
+    fn make_file(&mut self, dir: &Dir, name: &str) -> Result<File, Error> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = openat(dir, name, flags, Mode::RUSR | Mode::WUSR);
+        let file = File::from(made.map_err(|errno| Error::io("create", self.file())(errno.into()))?);
+        self.made.is = Some(Inode::of(&file).map_err(Error::io("look at", self.file()))?);
+        write(&self.root, &self.key, &self.made)?;
+        Ok(file)
+    }
+
+    fn attach(&mut self, backing: &File) -> Result<(), Error> {
         // Direct I/O wants the disk's own sector size below a 4 KiB-sector file system, and some file systems have no direct I/O.
-        let attempts: [&[&str]; 3] = [&["--direct-io=on"], &["--direct-io=on", "--sector-size=4096"], &[]];
-        let mut said = String::new();
-        for options in attempts {
-            // Looking for partitions finds none in noise, and forgets those that the last user of this loop device left behind.
-            let args: Vec<&str> =
-                ["--find", "--show", "--partscan"].iter().chain(options).copied().chain([file.as_str()]).collect();
-            let output = self.root.run("losetup", &args, "mount", "to make a loop device")?;
-            let Some(name) = attached(&self.root, &self.file) else {
-                said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-                continue;
+        let attempts = [(true, None), (true, Some(4096)), (false, None)];
+        let mut cause = None;
+        for (direct_io, block_size) in attempts {
+            let name = match attach_to_free(&self.root, backing, LoopOptions { direct_io, block_size }) {
+                Ok(name) => name,
+                Err(error) => {
+                    cause = Some(error);
+                    continue;
+                }
             };
-            let direct = self.root.read_optional(self.root.sys("block").join(&name).join("loop/dio"));
+            self.name = name;
+            self.check_backing()?;
+            let direct = self.root.read_optional(self.root.sys("block").join(&self.name).join("loop/dio"));
             if direct.as_deref() == Some("1") {
-                self.name = name;
                 return Ok(());
             }
-            if options.is_empty() {
+            if !direct_io {
                 self.warnings.push(format!(
-                    "the file system of {file} refuses direct I/O: /dev/{name} is served by the page cache of its file, and differences between schedulers shrink"
+                    "the file system of {} refuses direct I/O: /dev/{} is served by the page cache of its file, and differences between schedulers shrink",
+                    self.file().display(), self.name
                 ));
-                self.name = name;
                 return Ok(());
             }
-            detach(&self.root, &name, &self.file)?;
+            self.made.is.map_or(Ok(()), |file| detach(&self.root, &self.name, file))?;
         }
-        let advice = "is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?";
-        Err(Error::ToolFailed {
-            command: format!("losetup --find --show {file}"),
-            status: "no loop device".to_string(),
-            stderr: format!("{said}; {advice}"),
+        let cause = cause.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+        Err(Error::NoLoopDevice { file: self.file().to_path_buf(), cause })
+    }
+
+    /// The kernel must have the file that was journaled behind the device.
+    fn check_backing(&self) -> Result<(), Error> {
+        let found = backing_of(&self.root, &self.name);
+        if found.is_some() && found == self.made.is {
+            return Ok(());
+        }
+        let text = |inode: Option<Inode>| {
+            inode.map_or("no file".to_string(), |is| format!("inode {} of device {}", is.inode, is.device))
+        };
+        Err(Error::Replaced {
+            device: format!("/dev/{}", self.name),
+            found: text(found),
+            expected: text(self.made.is),
         })
     }
 }
@@ -219,41 +276,83 @@ fn is_loop(name: &str) -> bool {
     name.strip_prefix("loop").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Detaches the loop device over `file` if there is one, deletes the file if there is one, and drops the journal entry and
-/// its `lock`. Every step may already have been done: a crash can come between any two.
-fn undo(root: &Root, key: &str, file: &Path, boot_id: &str, lock: &Lock) -> Result<(), Error> {
-    let same_boot = boot_id == root.boot_id()?;
-    if same_boot && let Some(name) = attached(root, file) {
-        detach(root, &name, file)?;
+/// Detaches the loop device over the file if there is one, deletes the file if it is still the one that was made, and drops the journal
+/// entry and its `lock`. Every step may already have been done: a crash can come between any two.
+fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<(), Error> {
+    if boot_id == root.boot_id()? {
+        while let Some((name, file)) = attached(root, made) {
+            detach(root, &name, file)?;
+        }
     }
-    match fs::remove_file(file) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("delete", file)(error)),
-    }
-    // A losetup that outlived its killed parent may have attached the file in the meantime; now it finds none.
-    if same_boot && let Some(name) = attached(root, file) {
-        detach(root, &name, file)?;
-    }
+    delete(made, boot_id == root.boot_id()?)?;
     journal::remove(root, key)?;
     lock.retire();
     Ok(())
 }
 
-fn detach(root: &Root, name: &str, file: &Path) -> Result<(), Error> {
-    let node = node_path(name).display().to_string();
-    let output = root.run("losetup", &["--detach", &node], "mount", "to detach a loop device")?;
+/// Deletes the file unless its name means another by now. The numbers of a file system's device are those of one boot.
+fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
+    let (dir, name) = match Dir::of_file(&made.file) {
+        Ok(found) => found,
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    // A link or a socket that took its name cannot be opened so, and stays.
+    let Ok(file) = openat(&dir, &name, flags, Mode::empty()).map(File::from) else { return Ok(()) };
+    let found = Inode::of(&file).map_err(Error::io("look at", &made.file))?;
+    let ours = made.is.is_none_or(|is| is.inode == found.inode && (is.device == found.device || !same_boot));
+    let owner = file.metadata().map_err(Error::io("look at", &made.file))?.uid();
+    if ours && owner == rustix::process::geteuid().as_raw() && dir.is(&name, &file) {
+        dir.remove(&name)?;
+    }
+    Ok(())
+}
+
+fn write(root: &Root, key: &str, made: &Made) -> Result<(), Error> {
+    journal::write(root, key, &Entry::new(root, KIND.name, made)?)
+}
+
+/// Attaches an open file to whichever loop device is free, and gives its name.
+fn attach_to_free(root: &Root, backing: &File, options: LoopOptions) -> io::Result<String> {
+    let control = OpenOptions::new().read(true).write(true).open(root.dev("loop-control"))?;
+    let since = Instant::now();
+    loop {
+        let name = format!("loop{}", block::free_loop_device(&control)?);
+        // The node of a device that was made just now can take a moment to appear.
+        let attached = open_node(root, &name, true).and_then(|device| block::attach_loop(&device, backing, options));
+        match attached {
+            Ok(()) => return Ok(name),
+            Err(error) if since.elapsed() > ATTACH_PATIENCE => return Err(error),
+            Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::NotFound) => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn open_node(root: &Root, name: &str, write: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(write).open(root.path(node_path(name)))
+}
+
+/// Detaches the loop device from this file, and from no other that it has got by now.
+fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
+    let node = node_path(name);
+    // While it is open, it cannot be given another file.
+    let device = open_node(root, name, false).map_err(Error::io("open", &node))?;
+    if block::loop_backing(&device).ok().flatten().map(inode) != Some(file) {
+        return Ok(());
+    }
+    let answer = block::detach_loop(&device);
+    drop(device);
     let since = Instant::now();
     // The kernel lets go of the file when the last opener closes the device, which may be udev looking at it.
-    while attached(root, file).is_some() {
+    while backing_of(root, name) == Some(file) {
         if since.elapsed() > DETACH_PATIENCE {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-            return Err(Error::ToolFailed {
-                command: format!("losetup --detach {node}"),
-                status: output.status.to_string(),
-                stderr: format!(
-                    "{said} {node} is still in use: see `fuser -v {node}`, stop that, then `schedlab restore`"
-                ),
+            return Err(match answer {
+                Err(cause) => Error::io("detach", &node)(cause),
+                Ok(()) => Error::StillAttached { node },
             });
         }
         thread::sleep(Duration::from_millis(5));
@@ -261,43 +360,54 @@ fn detach(root: &Root, name: &str, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The loop device over this file, if there is one.
-fn attached(root: &Root, file: &Path) -> Option<String> {
+/// A loop device over this file, if there is one. Number and path both: a file system gives the number of a deleted file to the next one.
+fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     let dir = root.sys("block");
-    let backs = |name: &String| {
+    let has_path = |name: &String| {
         let behind = root.read_optional(dir.join(name).join("loop/backing_file"));
-        behind.is_some_and(|behind| Path::new(behind.trim_end_matches(" (deleted)")) == file)
+        behind.is_some_and(|behind| Path::new(behind.trim_end_matches(" (deleted)")) == made.file)
     };
-    root.names(&dir).into_iter().find(backs)
+    let with_inode = |name: String| backing_of(root, &name).map(|found| (name, found));
+    let mut all = root.names(&dir).into_iter().filter(has_path).filter_map(with_inode);
+    // An entry of schedlab 0.1 has the path alone.
+    all.find(|(_, found)| made.is.is_none_or(|is| is == *found))
 }
 
-fn check_space(dir: &Path, size_bytes: u64) -> Result<(), Error> {
-    let space = rustix::fs::statvfs(dir).map_err(|errno| Error::io("look at", dir)(errno.into()))?;
+/// The file behind a loop device, as the kernel knows it.
+fn backing_of(root: &Root, name: &str) -> Option<Inode> {
+    block::loop_backing(&open_node(root, name, false).ok()?).ok().flatten().map(inode)
+}
+
+fn inode((device, inode): (u64, u64)) -> Inode {
+    Inode { device, inode }
+}
+
+fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
+    let space = rustix::fs::fstatvfs(dir).map_err(|errno| Error::io("look at", dir.path())(errno.into()))?;
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     let needed_bytes = size_bytes.saturating_add(RESERVE);
     if free_bytes < needed_bytes {
-        return Err(Error::NoSpace { dir: dir.to_path_buf(), needed_bytes, free_bytes });
+        return Err(Error::NoSpace { dir: dir.path().to_path_buf(), needed_bytes, free_bytes });
     }
     Ok(())
 }
 
 /// Writes the file in full: allocated at once, so that a lack of room shows before the work, then filled and made durable.
 fn fill(
+    mut file: &File,
     path: &Path,
     size_bytes: u64,
-    dir: &Path,
+    dir: &Dir,
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = new.map_err(Error::io("create", path))?;
     let no_room = |error: io::Error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let free_bytes = rustix::fs::statvfs(dir).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-            Error::NoSpace { dir: dir.to_path_buf(), needed_bytes: size_bytes, free_bytes }
+            let free_bytes = rustix::fs::fstatvfs(dir).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+            Error::NoSpace { dir: dir.path().to_path_buf(), needed_bytes: size_bytes, free_bytes }
         }
         _ => Error::io("fill", path)(error),
     };
-    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
         // Not every file system can allocate ahead (NFS); writing in full allocates as well.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(errno) => return Err(no_room(errno.into())),
@@ -315,7 +425,7 @@ fn fill(
         }
     }
     file.sync_all().map_err(no_room)?;
-    forget_cache(&file);
+    forget_cache(file);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use common::{Bench, run, try_run};
@@ -101,17 +101,55 @@ fn without_room_for_the_journal_nothing_is_made_and_nothing_is_left() {
     fs::create_dir_all(bench.root.state("")).expect("own directory");
     fs::write(bench.root.state("journal"), "no directory").expect("own directory");
     let error = make(&bench, bench.dir.path()).expect_err("the journal cannot be written").to_string();
-    assert_eq!(error.matches("File exists").count(), 1, "the kernel's answer is printed once: {error}");
+    assert_eq!(error.matches("expected a directory").count(), 1, "{error}");
     fs::remove_file(bench.root.state("journal")).expect("own file");
     assert_no_trace(&bench, bench.dir.path());
 }
 
 #[test]
-fn without_losetup_the_package_is_named_and_nothing_is_left() {
+fn no_program_is_needed_to_attach_and_detach() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let root = bench.root.clone().with_tool_dirs(vec![]);
-    let error = LoopDevice::create(&root, MIB, bench.dir.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(matches!(&error, Error::ToolMissing { tool, .. } if tool == "losetup"), "{error}");
+    let made = LoopDevice::create(&root, MIB, bench.dir.path(), &mut |_| ControlFlow::Continue(()));
+    made.expect("there is room for 1 MiB").remove().expect("no process uses it");
+    assert_no_trace(&bench, bench.dir.path());
+}
+
+#[test]
+fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let dir = bench.dir.path().join("shared");
+    fs::create_dir(&dir).expect("own directory");
+    let foreign = |bench: &Bench| {
+        let error = make(bench, &dir).expect_err("another user decides").to_string();
+        assert!(error.contains(&dir.display().to_string()) && error.contains("name"), "{error}");
+        assert_no_trace(bench, &dir);
+    };
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("own");
+    foreign(&bench);
+    std::os::unix::fs::chown(&dir, Some(64_321), Some(64_321)).expect("root may give away");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).expect("own");
+    foreign(&bench);
+    std::os::unix::fs::chown(&dir, Some(0), Some(0)).expect("root may");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).expect("own");
+    make(&bench, &dir).expect("others cannot replace in a sticky directory what root has").remove().expect("unused");
+}
+
+/// The name is renamed and given to another file while the device is there: what is detached and deleted is what was made.
+#[test]
+fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
+    let (file, other) = (device.file().to_path_buf(), bench.dir.path().join("moved"));
+    fs::rename(&file, &other).expect("own");
+    fs::write(&file, "another file").expect("own");
+    let name = device.name().to_string();
+    device.remove().expect("its name is that of another file");
+    assert_eq!(fs::read_to_string(&file).expect("it stays"), "another file");
+    assert!(!Path::new("/sys/block").join(name).join("loop/backing_file").exists(), "the device is detached");
+    for path in [file, other] {
+        fs::remove_file(path).expect("own");
+    }
     assert_no_trace(&bench, bench.dir.path());
 }
 

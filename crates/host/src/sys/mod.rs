@@ -2,6 +2,7 @@
 
 mod apart;
 mod before_exec;
+pub(crate) mod block;
 mod schedule;
 
 pub(crate) use before_exec::BeforeExec;
