@@ -143,7 +143,9 @@ pub enum Error {
     },
     #[error("{}: it is still in use (found an opener, expected none); see `fuser -v {}`, stop that, then `schedlab restore`", node.display(), node.display())]
     StillAttached { node: PathBuf },
-    #[error("{device}: it is not the device that was checked (found {found}, expected {expected}); nothing was written to it, name the device again")]
+    #[error(
+        "{device}: it is not the device that was checked (found {found}, expected {expected}); nothing was written to it, name the device again"
+    )]
     Replaced { device: String, found: String, expected: String },
     #[error(transparent)]
     Persist(#[from] Refusal),

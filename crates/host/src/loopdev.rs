@@ -8,7 +8,7 @@
 //! The file is made anew, for root alone, in a directory held by descriptor in which no other user can replace it ([`files::Dir`]), and its
 //! device and inode are journaled before it is attached. From then on its name means nothing: the loop device is attached by the open
 //! descriptor, is ours if the kernel says that this inode is behind it, and is found again after a crash by the same. `losetup` was
-//! called before: it opens a path, and whoever could rename a file in the directory gave it another one.
+//! called before: it opens a path, and a user who could rename a file in the directory gave it another one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -242,11 +242,7 @@ impl LoopDevice {
         let text = |inode: Option<Inode>| {
             inode.map_or("no file".to_string(), |is| format!("inode {} of device {}", is.inode, is.device))
         };
-        Err(Error::Replaced {
-            device: format!("/dev/{}", self.name),
-            found: text(found),
-            expected: text(self.made.is),
-        })
+        Err(Error::Replaced { device: format!("/dev/{}", self.name), found: text(found), expected: text(self.made.is) })
     }
 }
 

@@ -41,6 +41,9 @@ use share::Limits;
 struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Enabled>,
+    /// The users that its programs run as, beside the one who began it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    users: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<files::MadeFiles>,
 }
@@ -240,16 +243,35 @@ impl Session {
         let mut state = self.state();
         state.programs += 1;
         let user = launch.user.as_ref().map(|name| self.other_user(&mut state, name)).transpose()?.flatten();
-        let (number, device) = (state.programs, state.device.clone());
+        if let Some(user) = &user {
+            self.journal_user(&mut state, user.uid.as_raw())?;
+        }
+        let (number, device, users) = (state.programs, state.device.clone(), state.made.users.clone());
         let mut enable = |enabled: Enabled| {
             state.made.controllers.push(enabled);
             write(&self.root, &self.key, &state.made)
         };
         let group = group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
         drop(state);
-        let place =
-            start::LaunchContext { root: &self.root, key: &self.key, number, group, user, ioprio: limits.ioprio };
+        let (root, key, ioprio) = (&self.root, &*self.key, limits.ioprio);
+        let place = start::LaunchContext { root, key, number, group, user, users, ioprio };
         start::start(launch, place)
+    }
+
+    /// Journals that a program will become this user by itself (`setpriv`): what it starts is found again by its mark only then.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the journal cannot be written.
+    pub fn expect_user(&self, uid: u32) -> Result<(), Error> {
+        self.journal_user(&mut self.state(), uid)
+    }
+
+    fn journal_user(&self, state: &mut State, uid: u32) -> Result<(), Error> {
+        if state.made.users.contains(&uid) {
+            return Ok(());
+        }
+        state.made.users.push(uid);
+        write(&self.root, &self.key, &state.made)
     }
 
     /// Where a program is: in PATH, or in one of the directories of system programs.
@@ -314,7 +336,7 @@ impl Drop for Session {
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Cleanup, Error> {
     let mut left = Cleanup { at: made.mount_point(), ..Cleanup::default() };
     if boot_id == root.boot_id()? {
-        left.programs = Whose::session(root, key).end(root, Duration::ZERO)?;
+        left.programs = Whose::session(root, key, &made.users).end(root, Duration::ZERO)?;
         group::of_session(root, key).iter().try_for_each(|dir| group::remove_tree(dir))?;
         made.controllers.iter().for_each(Enabled::put_back);
     }

@@ -4,6 +4,12 @@
 //! it. The mark is inherited by everything, but a program may overwrite its environment (PostgreSQL's processes do, for their titles), and then
 //! it is found as the child of one that has not. Whatever a signal is sent to is held by a pidfd and looked at again first, since numbers of
 //! processes are used again.
+//!
+//! Every user can put any mark into the environment of a process. So a mark counts only where the process's *real* user is one whose programs
+//! the session has started: this process's own user, and those that were journaled before a program ran as them. Not the effective user and
+//! not the owner of /proc/PID: a setuid program and one that cannot be dumped belong to root there, with the environment of the user
+//! who started them. What another user has marked is neither killed nor waited for. A program that becomes a further user by itself (sudo, su)
+//! belongs to the session by its control group and by descent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -41,17 +47,19 @@ pub(super) struct Whose {
     mark: Vec<u8>,
     is_program: bool,
     groups: Vec<PathBuf>,
+    /// Whose marks count.
+    users: Vec<u32>,
 }
 
 impl Whose {
-    pub(super) fn session(root: &Root, key: &str) -> Whose {
+    pub(super) fn session(root: &Root, key: &str, users: &[u32]) -> Whose {
         let mark = format!("{MARK}={key}/").into_bytes();
-        Whose { mark, is_program: false, groups: group::of_session(root, key) }
+        Whose { mark, is_program: false, groups: group::of_session(root, key), users: with_our_own(users) }
     }
 
     /// Everything that one program has started, itself included.
-    pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>) -> Whose {
-        Whose { mark: mark(key, number).into_bytes(), is_program: true, groups }
+    pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>, users: &[u32]) -> Whose {
+        Whose { mark: mark(key, number).into_bytes(), is_program: true, groups, users: with_our_own(users) }
     }
 
     fn has(&self, environment: &[u8]) -> bool {
@@ -70,7 +78,8 @@ impl Whose {
                 return false;
             }
             let environment = || fs::read(root.proc(format!("{pid}/environ"))).unwrap_or_default();
-            in_groups.contains(pid) || self.has(&environment())
+            let may_mark = || real_user(root, *pid).is_some_and(|user| self.users.contains(&user));
+            in_groups.contains(pid) || (may_mark() && self.has(&environment()))
         };
         let mut ours: BTreeSet<i32> = all.keys().copied().filter(is_ours).collect();
         loop {
@@ -130,10 +139,11 @@ impl Process {
         if stat(root, self.pid).is_none_or(|stat| stat.born != self.born) {
             return;
         }
-        // Kernels before 5.3 have no pidfd.
         let _ = match held {
             Ok(held) => pidfd_send_signal(held, signal),
-            Err(_) => kill_process(pid, signal),
+            // Linux before 5.3 has none: then it is the one that began at that time, a moment ago.
+            Err(rustix::io::Errno::NOSYS) => kill_process(pid, signal),
+            Err(_) => Ok(()),
         };
     }
 }
@@ -141,6 +151,16 @@ impl Process {
 /// The value that marks a program and all that it starts, as an entry of the environment.
 pub(super) fn mark(key: &str, number: u32) -> String {
     format!("{MARK}={key}/{number}")
+}
+
+fn with_our_own(users: &[u32]) -> Vec<u32> {
+    users.iter().copied().chain([rustix::process::geteuid().as_raw()]).collect()
+}
+
+/// The user who started a process, whatever rights it has got since.
+fn real_user(root: &Root, pid: i32) -> Option<u32> {
+    let status = fs::read_to_string(root.proc(format!("{pid}/status"))).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
 }
 
 /// Who works in a directory or below it, for the user: names and process ids.
@@ -205,8 +225,30 @@ mod tests {
             let line = LINE.replace("812 (a (b) c) S 1 ", &format!("{pid} (p{pid}) S {parent} "));
             fs::write(dir.join("stat"), line).expect("fake proc");
             fs::write(dir.join("environ"), environment).expect("fake proc");
+            let user = rustix::process::geteuid().as_raw();
+            give(&root, *pid, [user; 4]);
         }
         (dir, root)
+    }
+
+    /// Real, effective, saved and file system user of a process.
+    fn give(root: &Root, pid: i32, [real, effective, saved, files]: [u32; 4]) {
+        let status = format!("Name:\tp\nUid:\t{real}\t{effective}\t{saved}\t{files}\nGid:\t0\t0\t0\t0\n");
+        fs::write(root.proc(format!("{pid}/status")), status).expect("fake proc");
+    }
+
+    #[test]
+    fn the_mark_of_a_user_whose_programs_the_session_did_not_start_does_not_count() {
+        let mark = "SCHEDLAB_SESSION=k/1\0";
+        let (_dir, root) = machine(&[(10, 1, mark), (11, 10, ""), (12, 1, mark), (13, 1, mark), (14, 10, "")]);
+        let own = rustix::process::geteuid().as_raw();
+        // Of a setuid program the effective user is root, and the real one is who started it.
+        give(&root, 12, [64_321, own, own, own]);
+        give(&root, 13, [64_322; 4]);
+        // By descent whatever its user.
+        give(&root, 14, [64_323; 4]);
+        assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p14"]);
+        assert_eq!(names(&Whose::session(&root, "k", &[64_322]), &root), ["p10", "p11", "p13", "p14"]);
     }
 
     #[test]
@@ -217,7 +259,7 @@ mod tests {
             .args(["-c", "setsid sh -c 'sleep 1000 & sleep 1000' >&- 2>&- & sleep 0.2"])
             .env(MARK, format!("{key}/1"));
         assert!(parent.status().expect("a shell").success());
-        let whose = Whose::program(&key, 1, vec![]);
+        let whose = Whose::program(&key, 1, vec![], &[]);
         assert_eq!(whose.end(&Root::real(), Duration::ZERO).expect("they die"), ["sh", "sleep"]);
         assert_eq!(whose.alive(&Root::real()), []);
     }
@@ -244,14 +286,14 @@ mod tests {
             (31, 1, "NOT_SCHEDLAB_SESSION=k/1\0"),
             (32, 1, "SCHEDLAB_SESSION=k/10\0"),
         ]);
-        assert_eq!(names(&Whose::session(&root, "k"), &root), ["p10", "p11", "p12", "p20", "p32"]);
-        assert_eq!(names(&Whose::program("k", 1, vec![]), &root), ["p10", "p11", "p12"]);
+        assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p12", "p20", "p32"]);
+        assert_eq!(names(&Whose::program("k", 1, vec![], &[]), &root), ["p10", "p11", "p12"]);
     }
 
     #[test]
     fn who_cleans_up_is_not_ended_though_it_was_started_by_what_is_ended() {
         let own = i32::try_from(std::process::id()).expect("small");
         let (_dir, root) = machine(&[(3, 1, "SCHEDLAB_SESSION=k/1\0"), (own, 3, ""), (5, 3, "")]);
-        assert_eq!(names(&Whose::session(&root, "k"), &root), ["p5"]);
+        assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p5"]);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct LaunchContext<'a> {
     pub(super) number: u32,
     pub(super) group: Group,
     pub(super) user: Option<User>,
+    /// Whose marks belong to the session.
+    pub(super) users: Vec<u32>,
     pub(super) ioprio: Option<u16>,
 }
 
@@ -47,7 +49,7 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     place.group.doors.clear();
-    let whose = Whose::program(place.key, place.number, place.group.dirs.clone());
+    let whose = Whose::program(place.key, place.number, place.group.dirs.clone(), &place.users);
     let root = place.root.clone();
     let placement = launch.placement.clone();
     let group = place.group;

@@ -156,7 +156,8 @@ impl Experiment {
             assert!(self.run(None), "without a kill the victim ends well: {}", self.victim);
         }
         let log = fs::read_to_string(&self.log).expect("strace's log");
-        let state = state.display().to_string();
+        // The directory is opened below its parent's descriptor, by its name alone.
+        let state = format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
         let main = log.lines().next().and_then(|line| line.split(' ').next()).expect("a first call").to_string();
         let (mut calls, mut seen, mut begin) = (Vec::new(), BTreeMap::new(), None);
         for line in log.lines().filter_map(|line| line.strip_prefix(&main)) {

@@ -4,14 +4,18 @@
 //! children leave its process group; they are found by their working directory, which is the data directory.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::session::{Launch, Running};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::tools::{Tools, full, run};
 use crate::error::RunnerError;
@@ -22,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// How long a server that has failed may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Bytes of a server's note of its state that are read.
+const NOTE: u64 = 4096;
 
 /// How many of its last lines are shown.
 const LAST_LINES: usize = 8;
@@ -127,10 +134,14 @@ impl<'a> Server<'a> {
         self.running.as_mut().is_some_and(Running::is_alive)
     }
 
-    /// As `pg_ctl` knows it: the server's own note of its state.
+    /// As `pg_ctl` knows it: the server's own note of its state. The file is the database user's, who may write anything there: it is read in
+    /// part, never waited for, and says no more than that; which processes are the server's is asked of the kernel.
     fn is_ready(&self) -> bool {
-        let note = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
-        note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
+        let mut note = String::new();
+        let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let opened = OpenOptions::new().read(true).custom_flags(nofollow).open(self.data.join("postmaster.pid"));
+        let read = opened.and_then(|file| file.take(NOTE).read_to_string(&mut note));
+        read.is_ok() && note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
     }
 
     /// Ends it by a signal, and by SIGKILL when that is not enough; nothing of it runs afterwards.
@@ -199,20 +210,31 @@ pub(super) fn end_processes_in(dir: &Path) {
         if there.is_empty() {
             return;
         }
-        for pid in there {
-            let _ = kill_process(pid, Signal::KILL);
+        for server in there {
+            let _ = pidfd_send_signal(server, Signal::KILL);
         }
         thread::sleep(LOOK);
     }
 }
 
-/// The servers whose working directory is this one or lies below it: somebody who looks around there is not meant.
-pub(super) fn processes_in(dir: &Path) -> Vec<Pid> {
-    let link = |entry: &fs::DirEntry, name: &str| fs::read_link(entry.path().join(name));
+/// The servers whose working directory is this one or lies below it, and who run as its owner: somebody who looks around there is not meant.
+///
+/// Each is held before it is looked at: whatever process has its number by then, the signal reaches the one that was looked at or none.
+pub(super) fn processes_in(dir: &Path) -> Vec<OwnedFd> {
+    let Ok(owner) = fs::metadata(dir).map(|meta| meta.uid()) else { return Vec::new() };
+    let link = |pid: i32, name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
     // One that is about to end has a directory still, and holds the mount by it, and no program any more.
-    let is_server = |entry: &fs::DirEntry| link(entry, "exe").map_or(true, |exe| exe.ends_with("postgres"));
+    let is_server = |pid: i32| link(pid, "exe").map_or(true, |exe| exe.ends_with("postgres"));
+    let is_owners = |pid: i32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        users.is_some_and(|users| users.split_whitespace().all(|user| user.parse() == Ok(owner)))
+    };
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter(|entry| link(entry, "cwd").is_ok_and(|cwd| cwd.starts_with(dir)) && is_server(entry))
-        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid: i32| Some((pid, pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?)))
+        .filter(|(pid, _)| link(*pid, "cwd").is_ok_and(|cwd| cwd.starts_with(dir)) && is_server(*pid))
+        .filter(|(pid, _)| is_owners(*pid))
+        .map(|(_, server)| server)
         .collect()
 }

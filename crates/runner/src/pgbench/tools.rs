@@ -67,6 +67,7 @@ impl Tools {
             major: 0,
             version: String::new(),
         };
+        bench.session.expect_user(tools.account.uid)?;
         let says = |name: &str| -> Result<String, RunnerError> {
             let ended = run(bench, name, &tools.launch(name, ["--version".into()]), PATIENCE)?;
             Ok(ended.stdout.trim().to_string())

@@ -14,6 +14,7 @@ mod guests;
 mod helpers;
 mod locks;
 mod loop_files;
+mod marks;
 mod output;
 mod plans;
 mod state;
