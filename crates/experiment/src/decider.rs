@@ -3,7 +3,7 @@
 //! The same judgement as the study's, on the same evidence, so that an arm that stops as decided is decided in the report:
 //! its evidence no longer changes, and the levels of Holm's step-down only rise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::judge::{Question, judge};
 use crate::judgement::{Judgement, Verdict};
@@ -44,13 +44,14 @@ impl Decider {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => stops,
             Verdict::Inconclusive | Verdict::Void => false,
         };
-        let undecided: Vec<String> = self
+        let hopeless = self.hopeless(workload);
+        let undecided: BTreeSet<String> = self
             .judgements(workload)
             .into_iter()
-            .filter(|judgement| !decided(judgement) && !self.is_hopeless(workload, &judgement.arm))
+            .filter(|judgement| !decided(judgement) && !hopeless.contains(judgement.arm.as_str()))
             .map(|judgement| judgement.arm)
             .collect();
-        if undecided.is_empty() || self.is_hopeless(workload, self.plan.baseline()) {
+        if undecided.is_empty() || hopeless.contains(self.plan.baseline()) {
             return Vec::new();
         }
         let active = |name: &String| name == self.plan.baseline() || undecided.contains(name);
@@ -75,12 +76,16 @@ impl Decider {
         judge(&question, &samples)
     }
 
-    /// Whether an arm has been tried [`HOPELESS_AFTER`] times or more without one valid trial.
-    pub fn is_hopeless(&self, workload: &str, arm: &str) -> bool {
-        let samples = self.samples.get(workload).into_iter().flatten();
-        let (void, valid): (Vec<_>, Vec<_>) =
-            samples.filter(|sample| sample.arm == arm).partition(|sample| !sample.voids.is_empty());
-        valid.is_empty() && void.len() >= HOPELESS_AFTER
+    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one valid trial.
+    fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
+        let mut trials: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+        for sample in self.samples.get(workload).into_iter().flatten() {
+            let (number, valid) = trials.entry(&sample.arm).or_default();
+            *number += 1;
+            *valid |= sample.voids.is_empty();
+        }
+        trials.retain(|_, (number, valid)| !*valid && *number >= HOPELESS_AFTER);
+        trials.into_keys().collect()
     }
 
     fn primary(&self, workload: &str) -> Option<&str> {

@@ -1,9 +1,10 @@
 //! A built kernel, and the record of it in its directory of the cache.
 
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use text::limits::MANIFEST_BYTES;
 
 use crate::Error;
 
@@ -51,7 +52,7 @@ pub struct Kernel {
 impl Kernel {
     /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
-        let mut kernel = Kernel::from_json(&fs::read(dir.join(RECORD)).ok()?)?;
+        let mut kernel = Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;
         kernel.tree = dir.join("tree");
         kernel.linux = kernel.tree.join("linux");
         kernel.linux.is_file().then_some(kernel)
@@ -60,6 +61,7 @@ impl Kernel {
     /// A record as it stands on the disk.
     #[must_use]
     pub fn from_json(bytes: &[u8]) -> Option<Kernel> {
+        MANIFEST_BYTES.check(bytes.len()).ok()?;
         serde_json::from_slice(bytes).ok()
     }
 

@@ -1,10 +1,11 @@
 //! The user's patches: the files they change, and the hunk that does not apply.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use files::programs;
+use text::limits::PATCH_BYTES;
 
 use crate::Error;
 use crate::child::Run;
@@ -17,7 +18,8 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn read(path: &Path) -> Result<Text, Error> {
-        let bytes = fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
+        let bytes =
+            File::open(path).and_then(|file| PATCH_BYTES.read(file)).map_err(|cause| Error::io("read", path, cause))?;
         Ok(Text { path: path.to_owned(), text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 

@@ -3,12 +3,13 @@
 //!
 //! Crate `workload` reads no files, so a trace is read here, once for an experiment and before anything on the machine is touched.
 
-use std::fs;
+use std::fs::{self, File};
 use std::sync::Arc;
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
 use runner::{Needs, Options, RunnerKind};
+use text::limits::TRACE_BYTES;
 use workload::{Params, WorkloadKind};
 
 use crate::failure::usage;
@@ -272,8 +273,9 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
             "workload {label}: {file} is not a file; a trace is read whole, so name a regular file"
         )));
     }
-    let contents =
-        fs::read(&file).map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;
+    let contents = File::open(&file)
+        .and_then(|open| TRACE_BYTES.read(open))
+        .map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;
     let trace = params.replay.parse(&contents).map_err(|e| {
         let skip = if params.replay.skip_bad { "" } else { "; skip_bad=true skips broken lines" };
         usage(format!("workload {label}: {file}, {e}{skip}"))

@@ -1,5 +1,6 @@
 //! The files of a report. The report crate makes the texts; they are written here, each as a whole.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -14,6 +15,9 @@ use crate::out;
 /// Directory of the traces, beside the record.
 pub(crate) const TRACES: &str = "traces";
 
+/// A plot of more visits is black; a trace from elsewhere may have them all at one time.
+const MOST_VISITS: usize = 1_000_000;
+
 /// What a record shows, with the units of our own schedulers' tunables.
 pub(crate) fn evidence(record: &Record) -> Evidence<'_> {
     Evidence { unit_of, ..Evidence::of(record) }
@@ -26,10 +30,10 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
     if !traces.is_dir() {
         return Vec::new();
     }
-    let mut traced: Vec<(&str, &str)> = Vec::new();
+    let (mut traced, mut seen) = (Vec::<(&str, &str)>::new(), BTreeSet::new());
     for trial in &record.trials {
         let named = (trial.workload.as_str(), trial.arm.as_str());
-        if !traced.contains(&named) {
+        if seen.insert(named) {
             traced.push(named);
         }
     }
@@ -59,7 +63,7 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
     let mut visits = Vec::new();
     trace_file::read(file, &mut |event| {
         let at_ns = event.at.as_ns();
-        if event.kind == sim::EventKind::Issue && at_ns < until_ns {
+        if event.kind == sim::EventKind::Issue && at_ns < until_ns && visits.len() < MOST_VISITS {
             visits.push(Visit { at_ns, sector: event.sector, nr_sectors: event.nr_sectors, client: event.process });
         }
     })?;

@@ -158,7 +158,12 @@ impl<'a> Builder<'a> {
         if question.direction != Direction::Descriptive {
             self.judgements.extend(judge(&question, group));
         }
-        self.summaries.extend(self.arms.iter().filter_map(|arm| summary(&question, arm, group)));
+        let mut by_arm: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for sample in group.iter().filter(|sample| sample.voids.is_empty() && sample.value.is_finite()) {
+            by_arm.entry(&sample.arm).or_default().push(sample.value);
+        }
+        let summary = |arm: &String| summary(&question, arm, by_arm.get(arm.as_str())?);
+        self.summaries.extend(self.arms.iter().filter_map(summary));
     }
 
     fn caution(&mut self, caution: String) {
@@ -193,10 +198,9 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn summary(question: &Question<'_>, arm: &str, group: &[&Sample]) -> Option<Summary> {
-    let counts = |sample: &&&Sample| sample.arm == arm && sample.voids.is_empty() && sample.value.is_finite();
-    let values: Vec<f64> = group.iter().filter(counts).map(|sample| sample.value).collect();
-    let description = describe(&values)?;
+/// `values` are the arm's valid ones.
+fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary> {
+    let description = describe(values)?;
     let cv = |sd: f64| Some(100.0 * sd / description.mean).filter(|percent| percent.is_finite());
     Some(Summary {
         workload: question.workload.to_string(),

@@ -9,6 +9,7 @@ use files::Dir;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use text::limits::ENTRY_BYTES;
 
 use super::lasting::Lasting;
 use crate::error::Error;
@@ -48,6 +49,7 @@ struct Undo {
 impl Entry {
     /// An entry as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Entry, String> {
+        ENTRY_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
         let entry: Entry = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         match entry.schema {
             SCHEMA => Ok(entry),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use text::limits::MANIFEST_BYTES;
 
 use super::Refusal;
 use super::transaction::{Content, look};
@@ -63,6 +64,7 @@ impl PersistedFile {
 impl Persisted {
     /// A manifest as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Persisted, String> {
+        MANIFEST_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
         let persisted: Persisted = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         match persisted.schema {
             SCHEMA => Ok(persisted),

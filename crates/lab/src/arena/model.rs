@@ -1,14 +1,13 @@
 //! The device of a plan in virtual time: one of the simulator's, or one that a file describes.
 
+use std::fs::File;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use sim::DeviceModel;
+use text::limits::DEVICE_BYTES;
 
 use crate::failure::usage;
-
-/// Larger files than this describe no device.
-const MAX_DESCRIPTION: u64 = 1 << 20;
 
 /// What a plan's `device` means in the simulator.
 #[derive(Debug)]
@@ -30,10 +29,10 @@ fn description(name: &str) -> Result<String> {
     }
     let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
     let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
-    if !file.is_file() || file.len() > MAX_DESCRIPTION {
-        return Err(cannot("it is not a regular file of at most 1 MiB".to_owned()));
+    if !file.is_file() {
+        return Err(cannot("it is not a regular file".to_owned()));
     }
-    std::fs::read_to_string(name).map_err(|e| cannot(e.to_string()))
+    File::open(name).and_then(|file| DEVICE_BYTES.read_text(file)).map_err(|e| cannot(e.to_string()))
 }
 
 impl Model {

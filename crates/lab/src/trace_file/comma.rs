@@ -5,6 +5,7 @@ use std::io::{BufReader, BufWriter, Write};
 
 use anyhow::{Context, Result, anyhow};
 use sim::Event;
+use text::limits::EVENTS_LINE;
 
 use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
@@ -41,30 +42,38 @@ impl Writer {
 }
 
 pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
-    let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    let head: Vec<String> = csv.headers()?.iter().map(str::to_owned).collect();
-    if head != COLUMNS {
-        return Err(anyhow!("trace: other columns (found {}, expected {})", head.join(", "), COLUMNS.join(", ")));
-    }
-    for row in csv.records() {
-        let row = row?;
-        let line = row.position().map_or(0, csv::Position::line);
-        each(&event(&row).with_context(|| format!("line {line}"))?)?;
+    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    for number in 1.. {
+        if EVENTS_LINE.read_line(&mut reader, &mut line).with_context(|| format!("line {number}"))? == 0 {
+            break;
+        }
+        let text = std::str::from_utf8(line.trim_ascii_end()).with_context(|| format!("line {number}"))?;
+        let cells: Vec<&str> = text.split(',').collect();
+        match number {
+            1 if cells != COLUMNS => {
+                return Err(anyhow!("trace: other columns (found {text}, expected {})", COLUMNS.join(", ")));
+            }
+            1 => {}
+            _ => each(&event(&cells).with_context(|| format!("line {number}"))?)?,
+        }
     }
     Ok(())
 }
 
-fn event(row: &csv::StringRecord) -> Result<Event> {
-    fn number<T: std::str::FromStr>(row: &csv::StringRecord, column: usize) -> Result<T> {
-        row[column].parse().map_err(|_| anyhow!("{}: {:?} is not a whole number", COLUMNS[column], &row[column]))
+fn event(row: &[&str]) -> Result<Event> {
+    if row.len() != COLUMNS.len() {
+        return Err(anyhow!("columns: another number of them (found {}, expected {})", row.len(), COLUMNS.len()));
+    }
+    fn number<T: std::str::FromStr>(row: &[&str], column: usize) -> Result<T> {
+        row[column].parse().map_err(|_| anyhow!("{}: {:?} is not a whole number", COLUMNS[column], row[column]))
     }
     let optional = |column: usize| if row[column].is_empty() { Ok(None) } else { number(row, column).map(Some) };
     Ok(Event {
         at: time_of(number(row, 0)?)?,
-        kind: kind_of(&row[1])?,
+        kind: kind_of(row[1])?,
         process: optional(2)?,
         tag: optional(3)?,
-        op: op_of(&row[4])?,
+        op: op_of(row[4])?,
         sector: number(row, 5)?,
         nr_sectors: number(row, 6)?,
     })

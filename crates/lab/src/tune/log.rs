@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -13,6 +13,7 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
 use files::Dir;
 use serde::{Deserialize, Serialize};
+use text::limits::SEARCH_BYTES;
 
 use super::outcome::{BranchOut, SearchEnd};
 use crate::driver::{TrialLog, is_cut_short};
@@ -112,9 +113,8 @@ impl Log {
         if !dir.has(SEARCH) {
             bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
         }
-        let mut log = Log::of(dir, dir.append_existing(SEARCH)?)?;
-        let mut text = String::new();
-        log.file.read_to_string(&mut text).with_context(|| format!("{}: cannot read", path.display()))?;
+        let log = Log::of(dir, dir.append_existing(SEARCH)?)?;
+        let text = SEARCH_BYTES.read_text(&log.file).with_context(|| format!("{}: cannot read", path.display()))?;
         // What a crash has cut off is one line without its end.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         log.file

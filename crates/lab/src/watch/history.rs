@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 pub use experiment::history::{Entry, Measured, Outcome};
 use files::Dir;
 use host::Root;
+use text::limits::HISTORY_BYTES;
 
 /// In the state directory.
 const DIR: &str = "history";
@@ -47,6 +48,7 @@ impl History {
             None => None,
         };
         let bytes = found.map(|dir| dir.read(FILE)).transpose()?.flatten().unwrap_or_default();
+        HISTORY_BYTES.check(bytes.len())?;
         // A byte that is no text costs its own line only.
         let text = String::from_utf8_lossy(&bytes);
         let dir = root.state(DIR).join(key);

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;
 use text::did_you_mean as nearest;
+use text::limits::WATCH_BYTES;
 use window::{Days, Window};
 
 const SCHEMA: u32 = 1;
@@ -115,6 +116,7 @@ impl Watch {
                 nearest(name, known.iter().map(String::as_str))
             ))
         })?;
+        WATCH_BYTES.check(bytes.len())?;
         let text = String::from_utf8_lossy(&bytes);
         let watch: Watch = toml::from_str(&text)
             .with_context(|| format!("{}: invalid (fix it, or remove the watch and add it again)", path.display()))?;

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use text::limits::JOB_BYTES;
 
 use super::allow::{self, Fate};
 use super::output::Wanted;
@@ -44,9 +45,6 @@ pub(super) enum Target<'a> {
     Directory(&'a Path),
 }
 
-/// Longer than any job file.
-const LARGEST: u64 = 1 << 20;
-
 impl JobFile {
     /// Reads and judges a file; `${NAME}` is taken from this process's environment.
     ///
@@ -55,10 +53,10 @@ impl JobFile {
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
         let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
         let found = fs::metadata(path).map_err(unreadable)?;
-        if !found.is_file() || found.len() > LARGEST {
-            return Err(format!("{path} is no job file: one is a regular file of at most 1 MiB"));
+        if !found.is_file() {
+            return Err(format!("{path} is no job file: one is a regular file"));
         }
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let text = File::open(path).and_then(|file| JOB_BYTES.read_text(file)).map_err(unreadable)?;
         JobFile::parse(path, &text, &|name| std::env::var(name).ok())
     }
 

@@ -19,8 +19,10 @@ mod settings;
 mod tests;
 mod tools;
 
-use std::fs;
+use std::fs::File;
 use std::time::{Duration, Instant};
+
+use text::limits::SCRIPT_BYTES;
 
 use crate::error::RunnerError;
 use crate::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
@@ -85,7 +87,9 @@ impl Runner for Pgbench {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let tools = Tools::find(bench, &self.settings)?;
         if let Script::File(path) = &self.settings.script {
-            self.script = fs::read(path).map_err(RunnerError::file("read the script", path))?;
+            self.script = File::open(path)
+                .and_then(|file| SCRIPT_BYTES.read(file))
+                .map_err(RunnerError::file("read the script", path))?;
         }
         let version = tools.version.clone();
         self.tools = Some(tools);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use text::limits::TRACE_REQUESTS;
+
 use super::lines::{Line, Raw, Reader, excerpt};
 use super::trace::{Format, Options, Record, Trace, TraceError};
 use super::{blkparse, fio, msr};
 
 /// Where the files or disks of one trace begin on the target.
 const BORDER: u64 = 1 << 20;
-/// As many requests as 32 bits can number, less than any memory holds.
-const MAX_RECORDS: usize = u32::MAX as usize;
 
 /// Reads a trace.
 ///
@@ -33,6 +33,10 @@ pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Trace, Tr
     let mut last_line = 0;
     for (number, line) in lines(bytes) {
         last_line = number;
+        // Not a broken line, which could be skipped.
+        TRACE_REQUESTS
+            .check(trace.records.len())
+            .map_err(|exceeded| TraceError { line: number, problem: exceeded.to_string() })?;
         let seen = line.and_then(|line| {
             let seen = reader.line(line)?;
             if let Line::Request(raw) = seen {
@@ -48,6 +52,9 @@ pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Trace, Tr
             Err(problem) => return Err(TraceError { line: number, problem }),
         }
     }
+    TRACE_REQUESTS
+        .check(trace.records.len())
+        .map_err(|exceeded| TraceError { line: last_line, problem: exceeded.to_string() })?;
     trace.finish(format, last_line)
 }
 
@@ -112,9 +119,6 @@ impl Collector {
         let end = raw.offset.checked_add(raw.len);
         let end =
             end.ok_or_else(|| format!("expected an end of at most 64 bits, found {} + {}", raw.offset, raw.len))?;
-        if self.records.len() == MAX_RECORDS {
-            return Err(format!("expected at most {MAX_RECORDS} requests"));
-        }
         let first_ns = if self.records.is_empty() { raw.at_ns } else { self.first_ns };
         let last_ns = self.records.last().map_or(first_ns, |last| first_ns + last.at_ns);
         if raw.at_ns < last_ns {

@@ -1,0 +1,212 @@
+//! The law of the table of limits: each input is accepted at its limit, and refused one beyond by the limit's own words.
+
+use std::fmt::Write as _;
+use std::io::{self, BufReader, Read};
+
+use experiment::plan::{Background, Better, OwnMetric, Plan, Published, parse_arm, parse_workload};
+use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, Trial};
+use lab::foreign::{self, Columns};
+use text::limits::*;
+use workload::replay;
+
+/// What is said of an input with so many of what the limit counts; nothing if it is accepted.
+type Input = fn(usize) -> Result<(), String>;
+
+const INPUTS: &[(&Limit, Input)] = &[
+    (&PLAN_BYTES, |n| {
+        let text = plan(2).to_toml();
+        said(Plan::from_toml(&format!("{text}{}", "#".repeat(n - text.len()))))
+    }),
+    (&ARMS, |n| said(plan(n).check())),
+    (&WORKLOADS, |n| {
+        of_plan(|plan| {
+            let spec = plan.workloads[0].clone();
+            plan.workloads = (0..n).map(|at| with(&spec, |spec| spec.name = format!("w{at}"))).collect();
+        })
+    }),
+    (&BACKGROUND, |n| {
+        let load = Background { kind: "oltp".into(), params: Default::default(), share: Default::default() };
+        of_plan(|plan| plan.workloads[0].background = vec![load; n])
+    }),
+    (&SETTINGS, |n| of_plan(|plan| plan.arms[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect())),
+    (&OWN_METRICS, |n| {
+        let metric = |at| OwnMetric { name: format!("m{at}"), better: Better::Higher };
+        of_plan(|plan| plan.metrics = (0..n).map(metric).collect())
+    }),
+    (&PUBLISHED, |n| {
+        let name = || "x".to_owned();
+        let figure = Published { workload: name(), metric: name(), arm: name(), value: 1.0, source: name() };
+        of_plan(|plan| plan.published = vec![figure; n])
+    }),
+    (&NAME_BYTES, |n| of_plan(|plan| plan.arms[1].name = "a".repeat(n))),
+    (&TEXT_BYTES, |n| {
+        of_plan(|plan| {
+            plan.workloads[0].params.insert("run".into(), "a".repeat(n));
+        })
+    }),
+    (&BLOCKS, |n| of_plan(|plan| plan.budget.blocks = Some(u32::try_from(n).unwrap()))),
+    (&TRIALS, |n| {
+        let arms = (2..1000).find(|arms| n % arms == 0 && n / arms <= 10_000).expect("the number has such a factor");
+        let mut plan = plan(arms);
+        plan.budget.blocks = Some(u32::try_from(n / arms).unwrap());
+        said(plan.check())
+    }),
+    (&RECORD_BYTES, |n| {
+        let head = line(&header(plan(2)));
+        read_record(head.as_bytes().chain(Blank(0).take((n - head.len()) as u64)))
+    }),
+    (&RECORD_LINE, |n| {
+        let note =
+            |text: String| line(&Line::Note(Note { at_ms: 1, event: Event::Untyped { event: "x".into(), text } }));
+        let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
+        read_record(text.as_bytes())
+    }),
+    (&NOTES, |n| {
+        let text = line(&header(plan(2))) + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"x\"}\n".repeat(n);
+        read_record(text.as_bytes())
+    }),
+    (&RECORD_VALUES, |n| {
+        let mut text = line(&header(plan(2)));
+        let (mut left, mut sequence) = (n, 0);
+        while left > 0 {
+            // The curve itself is counted, too.
+            let points = vec![(1.0, 1); left.min(400_000) - 1];
+            left -= points.len() + 1;
+            let curve = LatencyCurve { op: "all".into(), count: 1, points };
+            text += &trial(sequence, "oltp", Observation { latency: vec![curve], ..Observation::default() });
+            sequence += 1;
+        }
+        read_record(text.as_bytes())
+    }),
+    (&SAMPLES, |n| {
+        let mut plan = plan(2);
+        plan.workloads.push(parse_workload("dss").unwrap());
+        let mut text = line(&header(plan)) + &trial(0, "oltp", metrics(n / 1000));
+        (1..1000).for_each(|sequence| text += &trial(sequence, "oltp", Observation::default()));
+        (0..n % 1000).for_each(|at| text += &trial(1000 + at as u64, "dss", metrics(1)));
+        read_record(text.as_bytes())
+    }),
+    (&JUDGEMENTS, |n| {
+        let arms = (2..1000).find(|arms| n % arms == 0 && n / arms < 20_000).expect("the number has such a factor");
+        let text = line(&header(plan(arms))) + &trial(0, "oltp", metrics(n / arms));
+        read_record(text.as_bytes())
+    }),
+    (&TABLE_COLUMNS, |n| read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))),
+    (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
+    (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),
+    (&TRACE_REQUESTS, |n| {
+        let text = "fio version 2 iolog\n".to_owned() + &"/f read 0 512\n".repeat(n);
+        said(replay::parse(replay::Format::Fio, text.as_bytes(), replay::Options { skip_bad: true }))
+    }),
+    (&ENTRY_BYTES, |n| host::journal::Entry::from_json(&vec![b' '; n]).map(drop)),
+    (&MANIFEST_BYTES, |n| host::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
+];
+
+/// Files that are read by [`Limit::read`] or [`Limit::read_line`].
+const FILES: &[&Limit] = &[
+    &TABLE_BYTES,
+    &TRACE_BYTES,
+    &EVENTS_LINE,
+    &DEVICE_BYTES,
+    &JOB_BYTES,
+    &SCRIPT_BYTES,
+    &PATCH_BYTES,
+    &WATCH_BYTES,
+    &HISTORY_BYTES,
+    &SEARCH_BYTES,
+];
+
+/// White space with a line end now and then.
+struct Blank(usize);
+
+impl Read for Blank {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        buffer.fill(b' ');
+        self.0 += buffer.len();
+        if self.0 > 1 << 20 {
+            self.0 = 0;
+            *buffer.last_mut().expect("a reader asks for something") = b'\n';
+        }
+        Ok(buffer.len())
+    }
+}
+
+fn said<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
+    result.map(drop).map_err(|error| error.to_string())
+}
+
+fn with<T: Clone>(value: &T, change: impl FnOnce(&mut T)) -> T {
+    let mut value = value.clone();
+    change(&mut value);
+    value
+}
+
+fn plan(arms: usize) -> Plan {
+    let mut text = "device = 'null'\narena = 'sim'\n[[workload]]\nname = 'oltp'\nkind = 'oltp'\n".to_owned();
+    text += "[[arm]]\nname = 'x'\nscheduler = 'none'\n[[arm]]\nname = 'y'\nscheduler = 'none'\n";
+    let mut plan = Plan::from_toml(&text).unwrap();
+    plan.arms = (0..arms).map(|at| with(&parse_arm("none").unwrap(), |arm| arm.name = format!("a{at}"))).collect();
+    plan
+}
+
+fn of_plan(change: impl FnOnce(&mut Plan)) -> Result<(), String> {
+    said(with(&plan(2), change).check())
+}
+
+fn header(plan: Plan) -> Line {
+    Line::Header(Box::new(Header {
+        schema: experiment::plan::SCHEMA,
+        schedlab: "test".into(),
+        plan,
+        environment: Default::default(),
+        started_unix_ms: 0,
+        command: String::new(),
+    }))
+}
+
+fn line(line: &Line) -> String {
+    line.to_json_line() + "\n"
+}
+
+fn metrics(number: usize) -> Observation {
+    let metrics = (0..number).map(|at| (format!("m{at}"), 1.0)).collect();
+    Observation { metrics, ..Observation::default() }
+}
+
+fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
+    let (workload, arm) = (workload.to_owned(), "a0".to_owned());
+    line(&Line::Trial(Box::new(Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 0, observation })))
+}
+
+fn read_record(reader: impl Read) -> Result<(), String> {
+    said(Record::read(BufReader::with_capacity(1 << 16, reader)))
+}
+
+fn read_table(text: &str) -> Result<(), String> {
+    let metrics = ["v".to_owned()];
+    said(foreign::parse(text, &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None }))
+}
+
+#[test]
+fn each_input_is_accepted_at_its_limit_and_refused_one_beyond() {
+    let mut wrong = String::new();
+    for limit in LIMITS {
+        let most = usize::try_from(limit.most).unwrap();
+        let is_refused = |said: &Result<(), String>| {
+            let words = format!("{}: too ", limit.subject);
+            said.as_ref().is_err_and(|said| said.contains(&words) && said.contains(limit.remedy))
+        };
+        let input = INPUTS.iter().find(|(of, _)| of == limit).map(|(_, input)| *input);
+        let said = match input {
+            Some(input) => [input(most), input(most + 1)],
+            None if FILES.contains(limit) => {
+                [most, most + 1].map(|n| said(limit.read(io::repeat(b' ').take(n as u64))))
+            }
+            None => panic!("{}: no input of this limit is tested", limit.subject),
+        };
+        if is_refused(&said[0]) || !is_refused(&said[1]) {
+            writeln!(wrong, "{}: {said:?}", limit.subject).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
