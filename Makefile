@@ -41,6 +41,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo run --quiet -p lint --locked
+	@scripts/deny
 
 test:
 	@scripts/need build kernel test
