@@ -48,7 +48,7 @@ impl Guard {
         let lock = Lock::take(root, KEY, WHAT)?;
         // An entry under our own lock is a dead owner's: what the machine shows now is not how it was.
         if let Some(entry) = journal::read(root, KEY)? {
-            undo(root, &entry.expect(KIND, journal::path(root, KEY))?, &entry.boot_id)?;
+            undo(root, &entry.expect(root, KIND, KEY)?, &entry.boot_id)?;
         }
         Ok(Guard {
             root: root.clone(),
@@ -181,14 +181,8 @@ impl Guard {
             return Ok(());
         }
         let mut machine = self.machine.lock().expect("no thread panics while it holds this");
-        let dir = self.root.sys("devices/system/cpu");
-        if machine.is_none()
-            && let Ok(file) = File::open(&dir)
-        {
-            if !journal::flock_within(&file, &dir, journal::INHERITED)? {
-                return Err(Error::Busy { device: WHAT.to_string(), pid_of_other: None });
-            }
-            *machine = Some(file);
+        if machine.is_none() {
+            *machine = journal::lock_machine(&self.root, KEY, WHAT, journal::INHERITED)?;
         }
         Ok(())
     }
@@ -210,7 +204,7 @@ pub const UNDO: Kind = Kind {
     single_use: None,
     subject: |_| Some(WHAT.to_string()),
     undo: |root, Abandoned { entry, .. }| {
-        let changed = undo(root, &entry.expect(KIND, journal::path(root, KEY))?, &entry.boot_id)?;
+        let changed = undo(root, &entry.expect(root, KIND, KEY)?, &entry.boot_id)?;
         Ok(Box::new(Restoration { changed }))
     },
 };

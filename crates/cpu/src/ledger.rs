@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use host::journal::payload::{Payload, expect};
 use host::journal::{self, Entry};
 use host::{Error, Root};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,13 @@ pub(crate) struct Made {
     pub(crate) attributes: Vec<Original>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) moved: Option<Moved>,
+}
+
+impl Payload for Made {
+    fn check(&self, root: &Root, key: &str) -> Result<(), String> {
+        expect(key == KEY, "key", key, KEY)?;
+        self.attributes.iter().try_for_each(|original| original.check(root))
+    }
 }
 
 /// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread that keeps CPUs empty.

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{self, Device, node_path, offered_schedulers};
 use crate::error::Error;
+use crate::journal::payload::{Payload, expect};
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::modules;
 use crate::root::Root;
@@ -55,12 +56,7 @@ pub const KIND: Kind = Kind {
     single_use: Some(KEYS),
     subject: |entry| entry.payload("loop-file").map(|Made { file, .. }| file.display().to_string()),
     undo: |root, Abandoned { key, entry, lock }| {
-        let path = journal::path(root, key);
-        let made: Made = entry.expect("loop-file", path.clone())?;
-        if made.file.file_name().and_then(|name| name.to_str()) != Some(&format!("{key}.img")) {
-            let why = format!("it names {}, expected a file {key}.img", made.file.display());
-            return Err(Error::Journal { path, why });
-        }
+        let made: Made = entry.expect(root, "loop-file", key)?;
         undo(root, key, &made, &entry.boot_id, lock)?;
         Ok(Box::new(Removed { file: made.file }))
     },
@@ -85,6 +81,18 @@ struct Inode {
 impl Inode {
     fn of(file: &File) -> io::Result<Inode> {
         file.metadata().map(|meta| Inode { device: meta.dev(), inode: meta.ino() })
+    }
+}
+
+impl Payload for Made {
+    /// The file has the entry's name, which no other program gives to one.
+    fn check(&self, _: &Root, key: &str) -> Result<(), String> {
+        let Made { file, .. } = self;
+        expect(key.starts_with(KEYS), "key", key, "schedlab-loop-...")?;
+        let name = file.file_name().and_then(|name| name.to_str());
+        let is_ours = file.is_absolute() && name == Some(&format!("{key}.img"));
+        let is_direct = !file.components().any(|part| part == std::path::Component::ParentDir);
+        expect(is_ours && is_direct, "file", file, &format!("DIRECTORY/{key}.img"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! How schedlab fails: the exit status that scripts rely on.
 //!
-//! 0: verdicts reached. 1: an operation failed. 2: wrong usage. 3: the evidence is void. Wrong usage is an error like any
+//! 0: verdicts reached. 1: an operation failed. 2: wrong usage. 3: the evidence is void. 4: `restore` left what is in use. Wrong usage is an error like any
 //! other until `main` asks what it was, so that `?` works everywhere.
 
 /// Verdicts were reached (inconclusive is one).
@@ -9,6 +9,8 @@ pub(crate) const REACHED: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command or the plan asks for something that makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// Something to restore belongs to a process that is running, and was left to it.
+pub(crate) const BUSY: u8 = 4;
 /// There is evidence that cannot be used.
 pub(crate) const VOID: u8 = 3;
 

@@ -62,6 +62,14 @@ fn features_file(root: &Root) -> Result<PathBuf, String> {
     if file.is_file() { Ok(file) } else { Err("this kernel does not show its features".to_string()) }
 }
 
+/// Whether a file is below the scheduler's directory, or is that of its features.
+pub(super) fn is_path(root: &Root, found: &Path) -> bool {
+    let mount = root.sys("kernel/debug");
+    let below = found.strip_prefix(mount.join("sched"));
+    below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_))))
+        || found == mount.join("sched_features")
+}
+
 /// The features, each with whether it is on.
 pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     let file = features_file(root)?;

@@ -1,6 +1,6 @@
 //! The CPUs' frequencies: governors, and those above the nominal one.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use super::item::{Item, Write};
 use super::value::{Resolved, switch};
@@ -54,6 +54,13 @@ pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String>
             .to_string(),
         Err(why) => why,
     })
+}
+
+/// Whether a file is one of the governors or switches boost.
+pub(super) fn is_path(root: &Root, found: &Path) -> bool {
+    let below = found.strip_prefix(root.sys("devices/system/cpu"));
+    below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_))))
+        && ["scaling_governor", "boost", "no_turbo"].iter().any(|name| found.ends_with(name))
 }
 
 /// Frequencies above the nominal one.

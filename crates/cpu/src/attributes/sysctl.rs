@@ -1,6 +1,6 @@
 //! The scheduler's sysctls, below /proc/sys/kernel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::debugfs::instead;
 use super::gone;
@@ -22,6 +22,15 @@ pub(crate) fn path(root: &Root, name: &str) -> PathBuf {
     root.proc("sys").join(name.replace('.', "/"))
 }
 
+/// Whether a file is that of the scheduler's sysctl of this name.
+pub(super) fn is_path_of(root: &Root, name: &str, found: &Path) -> bool {
+    is_plain(name) && is_ours(name) && found == path(root, name)
+}
+
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+}
+
 /// The scheduler's sysctls that this kernel has.
 pub(crate) fn names(root: &Root) -> Vec<String> {
     let all = root.names(root.proc("sys/kernel")).into_iter().map(|name| format!("kernel.{name}"));
@@ -30,8 +39,7 @@ pub(crate) fn names(root: &Root) -> Vec<String> {
 
 pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
     let name = name.replace('/', ".");
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    if !is_plain || !is_ours(&name) {
+    if !is_plain(&name) || !is_ours(&name) {
         let with = format!("kernel.{name}");
         let hint = if is_ours(&with) { format!(" (write sysctl:{with})") } else { String::new() };
         return Err(format!("it is none of the CPU scheduler's sysctls, {OURS}{hint}: schedlab writes no others"));

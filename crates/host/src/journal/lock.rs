@@ -45,7 +45,9 @@ impl Lock {
                 let owner: Option<u32> = text.trim().parse().ok();
                 let is_dead = owner.is_some_and(|pid| !root.proc(pid.to_string()).exists());
                 if !is_dead || !flock_within(&file, &path, INHERITED)? {
-                    return Err(Error::Busy { device: what.to_string(), pid_of_other: owner });
+                    // A dead process holds nothing: who does is not known.
+                    let pid_of_other = owner.filter(|_| !is_dead);
+                    return Err(Error::Busy { device: what.to_string(), pid_of_other });
                 }
             }
             // Its last owner may have deleted it between our opening and our locking.
@@ -72,8 +74,28 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
+/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the device's or that of the CPUs. A directory of
+/// /sys would do for that as well, but every user can open those, and hold the lock.
+///
+/// # Errors
+/// [`Error::Busy`] when another schedlab has it after `patience`; the errors of making the directory as root.
+pub fn lock_machine(root: &Root, name: &str, what: &str, patience: Duration) -> Result<Option<File>, Error> {
+    let name = format!("{name}.lock");
+    let opened = Dir::private(root.path("/run/schedlab")).and_then(|dir| Ok((dir.append(&name)?, dir.file(&name))));
+    let (file, path) = match opened {
+        Ok(opened) => opened,
+        // Without /run for itself this process changes nothing of the machine, or is alone on it.
+        Err(files::Error::Io { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match flock_within(&file, &path, patience)? {
+        true => Ok(Some(file)),
+        false => Err(Error::Busy { device: what.to_string(), pid_of_other: None }),
+    }
+}
+
 /// Locks an open file or directory exclusively; false if someone else has it.
-pub fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
+fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
@@ -82,7 +104,7 @@ pub fn try_flock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// The same, and who has it now is given `patience` to let go.
-pub fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
+fn flock_within(file: &File, path: &Path, patience: Duration) -> Result<bool, Error> {
     let began = Instant::now();
     while !try_flock(file, path)? {
         if began.elapsed() >= patience {

@@ -5,10 +5,12 @@
 
 mod lasting;
 mod lock;
+pub mod payload;
 mod restore;
 mod store;
 
 pub use lasting::Lasting;
-pub use lock::{INHERITED, Lock, flock_within, try_flock};
+pub use lock::{INHERITED, Lock, lock_machine};
+pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use text::limits::ENTRY_BYTES;
 
 use super::lasting::Lasting;
+use super::payload::Payload;
 use crate::error::Error;
 use crate::root::Root;
 
@@ -85,12 +86,13 @@ impl Entry {
         self.decode(kind).ok()
     }
 
-    /// What its owner wrote; `path` is the entry's, for the message.
+    /// What its owner wrote under this key, checked: what is obeyed comes from here.
     ///
     /// # Errors
-    /// [`Error::Journal`] if the entry is of another kind or does not read as that owner's.
-    pub fn expect<T: DeserializeOwned>(&self, kind: &str, path: PathBuf) -> Result<T, Error> {
-        self.decode(kind).map_err(|why| Error::Journal { path, why })
+    /// [`Error::Journal`] if the entry is of another kind, does not read as that owner's, or names what schedlab never changes.
+    pub fn expect<T: Payload>(&self, root: &Root, kind: &str, key: &str) -> Result<T, Error> {
+        let payload = self.decode(kind).and_then(|payload: T| payload.check(root, key).map(|()| payload));
+        payload.map_err(|why| Error::Journal { path: path(root, key), why })
     }
 
     fn decode<T: DeserializeOwned>(&self, kind: &str) -> Result<T, String> {

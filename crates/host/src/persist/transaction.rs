@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Refusal;
 use crate::error::Error;
+use crate::journal::payload::{Payload, expect, name_in};
 use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
@@ -78,6 +79,56 @@ struct Changes {
     directories: Vec<PathBuf>,
 }
 
+impl Payload for Changes {
+    /// Every file is one that schedlab writes, and gives nobody more than reading it and root writing it.
+    fn check(&self, root: &Root, key: &str) -> Result<(), String> {
+        expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
+        for FileChange { path, before, after } in &self.files {
+            expect(
+                is_written_by_schedlab(root, path),
+                "file",
+                path,
+                "a rule, module list, profile or unit with schedlab's name",
+            )?;
+            for content in before.iter().chain(after) {
+                let found = format!("{:o}", content.mode);
+                expect(
+                    content.mode & !0o777 == 0 && content.mode & 0o002 == 0,
+                    "mode",
+                    found,
+                    "644, or another that others cannot write",
+                )?;
+            }
+        }
+        let leads =
+            |dir: &Path| self.files.iter().any(|change| change.path.ancestors().skip(1).any(|above| above == dir));
+        self.directories
+            .iter()
+            .try_for_each(|dir| expect(leads(dir), "directory", dir, "one of its files' directories"))
+    }
+}
+
+/// Whether a file is of those that make a setting last or that a watch consists of.
+fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
+    let has = |name: &str, begin: &str, end: &str| name.strip_suffix(end).is_some_and(|name| name.contains(begin));
+    let within = |dir: &str, begin: &str, ends: &[&str]| {
+        let name = name_in(path, &root.path(dir));
+        name.is_some_and(|name| ends.iter().any(|end| has(name, begin, end)))
+    };
+    let in_state = |dir: &str, end: &str| name_in(path, &root.state(dir)).is_some_and(|name| name.ends_with(end));
+    let is_profile = |dir: &str| {
+        let directory = path.parent().filter(|_| path.ends_with("tuned.conf"));
+        directory.and_then(|own| name_in(own, &root.path(dir))).is_some_and(|name| name.starts_with("schedlab-"))
+    };
+    within("/etc/udev/rules.d", "-schedlab-", &[".rules"])
+        || within("/etc/modules-load.d", "schedlab-", &[".conf"])
+        || within("/etc/systemd/system", "schedlab-watch-", &[".service", ".timer"])
+        || is_profile("/etc/tuned")
+        || is_profile("/etc/tuned/profiles")
+        || in_state("kept", ".json")
+        || in_state("watch", ".toml")
+}
+
 /// What keys of persisted settings begin with.
 pub(super) const KEYS: &str = "schedlab-kept-";
 
@@ -110,7 +161,7 @@ impl fmt::Display for PutBack {
 
 /// Undoes an entry, and says what it was about. The caller keeps the lock.
 pub(super) fn undo_entry(root: &Root, Abandoned { key, entry, .. }: &Abandoned<'_>) -> Result<String, Error> {
-    let changes: Changes = entry.expect(KIND.name, journal::path(root, key))?;
+    let changes: Changes = entry.expect(root, KIND.name, key)?;
     undo(root, key, &changes).map(|()| changes.about)
 }
 
@@ -163,6 +214,8 @@ pub(super) fn commit(
     let written = files.iter().filter(|change| change.after.is_some());
     let directories = missing_directories(written.map(|change| &change.path));
     let changes = Changes { about: about.to_string(), files, directories };
+    // What would not be undone is not begun.
+    changes.check(root, key).map_err(|why| Error::Journal { path: journal::path(root, key), why })?;
     journal::write(root, key, &Entry::new(root, KIND.name, &changes)?)?;
     let Changes { files, directories, .. } = &changes;
     let done = directories.iter().try_for_each(|dir| make_directory(root, dir)).and_then(|()| {

@@ -69,8 +69,10 @@ mod tests {
     #[test]
     fn files_come_and_go_together_and_an_edited_one_stays() {
         let (_dir, root) = machine();
-        let files: Vec<_> =
-            ["a", "b"].map(|name| (root.path(format!("/etc/{name}")), format!("text of {name}\n"))).into();
+        let files: Vec<_> = ["service", "timer"]
+            .map(|kind| root.path(format!("/etc/systemd/system/schedlab-watch-x.{kind}")))
+            .map(|path| (path, "text\n".to_string()))
+            .into();
         install_files(&root, "watch-x", "x", &files).expect("nothing is in the way");
         install_files(&root, "watch-x", "x", &files).expect("the same once more changes nothing");
         let known: Vec<_> = files.iter().map(|(path, text)| (path.clone(), Some(text.clone()))).collect();

@@ -22,6 +22,7 @@ use super::{Fault, scan};
 use crate::consent::Obstacle;
 use crate::device::{self, Device, Kind, Mount, node_path};
 use crate::error::Error;
+use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
 /// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is waited for.
@@ -96,6 +97,19 @@ const MAKERS: [Maker; 3] = [
 ];
 
 impl MadeFiles {
+    /// Whether its mount point has the session's key, and its device a name.
+    pub(super) fn check(&self, root: &Root, key: &str) -> Result<(), String> {
+        let is_uuid = self.uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        expect(
+            name_in(&self.at, &root.path("/run")) == Some(key),
+            "mount point",
+            &self.at,
+            "/run and the session's key",
+        )?;
+        expect(is_name(&self.device), "device", &self.device, "the name of a disk")?;
+        expect(is_uuid, "UUID", &self.uuid, "hexadecimal digits")
+    }
+
     pub(super) fn plan(root: &Root, device: &Device, at: PathBuf) -> Result<MadeFiles, Error> {
         let uuid = root.read(root.proc("sys/kernel/random/uuid"))?;
         Ok(MadeFiles { identity: device.identity.clone(), device: device.name.clone(), uuid, at })

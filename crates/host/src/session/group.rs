@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Fault;
 use super::share::Limits;
 use crate::error::Error;
+use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
 /// How long a group whose processes are dead may take to be empty.
@@ -33,6 +34,15 @@ pub(crate) struct Enabled {
 }
 
 impl Enabled {
+    /// Whether it is the file of a hierarchy's root, and a controller.
+    pub(super) fn check(&self, root: &Root) -> Result<(), String> {
+        let Enabled { file, controller } = self;
+        let v2 = Hierarchies::of(root).v2;
+        let is_ours = v2.is_some_and(|v2| name_in(file, &v2) == Some("cgroup.subtree_control"));
+        expect(is_ours, "file", file, "cgroup.subtree_control of the root of hierarchy v2")?;
+        expect(is_name(controller), "controller", controller, "a name")
+    }
+
     /// Switches it off again. Where somebody else has begun to use it, the kernel refuses, and it stays.
     pub(super) fn put_back(&self) {
         let _ = fs::write(&self.file, format!("-{}", self.controller));

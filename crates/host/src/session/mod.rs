@@ -30,6 +30,7 @@ pub use share::Share;
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::journal::payload::{Payload, expect, is_name};
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::root::Root;
 use group::Enabled;
@@ -59,6 +60,14 @@ impl Made {
     }
 }
 
+impl Payload for Made {
+    fn check(&self, root: &Root, key: &str) -> Result<(), String> {
+        expect(is_name(key) && key.starts_with(KEYS), "key", key, "schedlab-session-...")?;
+        self.controllers.iter().try_for_each(|enabled| enabled.check(root))?;
+        self.files.as_ref().map_or(Ok(()), |files| files.check(root, key))
+    }
+}
+
 /// What keys begin with; each is made by one process and used once.
 const KEYS: &str = "schedlab-session-";
 
@@ -72,7 +81,7 @@ pub const KIND: Kind = Kind {
         Some(made.device().unwrap_or_else(|| "a session of programs".to_string()))
     },
     undo: |root, Abandoned { key, entry, lock }| {
-        let made: Made = entry.expect("session", journal::path(root, key))?;
+        let made: Made = entry.expect(root, "session", key)?;
         Ok(Box::new(undo(root, key, &made, &entry.boot_id, lock)?))
     },
 };

@@ -58,6 +58,8 @@ impl Machine {
     /// Sets everything that does not survive a restart.
     pub(crate) fn boot(&self, boot_id: &str) {
         let root = self.root();
+        // This process, which owns what is locked here.
+        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake directory");
         let _ = fs::remove_dir_all(root.sys(""));
         let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
         let put = |path: PathBuf, text: &str| {

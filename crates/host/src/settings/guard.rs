@@ -78,7 +78,9 @@ impl Guard {
         let key = journal::key(&device.identity);
         let path = device.path.display().to_string();
         let lock = Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
-        let queue_lock = lock_queue(root, &device.name, &path)?;
+        // A dead owner's child lets go of it together with the entry's lock.
+        let patience = Duration::from_millis(100);
+        let queue_lock = journal::lock_machine(root, &device.name, &path, patience)?;
         // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
@@ -345,16 +347,5 @@ fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Prob
     match away.or_else(|| offered.iter().find(|name| *name != scheduler)) {
         None => Ok(()),
         Some(away) => apply::switch(root, device, away).and_then(|()| apply::switch(root, device, scheduler)),
-    }
-}
-
-/// Locks the queue's directory, which is the same for every schedlab on the machine, whatever its state directory.
-fn lock_queue(root: &Root, name: &str, path: &str) -> Result<Option<File>, Error> {
-    let dir = queue_dir(root, name);
-    let Ok(file) = File::open(&dir) else { return Ok(None) };
-    // Who has it is not written anywhere; a dead owner's child lets go of it together with the entry's lock.
-    match journal::flock_within(&file, &dir, Duration::from_millis(100))? {
-        true => Ok(Some(file)),
-        false => Err(Error::Busy { device: path.to_string(), pid_of_other: None }),
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Snapshot;
 use crate::device;
 use crate::error::Error;
+use crate::journal::payload::{Payload, expect, is_name, is_value};
 use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
@@ -31,6 +32,21 @@ pub(super) struct Found {
 impl Found {
     pub(super) fn of(entry: &Entry) -> Option<Found> {
         entry.payload(KIND.name)
+    }
+}
+
+impl Payload for Found {
+    /// Newer kernels have attributes that no table knows, so that a name is bound by its form: a file directly in `queue` or `queue/iosched`.
+    fn check(&self, _: &Root, key: &str) -> Result<(), String> {
+        let Found { identity, device, original } = self;
+        expect(journal::key(identity) == key, "identity", identity, "that of the entry's name")?;
+        expect(is_name(device), "device", device, "the name of a disk")?;
+        expect(original.scheduler.as_deref().is_none_or(is_name), "scheduler", &original.scheduler, "a name")?;
+        for (name, value) in original.tunables.iter().chain(&original.queue) {
+            expect(is_name(name) && name != "scheduler", "attribute", name, "the name of an attribute")?;
+            expect(is_value(value), "value", value, "one line")?;
+        }
+        Ok(())
     }
 }
 
@@ -69,7 +85,7 @@ impl fmt::Display for Restoration {
 pub(super) fn undo(root: &Root, abandoned: &Abandoned<'_>) -> Result<Restoration, Error> {
     let Abandoned { key, entry, .. } = abandoned;
     let path = journal::path(root, key);
-    let Found { identity, device, original } = entry.expect(KIND.name, path.clone())?;
+    let Found { identity, device, original } = entry.expect(root, KIND.name, key)?;
     let restoration = if entry.boot_id != root.boot_id()? {
         Restoration::OtherBoot { device }
     } else {

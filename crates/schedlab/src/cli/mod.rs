@@ -65,6 +65,12 @@ Examples:
 
 Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
 
+const RESTORE_HELP: &str = "\
+Example:
+  sudo schedlab restore
+
+Exit status: 0 nothing is left to restore, 1 something could not be restored, 4 something belongs to a running process and was left to it.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show block devices: kind, identity, scheduler, tunables, contents.
@@ -116,7 +122,7 @@ pub(crate) enum Command {
     /// schedlab writes the old values to disk before it changes anything. This command reads them, restores every value that
     /// still differs, reads it back, and removes leftover temporary loop devices. `compare` and `run` do the same when they
     /// start.
-    #[command(after_help = "Example:\n  sudo schedlab restore")]
+    #[command(after_help = RESTORE_HELP)]
     Restore(RestoreArgs),
     /// Build, list, run or remove the Linux kernels of the kernel arena, which run as ordinary processes.
     #[command(after_help = KERNEL_HELP)]

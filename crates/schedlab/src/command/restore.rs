@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use host::{Outcome, Root};
 
 use crate::cli::RestoreArgs;
-use crate::failure::REACHED;
+use crate::failure::{BUSY, REACHED};
 use crate::out;
 
 /// Restores every unclean end that the journal knows of.
@@ -29,6 +29,14 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
             "settings: {failed} of {} could not be restored; the journal keeps the old values, see above",
             outcomes.len()
         );
+    }
+    let busy = outcomes.iter().filter(|outcome| !outcome.owner_is_dead()).count();
+    if busy > 0 {
+        let of = outcomes.len();
+        out::note(format_args!(
+            "left as found: {busy} of {of} belong to processes that are running; end them, or wait, and repeat"
+        ));
+        return Ok(BUSY);
     }
     Ok(REACHED)
 }

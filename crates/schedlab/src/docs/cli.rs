@@ -5,7 +5,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::sheet::{Sheet, code};
 use crate::cli::Cli;
-use crate::failure::{FAILED, REACHED, USAGE, VOID};
+use crate::failure::{BUSY, FAILED, REACHED, USAGE, VOID};
 
 fn plain(text: Option<&StyledStr>) -> String {
     text.map(|text| text.to_string()).unwrap_or_default().trim_end_matches('.').to_owned()
@@ -120,6 +120,11 @@ fn the_page_about_the_exit_status_has_every_status() {
                 VOID,
                 "evidence is void: at least one judgement rests on trials that cannot be used",
                 "the report names each reason",
+            ),
+            row(
+                BUSY,
+                "`restore` left something that belongs to a process which is running",
+                "end that process or wait for it, then repeat; `restore` gives 0 only when nothing is left",
             ),
         ],
     );

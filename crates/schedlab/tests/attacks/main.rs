@@ -15,7 +15,7 @@ mod helpers;
 mod locks;
 mod loop_files;
 mod marks;
-mod output;
+pub(crate) mod output;
 mod plans;
 mod state;
 mod texts;

@@ -278,7 +278,7 @@ fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_
     lab.run(&format!("set {} nomerges=1 --for 5m", device.path)).expect_status(1).says(&told);
     let compare = format!("compare --device {} --schedulers none,bfq --workload randread --blocks 1", device.path);
     lab.run(&format!("{compare} --out {}", lab.path("out").display())).expect_status(1).says(&told);
-    let restore = lab.run("restore").expect_status(0).stdout;
+    let restore = lab.run("restore").expect_status(4).stdout;
     assert!(restore.contains("--end") && restore.contains(&pid), "{restore}");
     let shown = lab.run(&format!("show {}", device.path)).expect_status(0).stdout;
     assert!(shown.contains("> read_expire = 100 ms") && shown.contains("was 252"), "{shown}");
