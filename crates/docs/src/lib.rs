@@ -17,7 +17,8 @@ pub use command::Command;
 pub use generated::check;
 
 /// Pages that are not part of the book.
-const BESIDE: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/README.md"];
+const BESIDE: &[&str] =
+    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "kernel/README.md"];
 
 /// A page with its text.
 #[derive(Debug)]

@@ -74,7 +74,8 @@ pub(crate) enum KernelCommand {
     /// The guest sees this machine's files read-only; /tmp, /var/tmp, /run and /dev/shm are writable and discarded at the end.
     /// The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE) and is held in the guest's memory; with --fs it is mounted on
     /// /tmp/disk0 ($SCHEDLAB_DIR). Standard output, standard error and the exit status are the program's (125: the program could
-    /// not be run, or the guest failed). Standard input is empty, and there is no network.
+    /// not be run, or the guest failed); what of its output would steer a terminal is shown there as \uXXXX, and passed on
+    /// as it is into a pipe or file. Standard input is empty, and there is no network.
     #[command(after_help = EXEC_HELP)]
     Exec(ExecArgs),
     /// Remove one cached kernel, or all of them with their sources; without either, remove the remains of interrupted builds.
