@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use experiment::plan::{self, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending};
+use files::Bounded;
 use host::Root;
 use lab::arena::ArmIndex;
 use lab::arena::open::within;
