@@ -21,7 +21,7 @@ mod view;
 
 pub use landlock::{Landlock, landlock_abi};
 pub use limits::Limits;
-pub use privileges::{become_user, drop_capabilities, no_new_privs};
+pub use privileges::{become_user, drop_capabilities, drop_capabilities_but_file_permissions, no_new_privs};
 pub use process::{Confinement, spawn};
 pub use seal::Seal;
 

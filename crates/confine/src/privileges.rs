@@ -27,11 +27,26 @@ pub fn drop_capabilities() -> Result<()> {
     capabilities().map_err(|cause| Error::new("capabilities", "drop", cause))
 }
 
+/// The same, but a root process keeps the right to pass the permissions of files (`CAP_DAC_OVERRIDE`): it reads what belongs to
+/// other users. Where it may write is for [`crate::Landlock`] to bound.
+///
+/// # Errors
+/// If the kernel rejects it.
+pub fn drop_capabilities_but_file_permissions() -> Result<()> {
+    keep(CapabilitySet::DAC_OVERRIDE).map_err(|cause| Error::new("capabilities", "drop", cause))
+}
+
 /// Allocates nothing.
 pub(crate) fn capabilities() -> io::Result<()> {
+    keep(CapabilitySet::empty())
+}
+
+/// Allocates nothing.
+fn keep(kept: CapabilitySet) -> io::Result<()> {
     bounding_set()?;
-    let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    let held = rustix::thread::capabilities(None)?.permitted;
+    let (kept, none) = (kept.intersection(held), CapabilitySet::empty());
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })?;
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 

@@ -9,8 +9,8 @@ use anyhow::Result;
 use files::Dir;
 use jiff::Timestamp;
 
-/// The parent of directories named after the time.
-const PARENT: &str = "schedlab-out";
+/// Where results go without `--out`, each in a directory of its own.
+pub const PARENT: &str = "schedlab-out";
 
 /// A directory that is not open yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

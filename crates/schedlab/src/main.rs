@@ -12,6 +12,7 @@ mod failure;
 mod out;
 mod progress;
 mod report_files;
+mod rights;
 
 use std::process::ExitCode;
 
@@ -30,13 +31,28 @@ fn main() -> ExitCode {
         Err(error) => return out::usage(&error),
     };
     let root = Root::real().with_state_dir(&cli.state_dir);
-    match dispatch(&root, &cli.command) {
+    let done = give_up_rights(&cli.command).and_then(|()| dispatch(&root, &cli.command));
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             out::error(&error);
             ExitCode::from(failure::status_of(&error))
         }
     }
+}
+
+/// Commands that only compute give up what root could do besides. An experiment in the simulator does so when its arena is known, and
+/// commands that start kernels confine those.
+fn give_up_rights(command: &Command) -> Result<()> {
+    let result = match command {
+        Command::Devices(_) | Command::List(_) | Command::Show(_) => None,
+        Command::Study(args) => args.out.as_deref(),
+        Command::Report(args) => Some(args.dir.as_path()),
+        Command::Trace(args) => args.to.as_deref(),
+        Command::History(args) => args.out.as_deref(),
+        _ => return Ok(()),
+    };
+    rights::give_up(&[], result)
 }
 
 fn dispatch(root: &Root, command: &Command) -> Result<u8> {

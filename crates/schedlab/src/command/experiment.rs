@@ -1,17 +1,16 @@
 //! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use experiment::plan::{self, LONGEST_S, Plan, TrialLength};
+use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending};
-use files::Bounded;
 use host::Root;
 use lab::arena::ArmIndex;
 use lab::arena::open::within;
 use lab::conduct::conduct;
 use lab::length;
-use lab::output::Output;
+use lab::output::{self, Output};
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
@@ -25,11 +24,21 @@ use crate::failure::{FAILED, REACHED, VOID, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
+use crate::rights;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
+    give_up_rights(args.design.arena_kind(), &[], &args.conduct)?;
     let plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
     as_designed(root, plan, &args.design, &args.conduct)
+}
+
+/// In the simulator root's rights are of no use; `reads` are files of the plan.
+pub(super) fn give_up_rights(arena: ArenaKind, reads: &[PathBuf], conduct: &ConductArgs) -> Result<()> {
+    if arena != ArenaKind::Sim {
+        return Ok(());
+    }
+    rights::give_up(reads, Some(conduct.out.as_deref().unwrap_or(Path::new(output::PARENT))))
 }
 
 /// Checks and carries out a plan that was made of flags, or prints it.
@@ -76,6 +85,9 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
+    let words = plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
+    let reads: Vec<PathBuf> = words.map(PathBuf::from).filter(|path| path.exists()).collect();
+    give_up_rights(plan.arena, &reads, &args.conduct)?;
     let agreement = args.consent.agreement();
     if args.plan_only {
         return print_plan(&checked(plan)?, &ProgramOptions { agreement, user: args.conduct.run_as.clone() });
@@ -98,6 +110,9 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
     let resolved = Resolved::of(plan)?;
     let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
         let (mut store, record) = session::open(plan, &record_options(args), arena, &stop)?;
+        if plan.arena == ArenaKind::Sim {
+            rights::write_only_below(store.dir())?;
+        }
         if let Some(format) = args.trace {
             arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
         }

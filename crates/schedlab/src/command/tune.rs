@@ -8,17 +8,19 @@ mod page;
 use std::time::Duration;
 
 use anyhow::Result;
+use experiment::plan::ArenaKind;
 use experiment::study::Verdict;
 use files::Dir;
 use host::Root;
 use tuner::Search;
 
 use crate::cli::{ConductArgs, TuneArgs};
-use crate::command::experiment::record_options;
+use crate::command::experiment::{give_up_rights, record_options};
 use crate::failure::{FAILED, REACHED, VOID};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
+use crate::rights;
 use answer::{CONFIRM, show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
 use done::Done;
@@ -37,6 +39,7 @@ use lab::tune::session::Session;
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
+    give_up_rights(args.arena_kind(), &[], &conduct_args(args))?;
     let design = design(root, args)?;
     if args.space {
         return show_space(&design, args.json);
@@ -55,6 +58,9 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         } else {
             (Log::create(&dir, &header, &environment)?, LoggedSearch::default())
         };
+        if design.plan.arena == ArenaKind::Sim {
+            rights::write_only_below(dir.path())?;
+        }
         let mut search = Search::new(design.field.space.clone(), baseline_point(&design), options(&design));
         let course = Session {
             field: &design.field,

@@ -14,7 +14,7 @@ use experiment::plan::{self, ArenaKind, Arm, Plan};
 use host::Root;
 
 use crate::cli::SweepArgs;
-use crate::command::experiment::as_designed;
+use crate::command::experiment::{as_designed, give_up_rights};
 use crate::command::plan::{checked, designed, with_cpu_work};
 use crate::failure::usage;
 use crate::out;
@@ -26,6 +26,7 @@ const DEFAULT: &str = "default";
 
 /// Sweeps what the flags name.
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
+    give_up_rights(args.design.arena_kind(), &[], &args.conduct)?;
     let plan = plan_of(root, args)?;
     let whole = checked(plan.clone())?;
     let quiet = args.conduct.quiet || args.conduct.json || args.design.plan_only;

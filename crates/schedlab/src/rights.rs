@@ -1,0 +1,106 @@
+//! The rights of root that a command does not need, given up before it reads anything foreign.
+//!
+//! `study`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only compute. As root they give up every capability and the
+//! right to gain new ones, and Landlock lets them write below the directory of their results only. The user id stays, so that results belong
+//! to who started the command and `--out` may be a place of root's alone. docs/decisions/0017-as-little-root.md has the alternatives.
+//!
+//! Threads and children inherit all of it; it is done before the first of them.
+
+use std::env;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use confine::Landlock;
+
+/// Gives up the rights of root; without root nothing is done. `result` is the file or directory of the results, which need not
+/// exist; what is read is taken from the command line and `reads`.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let below: Option<PathBuf> = result.map(nearest_directory);
+    let mut named: Vec<PathBuf> = named_on_the_command_line();
+    named.extend(reads.iter().filter(|path| path.exists()).cloned());
+    let inside = named.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten().map(|entry| entry.path());
+    let is_ours = named.iter().cloned().chain(inside).all(|path| owner_may(&path, 0o4))
+        && below.iter().all(|path| owner_may(path, 0o3));
+    let landlock = Landlock::read_all_write_only(below.as_slice())?;
+    if is_ours {
+        confine::drop_capabilities()?;
+    } else {
+        confine::drop_capabilities_but_file_permissions()?;
+    }
+    landlock.restrict()?;
+    Ok(())
+}
+
+/// Narrows what may be written to a directory that has been made since.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn write_only_below(dir: &Path) -> Result<()> {
+    if rustix::process::geteuid().is_root() {
+        Landlock::read_all_write_only(&[dir])?.restrict()?;
+    }
+    Ok(())
+}
+
+/// The directory in which a file or directory is, or is made.
+fn nearest_directory(path: &Path) -> PathBuf {
+    let whole = env::current_dir().unwrap_or_default().join(path);
+    whole.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/")).to_path_buf()
+}
+
+/// Words of the command line, and parts of them such as FILE in `replay:file=FILE`, that are files or directories.
+fn named_on_the_command_line() -> Vec<PathBuf> {
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let parts = words.iter().flat_map(|word| word.split([':', '=', ',']).chain([word.as_str()]));
+    let mut found: Vec<PathBuf> = parts.filter(|part| !part.is_empty()).map(PathBuf::from).collect();
+    found.retain(|path| path.exists());
+    found
+}
+
+/// Whether a root without capabilities has these permissions (of `rwx`) for a path, and may enter every directory above it. What
+/// lists of access control grant or deny beside the mode is not seen.
+fn owner_may(path: &Path, needed: u32) -> bool {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let enters = whole.ancestors().skip(1).all(|dir| fs::metadata(dir).is_ok_and(|found| allows(&found, 0o1)));
+    enters && fs::metadata(&whole).is_ok_and(|found| allows(&found, needed))
+}
+
+fn allows(found: &Metadata, needed: u32) -> bool {
+    let mode = match (found.uid(), found.gid()) {
+        (0, _) => found.mode() >> 6,
+        (_, 0) => found.mode() >> 3,
+        _ => found.mode(),
+    };
+    mode & needed == needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_written_in_the_nearest_directory_that_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        for name in ["", "new", "new/deeper", "file", "file/below"] {
+            assert_eq!(nearest_directory(&dir.path().join(name)), dir.path(), "{name}");
+        }
+        assert_eq!(nearest_directory(Path::new("no-such-directory")), env::current_dir().unwrap());
+    }
+
+    #[test]
+    fn a_root_without_capabilities_has_the_rights_of_an_owner_and_of_others() {
+        let mine = tempfile::tempdir().unwrap();
+        assert_eq!(owner_may(mine.path(), 0o3), rustix::process::geteuid().is_root(), "0700");
+        assert!(owner_may(Path::new("/"), 0o5));
+        assert!(!owner_may(Path::new("/no-such-directory"), 0o4));
+    }
+}
