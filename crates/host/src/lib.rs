@@ -4,6 +4,7 @@
 //! Only this crate and `cpu` write to the machine.
 #![deny(unsafe_code)]
 
+pub mod capability;
 pub mod conflicts;
 pub mod consent;
 pub mod device;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
-use files::Bounded;
 use runner::{Needs, Options, RunnerKind};
 use text::limits::TRACE_BYTES;
 use workload::{Params, WorkloadKind};

@@ -22,6 +22,11 @@ pub enum Fault {
     NoUser { user: String },
     #[error("{user:?}: this user is root, whose rights programs are to be without; name another, e.g. --as nobody")]
     RootAgain { user: String },
+    #[error(
+        "{what}: needs {}, which this process does not have; run as root, or add it to what the container or unit (CapabilityBoundingSet=) grants",
+        list(missing)
+    )]
+    Capability { what: String, missing: Vec<String> },
     #[error("{what}: it cannot be given: {why}")]
     Share {
         /// The part of the share as it was written, e.g. `io_max wbps=10M`.

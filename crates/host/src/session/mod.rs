@@ -28,6 +28,7 @@ pub use group::Io;
 pub use process::{Ended, Launch, Running};
 pub use share::Share;
 
+use crate::capability::{self, Capability};
 use crate::device::Device;
 use crate::error::Error;
 use crate::journal::payload::{Payload, expect, is_name};
@@ -157,6 +158,9 @@ impl Session {
     /// kernel does not have, a device that is too small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said;
     /// the end of the session takes away what was made by then.
     pub fn make_files(&mut self, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
+        let mut needed = vec![capability::SYS_ADMIN];
+        needed.extend(self.user().map(|_| capability::CHOWN));
+        self.require(&format!("mounting {} on {}", wanted.kind, device.path.display()), &needed)?;
         files::check(&self.root, device, wanted)?;
         let claim = files::claim(&self.root, device)?;
         let at = self.root.path("/run").join(&self.key);
@@ -184,12 +188,22 @@ impl Session {
     /// # Errors
     /// [`Error::Session`] when there is no such user, or it is root.
     pub fn run_as(&mut self, name: &str) -> Result<(), Error> {
+        let needed = [capability::SETUID, capability::SETGID, capability::KILL];
+        self.require(&format!("running programs as {name}"), &needed)?;
         let mut state = self.state();
         if self.look_up(&mut state, name)?.uid.is_root() {
             return Err(Fault::RootAgain { user: name.to_string() }.into());
         }
         state.user = Some(name.to_string());
         Ok(())
+    }
+
+    /// Refuses `what` where this process lacks one of these capabilities.
+    ///
+    /// # Errors
+    /// [`Error::Session`] naming what is missing.
+    pub fn require(&self, what: &str, needed: &[Capability]) -> Result<(), Error> {
+        capability::require(&self.root, what, needed)
     }
 
     /// The user that programs of a plan run as; none if they run as schedlab does.

@@ -7,6 +7,7 @@
 
 pub mod history;
 pub mod quiet;
+mod sandbox;
 pub mod units;
 pub mod window;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use host::Root;
 use host::systemd::{unit_text, unit_word};
 
-use super::Watch;
+use super::{Watch, sandbox};
 use crate::resolve::programs;
 
 /// Where an administrator's units are.
@@ -46,13 +46,14 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], host::Error> {
         "{head}[Unit]\nDescription=Test the I/O schedulers of {device} again\nDocumentation=man:systemd.timer(5)\n\
          \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}{consent}\n\
          # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
-         TimeoutStartSec={timeout}\nKillMode=mixed\nPrivateTmp=true\nProtectHome=read-only\nNoNewPrivileges=true\n",
+         TimeoutStartSec={timeout}\nKillMode=mixed\n{sandbox}",
         device = unit_text(&watch.plan.device)?,
         program = unit_word(&watch.program)?,
         state = unit_word(state_dir(root))?,
         name = watch.name,
         consent = consent(watch)?,
         timeout = patience.as_secs(),
+        sandbox = sandbox::lines(watch, &state_dir(root))?,
     );
     let timer = format!(
         "{head}[Unit]\nDescription=When to test the I/O schedulers of {device} again\n\n[Timer]\nOnCalendar={calendar}\n\

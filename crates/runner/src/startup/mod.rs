@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::capability;
 use host::session::{Ended, Launch, Running};
 use regex::Regex;
 use rustix::process::Signal;
@@ -230,6 +231,7 @@ impl Runner for Startup {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let program = self.find(bench)?;
         bench.program("chroot", "coreutils")?;
+        bench.session.require("a cold start in a tree of its own", &[capability::SYS_CHROOT, capability::MKNOD])?;
         let launch = Launch {
             program,
             args: vec!["--version".into()],

@@ -17,5 +17,6 @@ mod loop_files;
 mod marks;
 pub(crate) mod output;
 mod plans;
+mod rights;
 mod state;
 mod texts;

@@ -1,0 +1,49 @@
+//! Capabilities of this process, asked for before what needs them is begun.
+//!
+//! Root can be without some: in a container, or by `CapabilityBoundingSet=` of a unit. The kernel then answers with EPERM, which names none.
+
+use crate::error::Error;
+use crate::placement::has_capability;
+use crate::root::Root;
+use crate::session::Fault;
+
+/// A capability: its name, and its number in linux/capability.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capability(pub &'static str, u32);
+
+pub const CHOWN: Capability = Capability("CAP_CHOWN", 0);
+pub const KILL: Capability = Capability("CAP_KILL", 5);
+pub const SETGID: Capability = Capability("CAP_SETGID", 6);
+pub const SETUID: Capability = Capability("CAP_SETUID", 7);
+pub const SYS_CHROOT: Capability = Capability("CAP_SYS_CHROOT", 18);
+pub const SYS_ADMIN: Capability = Capability("CAP_SYS_ADMIN", 21);
+pub const MKNOD: Capability = Capability("CAP_MKNOD", 27);
+
+/// Refuses `what` where this process lacks one of the capabilities that it takes.
+///
+/// # Errors
+/// [`Error::Session`] naming what is missing.
+pub fn require(root: &Root, what: &str, needed: &[Capability]) -> Result<(), Error> {
+    let missing = needed.iter().filter(|Capability(_, number)| !has_capability(root, *number));
+    let missing: Vec<String> = missing.map(|Capability(name, _)| (*name).to_string()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::Capability { what: what.to_string(), missing }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        std::fs::create_dir_all(root.proc("self")).expect("fake proc");
+        std::fs::write(root.proc("self/status"), "CapEff:\t0000000000200020\n").expect("fake proc");
+        assert!(require(&root, "it", &[SYS_ADMIN, KILL]).is_ok());
+        let error = require(&root, "it", &[SYS_ADMIN, MKNOD, SETUID]).unwrap_err().to_string();
+        assert!(error.contains("it: needs CAP_MKNOD, CAP_SETUID,"), "{error}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What the service of a watch may do: what its plan needs, and nothing else.
+//!
+//! A test writes attributes of one queue in /sys and lines below the state directory, and reads a block device: as the owner of those files it
+//! needs no capability. A plan with a file system, with programs, or with a command to report to needs more, and only such a plan gets it.
+//! `systemd-analyze security` weighs the result. ProtectKernelTunables would make /sys read-only, and PrivateDevices would hide the disk.
+
+use std::path::Path;
+
+use host::systemd::unit_word;
+
+use super::Watch;
+use crate::workloads::Workloads;
+
+/// What a plan needs beside reading its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Needs {
+    /// A file system is made, mounted and removed.
+    files: bool,
+    /// Programs and loads run in control groups of their own.
+    programs: bool,
+    /// A command reports, by mail or otherwise.
+    tell: bool,
+    /// The device is written to.
+    writes: bool,
+}
+
+impl Needs {
+    fn of(watch: &Watch) -> Needs {
+        let plan = &watch.plan;
+        let is_program = |kind: &str| runner::find(kind).is_some();
+        let programs = plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
+        // A plan that cannot be read is refused elsewhere; it does not get the stricter rule here.
+        let writes = Workloads::of(plan).map_or(true, |workloads| workloads.write());
+        Needs { files: plan.files.is_some(), programs, tell: watch.tell.is_some(), writes }
+    }
+}
+
+/// What every test does without.
+const ALWAYS: [&str; 13] = [
+    "NoNewPrivileges=true",
+    "PrivateTmp=true",
+    "ProtectHome=read-only",
+    "ProtectSystem=strict",
+    "ProtectClock=true",
+    "ProtectHostname=true",
+    "ProtectKernelLogs=true",
+    "ProtectKernelModules=true",
+    "LockPersonality=true",
+    "RestrictSUIDSGID=true",
+    "SystemCallArchitectures=native",
+    "SystemCallErrorNumber=EPERM",
+    "UMask=0077",
+];
+
+/// What only programs need: control groups, code that is made while it runs, realtime, name spaces.
+const WITHOUT_PROGRAMS: [&str; 5] = [
+    "ProtectControlGroups=true",
+    "MemoryDenyWriteExecute=true",
+    "RestrictRealtime=true",
+    "RestrictNamespaces=true",
+    "SystemCallFilter=~@privileged @keyring",
+];
+
+/// The lines of the section `[Service]` that confine a test.
+///
+/// # Errors
+/// For a path that no unit can hold.
+pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, host::Error> {
+    let needs = Needs::of(watch);
+    let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
+    lines.push(format!("ReadWritePaths={}", writable(needs, state)?));
+    lines.push("DevicePolicy=closed".to_owned());
+    lines.push(format!("DeviceAllow=block-* {}", if needs.writes || needs.files { "rw" } else { "r" }));
+    lines.push(format!("CapabilityBoundingSet={}", capabilities(needs).join(" ")));
+    lines.push(format!("SystemCallFilter=@system-service{}", if needs.files { " @mount" } else { "" }));
+    if !needs.programs && !needs.files && !needs.tell {
+        lines.extend(WITHOUT_PROGRAMS.map(str::to_owned));
+        lines.push("PrivateMounts=true".to_owned());
+    }
+    if needs.tell {
+        lines.push("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6".to_owned());
+    } else {
+        lines
+            .extend(["RestrictAddressFamilies=AF_UNIX", "PrivateNetwork=true", "IPAddressDeny=any"].map(str::to_owned));
+    }
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+fn writable(needs: Needs, state: &Path) -> Result<String, host::Error> {
+    // Unlike a command line, a list of paths has no variables.
+    let mut paths = vec![unit_word(state)?.replace("$$", "$")];
+    if needs.files {
+        // The mount points are directories there.
+        paths.push("/run".to_owned());
+    }
+    if needs.tell {
+        // Where a mail waits.
+        paths.extend(["-/var/spool", "-/var/mail"].map(str::to_owned));
+    }
+    Ok(paths.join(" "))
+}
+
+/// The capabilities of root that a test uses; the table in the docs has the reasons.
+fn capabilities(needs: Needs) -> Vec<&'static str> {
+    let of_files: &[&str] = &["CAP_SYS_ADMIN"];
+    let of_programs: &[&str] =
+        &["CAP_MKNOD", "CAP_SETPCAP", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_NICE", "CAP_SYS_PTRACE", "CAP_KILL"];
+    let of_other_users: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID"];
+    let mut all = Vec::new();
+    for (is_needed, some) in
+        [(needs.files, of_files), (needs.programs, of_programs), (needs.programs || needs.tell, of_other_users)]
+    {
+        all.extend(some.iter().filter(|_| is_needed).copied());
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::plan::Plan;
+
+    fn lines_of(more: &str, workload: &str, tell: bool) -> String {
+        let plan = format!(
+            "device = 'sdb'\n{more}[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+             [[workload]]\nname = 'w'\n{workload}"
+        );
+        let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
+        let plan = Plan::from_toml(&plan).unwrap();
+        let mut watch = Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
+        watch.tell = tell.then(|| "mail root".to_owned());
+        lines(&watch, Path::new("/var/lib/schedlab")).unwrap()
+    }
+
+    #[test]
+    fn a_test_that_reads_has_no_capability_no_network_and_cannot_write_a_device() {
+        let text = lines_of("", "kind = 'randread'\n", false);
+        for line in [
+            "CapabilityBoundingSet=\n",
+            "PrivateNetwork=true",
+            "DeviceAllow=block-* r\n",
+            "MemoryDenyWriteExecute=true",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(text.contains("ReadWritePaths=\"/var/lib/schedlab\"\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_plan_needs_is_granted_and_no_more() {
+        let text = lines_of("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n", false);
+        assert!(text.contains("CapabilityBoundingSet=CAP_SYS_ADMIN\n") && text.contains("@mount"), "{text}");
+        assert!(text.contains("DeviceAllow=block-* rw\n") && text.contains("\"/var/lib/schedlab\" /run\n"), "{text}");
+        let text = lines_of("", "kind = 'command'\nparams = { run = 'true', on = 'device' }\n", false);
+        assert!(text.contains("CAP_SETUID") && !text.contains("MemoryDenyWriteExecute"), "{text}");
+        let text = lines_of("", "kind = 'randread'\n", true);
+        assert!(text.contains("AF_INET6") && text.contains("/var/spool") && !text.contains("CAP_SYS_ADMIN"), "{text}");
+    }
+}
