@@ -13,7 +13,7 @@ const _: () = assert!(size_of::<SchedAttr>() == SIZE as usize);
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SchedAttr {
-    /// Set by the calls.
+    /// Set on its way to the kernel, 0 elsewhere.
     pub(crate) size: u32,
     pub(crate) policy: u32,
     pub(crate) flags: u64,
@@ -31,7 +31,7 @@ impl SchedAttr {
         let mut found = SchedAttr::default();
         // SAFETY: the structure lives as long as the call, which writes at most SIZE bytes: those that it has.
         let done = unsafe { libc::syscall(libc::SYS_sched_getattr, task, &raw mut found, SIZE, 0) };
-        if done != 0 { Err(io::Error::last_os_error()) } else { Ok(found) }
+        if done != 0 { Err(io::Error::last_os_error()) } else { Ok(SchedAttr { size: 0, ..found }) }
     }
 
     /// Gives it to a task, 0 for the calling one.
