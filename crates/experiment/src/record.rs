@@ -17,7 +17,7 @@ mod void;
 
 pub use end::{End, EndReason, Ending};
 pub use note::{Event, Note};
-pub use parse::{Cut, Record, RecordError};
+pub use parse::{Cut, Record, RecordError, RecordReader};
 pub use void::VoidReason;
 
 /// The counter of the CPU time that schedlab itself has used while it waited for a program, as a share of the measured window.

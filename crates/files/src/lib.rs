@@ -5,6 +5,7 @@
 //! a file writes it in the same manner: `docs/decisions/0016-files-as-root.md` has the rule and the reasons.
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod dir;
 mod error;
 pub mod programs;
@@ -15,6 +16,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use bounded::{Bounded, exceeded};
 pub use dir::Dir;
 pub use error::{Error, Refusal};
 pub use steps::{Files, RealFiles, replace, replace_at};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use files::programs;
+use files::{Bounded, programs};
 use text::limits::PATCH_BYTES;
 
 use crate::Error;

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
+use files::{Bounded, exceeded};
 use text::from_spreadsheet;
 use text::limits::{
     ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_BYTES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
@@ -76,7 +77,7 @@ impl Size {
 
 fn text_of(path: &Path) -> Result<String> {
     let text = File::open(path).and_then(|file| TABLE_BYTES.read_text(file));
-    let text = text.map_err(|error| match Exceeded::of(&error) {
+    let text = text.map_err(|error| match exceeded(&error) {
         Some(exceeded) => usage(format!("{}: {exceeded}", path.display())),
         None => anyhow::Error::from(error).context(format!("{}: cannot read", path.display())),
     })?;
@@ -103,7 +104,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
         check_row(header)?;
         header.iter().map(str::to_owned).collect()
     };
-    let exceeds = |exceeded: Exceeded| usage(format!("table, {exceeded}"));
+    let exceeds = |exceeded: Exceeded| usage(format!("table: {exceeded}"));
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
     let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;

@@ -5,12 +5,12 @@
 //! stays readable and the experiment can be resumed.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use experiment::record::{Header, Line, Record};
-use files::Dir;
+use experiment::record::{Header, Line, Record, RecordReader};
+use files::{Bounded, Dir};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::failure::usage;
@@ -63,7 +63,7 @@ impl Store {
         })?;
         // Locked before it is read: what another process is still writing looks like a line that was cut off.
         let mut store = Store::locked(dir, file, 0)?;
-        let record = parse(&path, Interruptible { file: &store.file, stop: Some(stop) })?;
+        let record = parse(&path, &store.file, Some(stop))?;
         let end = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         store.len = record.cut.as_ref().map_or(end, |cut| cut.offset);
         store.file.set_len(store.len).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
@@ -125,25 +125,23 @@ pub fn read(source: &Path) -> Result<Record> {
     let file = File::open(&path).with_context(|| {
         format!("{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)", path.display())
     })?;
-    parse(&path, Interruptible { file: &file, stop: None })
+    parse(&path, &file, None)
 }
 
-fn parse(path: &Path, file: Interruptible<'_>) -> Result<Record> {
-    Record::read(BufReader::with_capacity(1 << 16, file))
-        .with_context(|| format!("{}: not a readable record", path.display()))
-}
-
-/// A file that is read until a signal asks to end.
-struct Interruptible<'a> {
-    file: &'a File,
-    stop: Option<&'a Stop>,
-}
-
-impl Read for Interruptible<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.stop.and_then(Stop::signal) {
-            Some(signal) => Err(io::Error::other(format!("interrupted by {signal}"))),
-            None => (&mut &*self.file).read(buffer),
+/// Reads line by line, until a signal asks to end.
+fn parse(path: &Path, file: &File, stop: Option<&Stop>) -> Result<Record> {
+    let mut input = BufReader::with_capacity(1 << 16, file);
+    let (mut reader, mut line) = (RecordReader::default(), Vec::new());
+    let mut read = || -> Result<()> {
+        while RECORD_LINE.read_line(&mut input, &mut line)? > 0 {
+            if let Some(signal) = stop.and_then(Stop::signal) {
+                bail!("record: reading was interrupted by {signal}; repeat the command");
+            }
+            reader.line(&line)?;
         }
-    }
+        Ok(())
+    };
+    let unreadable = || format!("{}: not a readable record", path.display());
+    read().with_context(unreadable)?;
+    reader.finish().with_context(unreadable)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
+use files::Bounded;
 use runner::{Needs, Options, RunnerKind};
 use text::limits::TRACE_BYTES;
 use workload::{Params, WorkloadKind};

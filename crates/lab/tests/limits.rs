@@ -1,10 +1,11 @@
 //! The law of the table of limits: each input is accepted at its limit, and refused one beyond by the limit's own words.
 
 use std::fmt::Write as _;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
 use experiment::plan::{Background, Better, OwnMetric, Plan, Published, parse_arm, parse_workload};
-use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, Trial};
+use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
+use files::Bounded;
 use lab::foreign::{self, Columns};
 use text::limits::*;
 use workload::replay;
@@ -52,18 +53,21 @@ const INPUTS: &[(&Limit, Input)] = &[
         said(plan.check())
     }),
     (&RECORD_BYTES, |n| {
+        let mut reader = RecordReader::default();
         let head = line(&header(plan(2)));
-        read_record(head.as_bytes().chain(Blank(0).take((n - head.len()) as u64)))
+        reader.line(head.as_bytes()).unwrap();
+        let blank = vec![b' '; 1 << 20];
+        said((head.len()..n).step_by(blank.len()).try_for_each(|at| reader.line(&blank[..blank.len().min(n - at)])))
     }),
     (&RECORD_LINE, |n| {
         let note =
             |text: String| line(&Line::Note(Note { at_ms: 1, event: Event::Untyped { event: "x".into(), text } }));
         let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
-        read_record(text.as_bytes())
+        read_record(&text)
     }),
     (&NOTES, |n| {
         let text = line(&header(plan(2))) + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"x\"}\n".repeat(n);
-        read_record(text.as_bytes())
+        read_record(&text)
     }),
     (&RECORD_VALUES, |n| {
         let mut text = line(&header(plan(2)));
@@ -76,7 +80,7 @@ const INPUTS: &[(&Limit, Input)] = &[
             text += &trial(sequence, "oltp", Observation { latency: vec![curve], ..Observation::default() });
             sequence += 1;
         }
-        read_record(text.as_bytes())
+        read_record(&text)
     }),
     (&SAMPLES, |n| {
         let mut plan = plan(2);
@@ -84,12 +88,12 @@ const INPUTS: &[(&Limit, Input)] = &[
         let mut text = line(&header(plan)) + &trial(0, "oltp", metrics(n / 1000));
         (1..1000).for_each(|sequence| text += &trial(sequence, "oltp", Observation::default()));
         (0..n % 1000).for_each(|at| text += &trial(1000 + at as u64, "dss", metrics(1)));
-        read_record(text.as_bytes())
+        read_record(&text)
     }),
     (&JUDGEMENTS, |n| {
         let arms = (2..1000).find(|arms| n % arms == 0 && n / arms < 20_000).expect("the number has such a factor");
         let text = line(&header(plan(arms))) + &trial(0, "oltp", metrics(n / arms));
-        read_record(text.as_bytes())
+        read_record(&text)
     }),
     (&TABLE_COLUMNS, |n| read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))),
     (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
@@ -102,7 +106,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&MANIFEST_BYTES, |n| host::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
 
-/// Files that are read by [`Limit::read`] or [`Limit::read_line`].
+/// Files that are read by [`Bounded`].
 const FILES: &[&Limit] = &[
     &TABLE_BYTES,
     &TRACE_BYTES,
@@ -110,26 +114,12 @@ const FILES: &[&Limit] = &[
     &DEVICE_BYTES,
     &JOB_BYTES,
     &SCRIPT_BYTES,
+    &TRANSACTIONS_BYTES,
     &PATCH_BYTES,
     &WATCH_BYTES,
     &HISTORY_BYTES,
     &SEARCH_BYTES,
 ];
-
-/// White space with a line end now and then.
-struct Blank(usize);
-
-impl Read for Blank {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        buffer.fill(b' ');
-        self.0 += buffer.len();
-        if self.0 > 1 << 20 {
-            self.0 = 0;
-            *buffer.last_mut().expect("a reader asks for something") = b'\n';
-        }
-        Ok(buffer.len())
-    }
-}
 
 fn said<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
     result.map(drop).map_err(|error| error.to_string())
@@ -178,8 +168,8 @@ fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
     line(&Line::Trial(Box::new(Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 0, observation })))
 }
 
-fn read_record(reader: impl Read) -> Result<(), String> {
-    said(Record::read(BufReader::with_capacity(1 << 16, reader)))
+fn read_record(text: &str) -> Result<(), String> {
+    said(Record::parse(text))
 }
 
 fn read_table(text: &str) -> Result<(), String> {

@@ -42,7 +42,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("tuner", &["text", "experiment"]),
     ("report", &["text", "experiment"]),
     ("cpu-workloads", &[]),
-    ("files", &[]),
+    ("files", &["text"]),
     ("confine", &[]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
     ("crashpoints", &["files"]),

@@ -5,7 +5,6 @@
 //! The reference page of limits is rendered from [`LIMITS`], and a test accepts each at its limit and refuses it one beyond.
 
 use std::fmt;
-use std::io::{self, BufRead, Read};
 
 use crate::quantities::format_bytes;
 
@@ -68,13 +67,6 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-impl Exceeded {
-    /// What an error of reading is about, if a limit made it.
-    pub fn of(error: &io::Error) -> Option<Exceeded> {
-        error.get_ref()?.downcast_ref().copied()
-    }
-}
-
 impl Limit {
     /// Refuses more than the limit.
     ///
@@ -83,41 +75,6 @@ impl Limit {
     pub fn check(&'static self, found: usize) -> Result<(), Exceeded> {
         let found = found as u64;
         if found > self.most { Err(Exceeded { limit: self, found: Some(found) }) } else { Ok(()) }
-    }
-
-    fn stopped(&'static self) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, Exceeded { limit: self, found: None })
-    }
-
-    /// Reads to the end, and no more than the limit.
-    ///
-    /// # Errors
-    /// [`Exceeded`] inside the error, or the reader's own.
-    pub fn read(&'static self, reader: impl Read) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        reader.take(self.most.saturating_add(1)).read_to_end(&mut bytes)?;
-        self.check(bytes.len()).map_err(|_| self.stopped())?;
-        Ok(bytes)
-    }
-
-    /// The same, for text in UTF-8.
-    ///
-    /// # Errors
-    /// Also where it is not text.
-    pub fn read_text(&'static self, reader: impl Read) -> io::Result<String> {
-        String::from_utf8(self.read(reader)?)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
-    }
-
-    /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0 at the end of the file.
-    ///
-    /// # Errors
-    /// As [`Limit::read`].
-    pub fn read_line(&'static self, mut reader: impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-        line.clear();
-        let read = reader.by_ref().take(self.most.saturating_add(1)).read_until(b'\n', line)?;
-        self.check(read).map_err(|_| self.stopped())?;
-        Ok(read)
     }
 }
 
@@ -189,6 +146,8 @@ limits! {
         "a job has a few lines";
     SCRIPT_BYTES = "script", MIB, Unit::Bytes; "shorten it";
         "every client holds it";
+    TRANSACTIONS_BYTES = "log of transactions", 512 * MIB, Unit::Bytes; "make the trial shorter, --trial-time";
+        "ten million transactions of pgbench";
     PATCH_BYTES = "patch", 64 * MIB, Unit::Bytes; "apply it to a source tree and name that";
         "a release candidate of the kernel is a tenth of it";
     ENTRY_BYTES = "entry of the journal", 4 * MIB, Unit::Bytes; "remove it if schedlab did not write it";
@@ -217,18 +176,5 @@ mod tests {
             let numbers = |n: u64| [n.to_string(), format_bytes(n)];
             assert!(numbers(limit.most).iter().any(|n| error.contains(n)), "{error}");
         }
-    }
-
-    #[test]
-    fn what_is_read_is_bounded_by_bytes_and_by_lines() {
-        let most = usize::try_from(NAME_BYTES.most).unwrap();
-        let text = "a".repeat(most);
-        assert_eq!(NAME_BYTES.read_text(text.as_bytes()).unwrap(), text);
-        let endless = NAME_BYTES.read(io::repeat(b'a')).unwrap_err();
-        assert_eq!(Exceeded::of(&endless), Some(Exceeded { limit: &NAME_BYTES, found: None }));
-        assert!(endless.to_string().contains("found more, expected at most 500 B"), "{endless}");
-        let mut line = Vec::new();
-        assert_eq!(NAME_BYTES.read_line(&b"ab\nc"[..], &mut line).unwrap(), 3);
-        assert!(NAME_BYTES.read_line(io::BufReader::new(io::repeat(b'a')), &mut line).is_err());
     }
 }

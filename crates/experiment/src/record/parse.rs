@@ -5,7 +5,6 @@
 //! crash; guessing around it could drop trials unseen, so it is refused with its line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufRead;
 
 use text::limits::{Exceeded, JUDGEMENTS, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS};
 use thiserror::Error;
@@ -67,14 +66,6 @@ pub enum RecordError {
     /// More of something than a record may have.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// It could not be read on.
-    #[error("record, line {line}: cannot read: {why}; name a record.jsonl that schedlab wrote")]
-    Unreadable {
-        /// Counted from 1.
-        line: usize,
-        /// The reader's error.
-        why: String,
-    },
     /// A line that is not a line of a record, and is not a cut last line.
     #[error(
         "record, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
@@ -122,34 +113,9 @@ impl Record {
     /// # Errors
     /// As [`Record::parse`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Record, RecordError> {
-        Record::read(bytes)
-    }
-
-    /// Reads a record line by line.
-    ///
-    /// # Errors
-    /// As [`Record::parse`], and when the reader fails.
-    pub fn read(reader: impl BufRead) -> Result<Record, RecordError> {
-        let mut lines = Lines { reader, line: Vec::new(), number: 0, offset: 0, end: 0 };
-        let first = lines.next()?.ok_or(RecordError::Empty)?;
-        let mut record = Record { needs_newline: !first.complete, ..Record::new(read_header(&first)?) };
-        let mut size = Size::of(&record.header);
-        while let Some(line) = lines.next()? {
-            record.needs_newline = !line.complete;
-            match serde_json::from_slice(line.content) {
-                Ok(parsed) => {
-                    record.push(parsed, line.number)?;
-                    size.grow(&record)?;
-                }
-                Err(_) if !line.complete => {
-                    let text = String::from_utf8_lossy(line.content).into_owned();
-                    record.cut = Some(Cut { offset: line.offset, text });
-                    record.needs_newline = false;
-                }
-                Err(error) => return Err(RecordError::Garbage { line: line.number, problem: error.to_string() }),
-            }
-        }
-        Ok(record)
+        let mut reader = RecordReader::default();
+        bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| reader.line(line))?;
+        reader.finish()
     }
 
     fn push(&mut self, line: Line, number: usize) -> Result<(), RecordError> {
@@ -195,6 +161,64 @@ impl Record {
     }
 }
 
+/// Reads a record line by line, as its caller reads the file.
+#[derive(Default)]
+pub struct RecordReader {
+    /// What is read, once there is a header.
+    read: Option<(Record, Size)>,
+    /// Of the last line.
+    number: usize,
+    /// Of the next line.
+    offset: u64,
+}
+
+impl RecordReader {
+    /// Takes the next line, with its end where it has one.
+    ///
+    /// # Errors
+    /// As [`Record::parse`].
+    pub fn line(&mut self, line: &[u8]) -> Result<(), RecordError> {
+        RECORD_LINE.check(line.len())?;
+        let offset = self.offset;
+        self.offset += line.len() as u64;
+        RECORD_BYTES.check(usize::try_from(self.offset).unwrap_or(usize::MAX))?;
+        self.number += 1;
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let complete = line.ends_with(b"\n");
+        let line = RawLine { number: self.number, content: &line[..line.len() - usize::from(complete)], complete };
+        let Some((record, size)) = &mut self.read else {
+            let header = read_header(&line)?;
+            let size = Size::of(&header);
+            self.read = Some((Record { needs_newline: !complete, ..Record::new(header) }, size));
+            return Ok(());
+        };
+        record.needs_newline = !complete;
+        match serde_json::from_slice(line.content) {
+            Ok(parsed) => {
+                record.push(parsed, line.number)?;
+                size.grow(record)?;
+            }
+            Err(_) if !complete => {
+                let text = String::from_utf8_lossy(line.content).into_owned();
+                record.cut = Some(Cut { offset, text });
+                record.needs_newline = false;
+            }
+            Err(error) => return Err(RecordError::Garbage { line: line.number, problem: error.to_string() }),
+        }
+        Ok(())
+    }
+
+    /// The record, when its last line is read.
+    ///
+    /// # Errors
+    /// [`RecordError::Empty`].
+    pub fn finish(self) -> Result<Record, RecordError> {
+        self.read.map(|(record, _)| record).ok_or(RecordError::Empty)
+    }
+}
+
 /// How much evidence there is so far.
 struct Size {
     arms: usize,
@@ -236,41 +260,8 @@ impl Size {
 
 struct RawLine<'a> {
     number: usize,
-    offset: u64,
     content: &'a [u8],
     complete: bool,
-}
-
-/// The lines that are not blank.
-struct Lines<R> {
-    reader: R,
-    line: Vec<u8>,
-    number: usize,
-    offset: u64,
-    end: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<RawLine<'_>>, RecordError> {
-        loop {
-            self.number += 1;
-            let read = RECORD_LINE.read_line(&mut self.reader, &mut self.line).map_err(|error| {
-                let unreadable = || RecordError::Unreadable { line: self.number, why: error.to_string() };
-                Exceeded::of(&error).map_or_else(unreadable, RecordError::Exceeded)
-            })?;
-            if read == 0 {
-                return Ok(None);
-            }
-            (self.offset, self.end) = (self.end, self.end + read as u64);
-            RECORD_BYTES.check(usize::try_from(self.end).unwrap_or(usize::MAX))?;
-            if !self.line.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        let complete = self.line.ends_with(b"\n");
-        let content = &self.line[..self.line.len() - usize::from(complete)];
-        Ok(Some(RawLine { number: self.number, offset: self.offset, content, complete }))
-    }
 }
 
 fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {

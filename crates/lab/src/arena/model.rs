@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use files::Bounded;
 use sim::DeviceModel;
 use text::limits::DEVICE_BYTES;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
-use files::Dir;
+use files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::SEARCH_BYTES;
 

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::Path;
 
+use files::Bounded;
 use sha2::{Digest, Sha256};
 use text::limits::JOB_BYTES;
 

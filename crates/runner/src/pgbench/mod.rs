@@ -22,6 +22,7 @@ mod tools;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use files::Bounded;
 use text::limits::SCRIPT_BYTES;
 
 use crate::error::RunnerError;

@@ -3,11 +3,13 @@
 //! It is reached through the file descriptor alone, which pgbench inherits; with the last process that holds it, it is gone, also when
 //! schedlab is killed. A directory on /dev/shm would do for the I/O and would be left behind; /run is a disk on some machines.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use files::Bounded;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
+use text::limits::TRANSACTIONS_BYTES;
 
 use crate::error::RunnerError;
 
@@ -34,7 +36,9 @@ impl Scratch {
         let failed = |cause: io::Error| RunnerError::file("read", "pgbench's log".as_ref())(cause);
         let mut all = String::new();
         for entry in fs::read_dir(self.directory()).map_err(failed)? {
-            all += &fs::read_to_string(entry.map_err(failed)?.path()).map_err(failed)?;
+            let file = File::open(entry.map_err(failed)?.path()).map_err(failed)?;
+            all += &TRANSACTIONS_BYTES.read_text(file).map_err(failed)?;
+            TRANSACTIONS_BYTES.check(all.len()).map_err(|exceeded| failed(io::Error::other(exceeded)))?;
         }
         Ok(all)
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending};
+use files::Bounded;
 use host::Root;
 use lab::arena::ArmIndex;
 use lab::arena::open::within;
