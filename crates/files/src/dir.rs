@@ -115,8 +115,7 @@ impl Dir {
     /// # Errors
     /// As [`Dir::open`].
     pub fn subdir(&self, name: &str) -> Result<Dir, Error> {
-        self.make_name(name, if self.is_private { 0o700 } else { 0o755 })?;
-        self.checked(enter(&self.fd, OsStr::new(name), self.file(name))?, name)
+        self.checked(self.enter_or_make(name, if self.is_private { 0o700 } else { 0o755 })?, name)
     }
 
     fn checked(&self, place: Lookup, name: &str) -> Result<Dir, Error> {
@@ -141,8 +140,7 @@ impl Dir {
     }
 
     fn private_subdir(&self, name: &str) -> Result<Dir, Error> {
-        self.make_name(name, 0o700)?;
-        Dir::private_at(enter(&self.fd, OsStr::new(name), self.file(name))?, &self.file(name), self.trust)
+        Dir::private_at(self.enter_or_make(name, 0o700)?, &self.file(name), self.trust)
     }
 
     fn private_at(place: Lookup, path: &Path, trust: Trust) -> Result<Dir, Error> {
@@ -155,10 +153,14 @@ impl Dir {
         Ok(dir)
     }
 
-    fn make_name(&self, name: &str, mode: u32) -> Result<(), Error> {
-        match mkdirat(&self.fd, component(name)?, Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(errno) => Err(Error::io("create", &self.file(name))(errno)),
+    fn enter_or_make(&self, name: &str, mode: u32) -> Result<Lookup, Error> {
+        let entered = || enter(&self.fd, OsStr::new(component(name)?), self.file(name));
+        match entered() {
+            Err(error) if error.is_not_found() => match mkdirat(&self.fd, name, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(Errno::EXIST) => entered(),
+                Err(errno) => Err(Error::io("create", &self.file(name))(errno)),
+            },
+            found => found,
         }
     }
 

@@ -144,3 +144,28 @@ fn an_entry_of_a_kind_that_has_no_owner_is_named_and_stays() {
     assert!(message.contains("\"tomorrow\", expected one of session, settings, files, loop-file"), "{message}");
     assert!(path.exists(), "it stays");
 }
+
+#[test]
+fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
+    let journals = [
+        ("keep", "/etc/udev/rules.d/90-schedlab-name-loop0.rules", "/etc/cron.d/x"),
+        ("keep", "\"mode\": 420", "\"mode\": 2541"),
+        ("experiment", "/var/tmp/schedlab-loop-", "/var/tmp/another-"),
+        ("experiment", "\"nr_requests\"", "\"../../../../nr_requests\""),
+        ("programs", "/run/schedlab-session-", "/run/another-"),
+    ];
+    for (journal, from, to) in journals {
+        let (machine, root) = machine(journal);
+        let entries = machine.journal();
+        for name in &entries {
+            let path = root.state("journal").join(name);
+            let text = fs::read_to_string(&path).expect("an entry");
+            let to = to.strip_prefix('/').map_or(to.to_string(), |to| root.path(to).display().to_string());
+            let from = from.strip_prefix('/').map_or(from.to_string(), |from| root.path(from).display().to_string());
+            fs::write(&path, text.replace(&from, &to)).expect("writable");
+        }
+        let refused =
+            outcomes(&root).iter().filter(|outcome| outcome.to_string().contains("none of schedlab's")).count();
+        assert!(refused == 1 && !machine.journal().is_empty(), "{journal}: {refused} refused for {to}");
+    }
+}

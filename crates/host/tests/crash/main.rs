@@ -23,17 +23,20 @@ use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, restore_all};
 const POINTS: usize = 120;
 
 /// Calls that change something outside of the process.
-const EFFECTS: [&str; 17] = [
+const EFFECTS: [&str; 20] = [
     "ioctl",
     "write",
     "fsync",
     "rename",
+    "renameat",
     "renameat2",
     "unlink",
     "unlinkat",
     "flock",
     "ftruncate",
     "mkdir",
+    "mkdirat",
+    "fchmod",
     "fallocate",
     "rmdir",
     "umount2",

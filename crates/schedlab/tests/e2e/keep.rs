@@ -15,8 +15,22 @@ use crate::common::{Lab, Loop, Ran, can_run};
 const TEST_WRITES_BEFORE: u32 = 257;
 
 /// Calls that change something outside of the process.
-const EFFECTS: [&str; 10] =
-    ["write", "fsync", "rename", "unlink", "rmdir", "mkdir", "chmod", "fchmodat", "flock", "ftruncate"];
+const EFFECTS: [&str; 14] = [
+    "write",
+    "fsync",
+    "rename",
+    "renameat",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "mkdir",
+    "mkdirat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "flock",
+    "ftruncate",
+];
 
 /// A loop device whose kept files, and what `udevadm test` leaves of it, are removed at the end.
 struct KeepLab {
