@@ -7,7 +7,8 @@ use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Bench, BlankLoop, run, skip};
-use host::{Error, Obstacle, Root, check_writable, obstacles};
+use host::session::FileSystem;
+use host::{Error, Obstacle, Root, Session, check_writable, obstacles};
 
 const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits().cast_signed();
 
@@ -62,6 +63,58 @@ fn a_blank_device_is_given_without_consent_and_held_as_long_as_the_claim_lives()
     OpenOptions::new().write(true).open(&blank.node).expect("clients open the claimed device without O_EXCL");
     drop(claim);
     check_writable(&bench.root, &device, Some(blank.word())).expect("consent that is not needed does no harm");
+}
+
+/// The file behind a loop device is exchanged after the device was looked at, as a stick is exchanged for another.
+fn exchange(bench: &Bench, blank: &BlankLoop, mib: u64) {
+    let file = bench.dir.path().join(format!("exchanged-{mib}"));
+    File::create(&file).and_then(|made| made.set_len(mib << 20)).expect("a sparse file");
+    run("losetup", &["--detach", blank.word()]);
+    run("losetup", &[blank.word(), &file.display().to_string()]);
+}
+
+#[test]
+fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_named() {
+    let Some((bench, _alone)) = bench() else { return };
+    for mib in [16, 17] {
+        let blank = bench.blank_loop(16);
+        let device = bench.device(&blank);
+        exchange(&bench, &blank, mib);
+        for consent in [None, Some(blank.word())] {
+            let error = check_writable(&bench.root, &device, consent).expect_err("it is another device");
+            assert!(matches!(&error, Error::Replaced { .. }), "{error}");
+            let (seq, text) = (device.diskseq.expect("the kernel counts"), error.to_string());
+            let both = [format!("medium {seq}"), format!("{} bytes", mib << 20), "16777216 bytes".into()];
+            assert!(both.iter().all(|words| text.contains(words)), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_was_exchanged_after_the_consent_gets_no_file_system() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let device = bench.device(&blank);
+    drop(check_writable(&bench.root, &device, None).expect("nothing speaks against it"));
+    exchange(&bench, &blank, 16);
+    let wanted = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
+    let mut session = Session::begin(&bench.root).expect("a session");
+    let error = session.make_files(&device, &wanted).expect_err("it is another device");
+    assert!(matches!(&error, Error::Replaced { .. }), "{error}");
+    session.end().expect("nothing was made");
+    let bytes = fs::read(bench.dir.path().join("exchanged-16")).expect("own");
+    assert!(bytes.iter().all(|byte| *byte == 0), "nothing was written");
+}
+
+#[test]
+fn a_held_device_keeps_its_file() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let device = bench.device(&blank);
+    let held = device.hold(&bench.root).expect("it is there");
+    run("losetup", &["--detach", blank.word()]);
+    device.check_is(&bench.root, &held).expect("it keeps its file as long as it is open");
+    drop(held);
 }
 
 /// Claims a device that a claim has just been given back of. Another test of this process may be starting a program: between its

@@ -5,7 +5,8 @@
 //! device open) is not: writing under a mounted file system corrupts what it writes next, so consent does not help, and the user
 //! is given what to stop first. The judge of "in use" is the kernel: the device is opened exclusively (`O_EXCL`), which fails while anything
 //! holds it, even in another container, and keeps everything else from claiming it as long as the [`Claim`] lives. Tables of
-//! mounts and holders only say who it is.
+//! mounts and holders only say who it is. The open descriptor is compared with the device that was described, here and before
+//! each later write (`device/opened.rs`).
 
 mod obstacle;
 
@@ -52,7 +53,8 @@ pub fn obstacles(root: &Root, device: &Device) -> Result<Vec<Obstacle>, Error> {
 ///
 /// # Errors
 /// [`Error::InUse`] and [`Error::ReadOnly`] whatever the consent; [`Error::Refused`] without consent for a device that holds something;
-/// [`Error::ConsentForOther`] when the consent names another device; [`Error::UnknownDevice`] when it names none.
+/// [`Error::ConsentForOther`] when the consent names another device; [`Error::UnknownDevice`] when it names none; [`Error::Replaced`] when
+/// another device has its name by now.
 pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
     let consented = match consent {
         None => false,
@@ -79,6 +81,7 @@ pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Re
         }
         Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
     };
+    device.check_is(root, &file)?;
     let mut found = content(root, device);
     found.retain(|obstacle| !(consented && obstacle.yields_to_consent()));
     if found.is_empty() { Ok(Claim { file }) } else { Err(Error::Refused { device: path, found }) }

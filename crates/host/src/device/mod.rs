@@ -6,6 +6,7 @@
 
 mod identity;
 mod kind;
+mod opened;
 mod paths;
 mod queue;
 mod signature;

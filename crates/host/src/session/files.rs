@@ -136,6 +136,9 @@ impl MadeFiles {
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
         let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else { return Ok(None) };
         let node = node_path(&name).display().to_string();
+        // Held until it is wiped, so that no other device can get its name in between.
+        let path = root.path(node_path(&name));
+        let _held = fs::File::open(&path).map_err(Error::io("open", &path))?;
         if uuid_of(root, &node)?.is_none_or(|found| !found.eq_ignore_ascii_case(&self.uuid)) {
             return Ok(None);
         }
@@ -235,9 +238,12 @@ pub(super) fn make(
     let path = device.path.display().to_string();
     let options = options_of_mkfs(maker, wanted, device.kind == Kind::Loop, &files.uuid);
     let args: Vec<&str> = options.iter().map(String::as_str).chain([path.as_str()]).collect();
+    // Held until it is mounted, so that no other device can get its name.
+    let held = device.hold(root)?;
     drop(claim);
     // In an empty directory no word can be the name of a file.
     run(root, key, &files.at, maker.tool, &args)?;
+    device.check_is(root, &held)?;
     let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
     mount(root, key, &mounted)?;
     Ok(mounted)
@@ -251,7 +257,7 @@ pub(super) fn claim(root: &Root, device: &Device) -> Result<fs::File, Error> {
     let since = Instant::now();
     loop {
         match OpenOptions::new().read(true).custom_flags(exclusive).open(&path) {
-            Ok(claim) => return Ok(claim),
+            Ok(claim) => return device.check_is(root, &claim).map(|()| claim),
             Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(Error::io("open", path)(error)),
             Err(_) if since.elapsed() < MOMENT => thread::sleep(Duration::from_millis(10)),
             Err(_) => {

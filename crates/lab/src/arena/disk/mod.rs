@@ -10,7 +10,7 @@ mod device;
 mod target;
 mod trial;
 
-use std::fs;
+use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,8 @@ pub struct DiskArena<'a> {
     session: Option<Session>,
     guard: Option<Guard>,
     claim: Option<Claim>,
+    /// Keeps its name from being given to another device.
+    held: Option<File>,
     temporary: Option<LoopDevice>,
     limits: Limits,
     stop: &'a Stop,
@@ -115,6 +117,7 @@ impl<'a> DiskArena<'a> {
                 device.path.display()
             )));
         }
+        let held = device.hold(root)?;
         let schedulers = || plan.arms.iter().map(|arm| arm.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
         let claim = if plan.files.is_some() || workloads.write() {
@@ -144,6 +147,7 @@ impl<'a> DiskArena<'a> {
             session: None,
             guard: Some(guard),
             claim,
+            held: Some(held),
             temporary,
             limits: plan.limits.clone(),
             stop,
@@ -212,6 +216,11 @@ impl<'a> DiskArena<'a> {
     /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
         TrialContext { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
+    }
+
+    /// Before anything is written: the device must be the one that was consented to.
+    fn check_device(&self) -> Result<()> {
+        Ok(self.device.check_is(&self.root, self.held.as_ref().ok_or_else(given_back)?)?)
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
@@ -290,7 +299,7 @@ impl Arena for DiskArena<'_> {
         let mut words = std::mem::take(&mut self.words);
         let ended = self.session.take().map(Session::end).transpose();
         let restored = self.guard.take().map(Guard::restore).transpose();
-        self.claim = None;
+        (self.claim, self.held) = (None, None);
         // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {

@@ -64,6 +64,9 @@ impl DiskArena<'_> {
             session.cool()?;
         }
         let sysfs = self.sysfs();
+        if sysfs.exists() {
+            self.check_device()?;
+        }
         let before = (DeviceCounters::read(&sysfs), self.system());
         let watch = self.guard()?.watch();
         let loads = self.background(spec)?;
