@@ -243,7 +243,7 @@ fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
 
 /// The exposure of a service that docs/src/howto/watch.md states, by the kind of its plan.
 const EXPOSURE: [(&str, &str, f64); 2] =
-    [("reads", "--workload randread", 2.0), ("files", "--workload oltp:file_size=16M:clients=2 --fs ext4", 5.0)];
+    [("reads", "--workload randread", 2.0), ("files", "--workload oltp:file_size=16M:clients=2 --fs ext4", 4.0)];
 
 #[test]
 fn the_exposure_of_the_service_is_as_low_as_the_page_says() {
