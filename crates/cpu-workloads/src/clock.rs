@@ -1,5 +1,7 @@
 //! The monotonic clock as plain nanoseconds, which threads and forked processes can hand to each other.
 
+use std::hint::black_box;
+
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
@@ -19,4 +21,13 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
 /// Sleeps until a moment of the monotonic clock; a signal does not end it.
 pub(crate) fn sleep_until(ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns)) == Err(rustix::io::Errno::INTR) {}
+}
+
+/// Computes for so long.
+pub(crate) fn compute(ns: u64) {
+    let end = now_ns() + ns;
+    let mut x = 1u64;
+    while now_ns() < end {
+        x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
 }

@@ -3,14 +3,13 @@
 //! Each of some threads forks a process, waits for its end, and forks the next. A process is killed by the kernel when the thread that
 //! forked it ends, however that ends, so none is left behind.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
 use crate::load::{beside, for_each_cpu};
-use crate::sys::{fork, wait};
+use crate::sys::{fork_computing, wait};
 use crate::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,24 +44,13 @@ fn storm(first: u64, interval: u64, work_ns: u64, stop: &AtomicBool) -> Result<u
             continue;
         }
         moment += interval;
-        let forked = fork(|| {
-            compute(work_ns);
-            0
-        });
+        let forked = fork_computing(work_ns);
         let child =
             forked.map_err(|cause| Failure::Refused { what: "fork (is there a limit of processes?)", cause })?;
         wait(child);
         forks += 1;
     }
     Ok(forks)
-}
-
-fn compute(ns: u64) {
-    let end = now_ns() + ns;
-    let mut x = 1u64;
-    while now_ns() < end {
-        x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod linpack;
 mod load;
 pub mod memory;
 pub mod messaging;
+mod messenger;
 mod report;
 mod spec;
 pub mod spin;

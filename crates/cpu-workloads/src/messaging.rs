@@ -7,19 +7,18 @@
 //!
 //! Messages are at most 4096 bytes: writes of so many are never mixed with those of other senders.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use rustix::io::{Errno, read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{SLICE_NS, now_ns, sleep_until};
-use crate::counted::{Counted, FIGURES, OWN};
+use crate::counted::Counted;
+use crate::messenger::{Channel, END, HEAD, READY, Role, SLOT, STOPPED, task};
 use crate::report::no_thread;
-use crate::sys::{Children, Shared, fork};
+use crate::sys::{Children, Shared, fork_messenger};
 use crate::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,36 +34,6 @@ pub struct Spec {
     /// Pipes instead of pairs of sockets.
     pub pipes: bool,
     pub duration_ns: u64,
-}
-
-const LONGEST: usize = 4096;
-
-/// The first byte of a message, and of the last one of a sender.
-const MESSAGE: u8 = 1;
-const GOODBYE: u8 = 2;
-
-// What all share, at the head of the shared numbers; then follows a `SLOT` for each task.
-/// How many are ready.
-const READY: usize = 0;
-/// 0 until it begins; then the end of sending, on the monotonic clock.
-const END: usize = 1;
-/// Not 0: it is over before its time.
-const STOPPED: usize = 2;
-const HEAD: usize = 3;
-/// A task's messages, when it was done, and the kernel's figures.
-const SLOT: usize = 2 + FIGURES;
-
-struct Channel {
-    from: OwnedFd,
-    to: OwnedFd,
-}
-
-#[derive(Clone, Copy)]
-enum Role<'a> {
-    /// To every receiver of the group.
-    Send(&'a [Channel]),
-    /// From so many senders.
-    Receive(&'a OwnedFd, usize),
 }
 
 /// Measures until the time is over or `stop` is set.
@@ -130,7 +99,7 @@ fn in_threads(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &Ato
 fn in_processes(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
     let mut children = Children::default();
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {
-        let child = fork(|| u8::from(!task(*role, spec.bytes as usize, numbers, slot)));
+        let child = fork_messenger(*role, spec.bytes as usize, numbers, slot);
         children.0.push(child.map_err(refused("fork (a policy of deadline and a limit of processes forbid it)"))?);
     }
     let children = std::cell::RefCell::new(children);
@@ -181,78 +150,6 @@ fn abandon(numbers: &[AtomicU64]) {
     numbers[END].store(u64::MAX, Ordering::Release);
 }
 
-/// One sender or receiver. False if a channel failed. It allocates nothing: see [`fork`].
-fn task(role: Role<'_>, bytes: usize, numbers: &[AtomicU64], slot: &[AtomicU64]) -> bool {
-    numbers[READY].fetch_add(1, Ordering::AcqRel);
-    // A look every millisecond: waking all of them at once would be the first thing that is measured.
-    while numbers[END].load(Ordering::Acquire) == 0 {
-        sleep_until(now_ns() + 1_000_000);
-    }
-    let end = numbers[END].load(Ordering::Acquire);
-    if end == u64::MAX && numbers[STOPPED].load(Ordering::Acquire) != 0 {
-        return true;
-    }
-    let before = Counted::read(OWN);
-    let over = || now_ns() >= end || numbers[STOPPED].load(Ordering::Acquire) != 0;
-    let count = match role {
-        Role::Send(channels) => send(channels, bytes, over),
-        Role::Receive(from, senders) => receive(from, bytes, senders),
-    };
-    slot[0].store(count.unwrap_or(u64::MAX), Ordering::Release);
-    slot[1].store(now_ns(), Ordering::Release);
-    Counted::read(OWN).since(&before).store(&slot[2..]);
-    count.is_ok()
-}
-
-/// Rounds of messages until it is over; how many messages.
-fn send(channels: &[Channel], bytes: usize, over: impl Fn() -> bool) -> Result<u64, Errno> {
-    let mut message = [MESSAGE; LONGEST];
-    let mut sent = 0;
-    while !over() {
-        for channel in channels {
-            whole(&message[..bytes], |rest| write(&channel.to, rest))?;
-            sent += 1;
-        }
-    }
-    message[0] = GOODBYE;
-    channels.iter().try_for_each(|channel| whole(&message[..bytes], |rest| write(&channel.to, rest)))?;
-    Ok(sent)
-}
-
-/// Messages until each sender has said goodbye; how many, goodbyes not counted.
-fn receive(from: &OwnedFd, bytes: usize, senders: usize) -> Result<u64, Errno> {
-    let mut message = [0; LONGEST];
-    let (mut received, mut goodbyes) = (0, 0);
-    while goodbyes < senders {
-        let mut filled = 0;
-        while filled < bytes {
-            match read(from, &mut message[filled..bytes]) {
-                Ok(0) => return Err(Errno::PIPE),
-                Ok(more) => filled += more,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        match message[0] {
-            MESSAGE => received += 1,
-            GOODBYE => goodbyes += 1,
-            _ => return Err(Errno::BADMSG),
-        }
-    }
-    Ok(received)
-}
-
-fn whole(mut rest: &[u8], write: impl Fn(&[u8]) -> rustix::io::Result<usize>) -> Result<(), Errno> {
-    while !rest.is_empty() {
-        match write(rest) {
-            Ok(written) => rest = &rest[written..],
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
 fn summed(roles: &[Role<'_>], numbers: &[AtomicU64], began: u64) -> Result<Report, Failure> {
     let (mut sent, mut received, mut done, mut counted) = (0u64, 0u64, began, Vec::new());
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {
@@ -285,6 +182,7 @@ fn equal(sent: u64, received: u64) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messenger::{receive, send};
 
     const MS: u64 = 1_000_000;
 

@@ -10,6 +10,9 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
 
+use crate::clock::compute;
+use crate::messenger::{Role, task};
+
 /// Numbers that this process and those that it forks see alike; 0 at first.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -44,13 +47,37 @@ impl Drop for Shared {
     }
 }
 
+/// Forks a process that is a sender or receiver of messages; its status is 1 if a channel failed.
+pub(crate) fn fork_messenger(
+    role: Role<'_>,
+    bytes: usize,
+    numbers: &[AtomicU64],
+    slot: &[AtomicU64],
+) -> io::Result<Pid> {
+    // SAFETY: a messenger allocates nothing and takes no lock: see the head of its file.
+    unsafe { fork(|| u8::from(!task(role, bytes, numbers, slot))) }
+}
+
+/// Forks a process that computes for so long.
+pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
+    // SAFETY: it reads the clock and multiplies, and nothing else.
+    unsafe {
+        fork(|| {
+            compute(ns);
+            0
+        })
+    }
+}
+
 /// Forks a process that does `work` and ends with its result as status; it is killed when the thread that forked it ends.
 ///
-/// `work` runs in a copy of this process in which only this thread exists: it may use what was made before, and make system calls.
-pub(crate) fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
+/// # Safety
+/// `work` runs in a copy of this process in which only this thread exists: it may use what was made before and make system calls, but
+/// must not allocate, take a lock or unwind.
+unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = getpid();
-    // SAFETY: the new process only does what `work` does, which allocates nothing and takes no lock (see above), and leaves by _exit,
-    // so that nothing of the parent is run or flushed twice.
+    // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves by _exit, so that nothing of the
+    // parent is run or flushed twice.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let status = match set_parent_process_death_signal(Some(Signal::KILL)) {
@@ -121,10 +148,12 @@ mod tests {
     #[test]
     fn what_a_forked_process_writes_is_seen_here() {
         let shared = Shared::new(3).unwrap();
-        let child = fork(|| {
+        let write = || {
             shared.numbers()[2].store(17, Ordering::Release);
             0
-        });
+        };
+        // SAFETY: it writes a number.
+        let child = unsafe { fork(write) };
         let mut children = Children(vec![child.unwrap()]);
         while !children.0.is_empty() {
             assert!(children.reap());
@@ -134,17 +163,20 @@ mod tests {
 
     #[test]
     fn one_that_fails_is_told_and_one_that_hangs_is_killed() {
-        let mut children = Children(vec![fork(|| 3).unwrap()]);
+        // SAFETY: it does nothing.
+        let mut children = Children(vec![unsafe { fork(|| 3) }.unwrap()]);
         let mut well = true;
         while !children.0.is_empty() {
             well &= children.reap();
         }
         assert!(!well);
-        let hanging = fork(|| {
+        let hang = || {
             loop {
                 sleep(Duration::from_secs(1));
             }
-        });
+        };
+        // SAFETY: it makes system calls only.
+        let hanging = unsafe { fork(hang) };
         let hanging = hanging.unwrap();
         drop(Children(vec![hanging]));
         assert!(waitpid(Some(hanging), WaitOptions::NOHANG).is_err(), "it was killed and waited for");
