@@ -1,7 +1,6 @@
 //! What is kept: one file a device in the state directory, written and removed in the same transaction as the files that it lists.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -109,12 +108,11 @@ pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
 }
 
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
-    let dir = root.state("kept");
-    if !dir.exists() {
+    let state = root.state_dir_if_there()?;
+    let Some(dir) = state.map(|state| state.subdir_if_there("kept")).transpose()?.flatten() else {
         return Ok(Vec::new());
-    }
-    fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
-    Ok(root.names(&dir).iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+    };
+    Ok(dir.names()?.iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
 }
 
 /// The lines in which a file differs from what was written: at most six of each, `-` for what is missing, `+` for what is new.
