@@ -7,22 +7,26 @@
 //! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
 
 #![deny(unsafe_code)]
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod confinement;
 mod landlock;
 mod limits;
 mod privileges;
 mod process;
 mod seal;
 #[allow(unsafe_code)]
+#[allow(unsafe_code)]
 mod sys;
 mod syscalls;
 mod view;
 
+pub use confinement::Confinement;
 pub use landlock::{Landlock, landlock_abi};
 pub use limits::Limits;
 pub use privileges::{become_user, drop_capabilities, drop_capabilities_but_file_permissions, no_new_privs};
-pub use process::{Confinement, spawn};
+pub use process::spawn;
 pub use seal::Seal;
 
 /// A layer that could not be put in place.

@@ -16,29 +16,12 @@ use rustix::process::{
 };
 use rustix::thread::UnshareFlags;
 
-use crate::{Error, Landlock, Limits, Result, Seal, landlock_abi, privileges, sys, view};
+use crate::{Confinement, Error, Landlock, Result, Seal, landlock_abi, privileges, sys, view};
 
 /// The version of Landlock from which on it keeps signals inside.
 const KEEPS_SIGNALS: u32 = 6;
 /// Exit status of a leader whose program did not start.
 const NOT_STARTED: i32 = 127;
-
-/// What the program may do.
-#[derive(Debug, Clone)]
-pub struct Confinement {
-    /// The only directory that it can write to. As root it is given to `user`, with all it holds.
-    pub workdir: PathBuf,
-    /// Absolute paths that stay visible below directories that others may not enter.
-    pub reachable: Vec<PathBuf>,
-    /// Like `reachable`; if others may not read them, the program gets a copy.
-    pub readable: Vec<PathBuf>,
-    /// Bytes of memory that it holds in a file.
-    pub memory_bytes: u64,
-    /// User and group that it runs as when it is started by root.
-    pub user: u32,
-    /// Its limits.
-    pub limits: Limits,
-}
 
 /// Starts `command`; returns the leader of its process group, a child of this process, which ends with the program's status.
 ///

@@ -67,10 +67,12 @@ pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     write_copies(&copies)?;
     // A shorter path may hold a longer one.
     held.sort_by_key(|held| held.path.components().count());
+    let mut covers = vec![PathBuf::from("/dev")];
     for held in &held {
-        show(held, others, &copies)?;
+        covers.extend(uncover(held, others)?);
+        show(held, &copies)?;
     }
-    set_one(Path::new("/dev"), CLOSED)?;
+    covers.iter().try_for_each(|cover| set_one(cover, CLOSED))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     mount("proc", "/proc", "proc", flags, None).map_err(|cause| failed(Path::new("/proc"), "mount", cause))
 }
@@ -170,26 +172,31 @@ fn make_dir_if_empty(top: &Path, contents: &Contents) -> Result<()> {
     if contents.is_empty() { make_dir(top) } else { Ok(()) }
 }
 
-/// Makes a path visible where it was.
-fn show(held: &Held, others: bool, copies: &[(PathBuf, Contents)]) -> Result<()> {
-    let Held { path, directory, tree, attributes } = held;
+/// Makes a place for a path below a directory that others may not enter; returns what covers the directory from now on.
+fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
+    let path = &held.path;
     let cover = if others { closed_to_others(path) } else { None };
     if let Some(cover) = &cover {
         tmpfs(cover, "mode=755,size=1m")?;
-        make_dir(path.parent().expect("a covered directory is above it"))?;
-        if *directory {
-            make_dir(path)?;
-        } else {
-            File::create(path).map_err(|cause| failed(path, "create", cause))?;
-        }
     }
+    if !path.exists() {
+        make_dir(if held.directory { path } else { path.parent().expect("a file lies in a directory") })?;
+    }
+    if !held.directory && !path.exists() {
+        File::create(path).map_err(|cause| failed(path, "create", cause))?;
+    }
+    Ok(cover)
+}
+
+/// Makes a path visible where it was.
+fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
+    let Held { path, tree, attributes, .. } = held;
     match (tree, copy_of(path, copies)) {
         (Some(tree), _) => attach(tree, path)?,
         (None, Some(copy)) => mount_bind(&copy, path).map_err(|cause| failed(path, "show", cause))?,
         (None, None) => unreachable!("what has no mount has a copy"),
     }
-    set(path, *attributes)?;
-    cover.map_or(Ok(()), |cover| set_one(&cover, CLOSED))
+    set(path, *attributes)
 }
 
 /// The first directory above `path` that others may not enter.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::Image;
 use crate::result::read_result;
-use crate::warden::{self, Order, Warden};
+use crate::warden::{self, GuestSpec, Warden};
 
 /// Real time for which a guest may be silent, unless the caller sets another.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -147,7 +147,7 @@ impl Boot<'_> {
         std::os::unix::fs::symlink(self.init, &init).map_err(io("make the link", &init))?;
         let line = self.line(&workdir, &init)?;
         let began = Instant::now();
-        let order = Order {
+        let spec = GuestSpec {
             parent: std::process::id(),
             workdir: workdir.clone(),
             readable: [&[self.init.to_owned()], self.readable].concat(),
@@ -156,7 +156,7 @@ impl Boot<'_> {
             line,
         };
         let mut warden = Command::new(self.init)
-            .args(warden::arguments(&order).map_err(io("start", self.init))?)
+            .args(warden::arguments(&spec).map_err(io("start", self.init))?)
             .stdin(self.kernel.as_input().map_err(io("start", self.init))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

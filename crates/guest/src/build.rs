@@ -57,6 +57,21 @@ impl Found {
     }
 }
 
+/// What this process and its children create is closed to others, until this is dropped.
+pub(crate) struct ClosedToOthers(rustix::fs::Mode);
+
+impl ClosedToOthers {
+    pub(crate) fn new() -> ClosedToOthers {
+        ClosedToOthers(rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO))
+    }
+}
+
+impl Drop for ClosedToOthers {
+    fn drop(&mut self) {
+        rustix::process::umask(self.0);
+    }
+}
+
 /// A directory that is removed on drop unless it is completed.
 struct Unfinished(Option<PathBuf>);
 
@@ -81,6 +96,8 @@ impl Cache {
             return Ok(kernel);
         }
         crate::requirements::check(!recipe.patches.is_empty())?;
+        self.create()?;
+        let _closed = ClosedToOthers::new();
         self.sweep()?;
         Build { cache: self, progress, stop }.kernel(&request.source, &recipe)
     }

@@ -2,6 +2,9 @@
 //!
 //! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when it is complete.
 //! `sources` has fetched archives, `logs` the output of the last build of each key, and `locks` a lock file per key.
+//!
+//! What is in the cache is executed. It therefore belongs to this user alone: a cache of another user, or one that others can write to,
+//! is refused, and whatever is created in it is closed to others whatever the umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +17,9 @@ use crate::{Error, Kernel, Source};
 
 /// Prefix of directories that are being built or removed.
 pub(crate) const UNFINISHED: &str = ".tmp-";
+
+/// The directories of the cache.
+const PARTS: [&str; 5] = ["kernels", "sources", "logs", "locks", "run"];
 
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -32,22 +38,37 @@ pub struct Cache {
 
 impl Cache {
     /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab`
-    /// whose variable is set.
+    /// whose variable is set. As root, a home of another user does not count (sudo may leave it in the environment): then it is
+    /// `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = rustix::process::geteuid().is_root();
+        let foreign = |dir: &PathBuf| fs::metadata(dir).is_ok_and(|found| found.uid() != 0);
+        let own = |name: &str| set(name).filter(|dir| !(root && foreign(dir)));
         set("SCHEDLAB_CACHE_DIR")
-            .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("schedlab")))
-            .or_else(|| set("HOME").map(|dir| dir.join(".cache/schedlab")))
+            .or_else(|| own("XDG_CACHE_HOME").map(|dir| dir.join("schedlab")))
+            .or_else(|| own("HOME").map(|dir| dir.join(".cache/schedlab")))
+            .or_else(|| (root && set("HOME").is_some()).then(|| PathBuf::from("/root/.cache/schedlab")))
     }
 
-    /// Opens the cache in `dir`. The directory is created by the first build.
+    /// Opens the cache in `dir`. The directory is created by the first build. One that others can only read is closed to them.
     ///
     /// # Errors
-    /// If the path is relative and the working directory does not exist any more.
+    /// If it, or a directory above it, belongs to another user or can be written by others.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
+        if let Some(top) = files::Dir::private_if_there(&dir)? {
+            for part in PARTS {
+                top.subdir_if_there(part)?;
+            }
+        }
         Ok(Cache { dir })
+    }
+
+    /// Creates the directory if it is missing.
+    pub(crate) fn create(&self) -> Result<files::Dir, Error> {
+        Ok(files::Dir::private(&self.dir)?)
     }
 
     #[must_use]

@@ -14,6 +14,9 @@ pub enum Error {
         /// The system's answer; part of the message, hence no `source`, which would print it twice.
         cause: io::Error,
     },
+    /// Others than this user decide over the cache, or may have written to it.
+    #[error("kernel cache: {cause}; --cache-dir or SCHEDLAB_CACHE_DIR names it")]
+    Untrusted { cause: files::Error },
     #[error("{name}: cannot run: {cause}")]
     Command { name: String, cause: io::Error },
     /// A command went on for too long and was ended.
@@ -93,6 +96,16 @@ pub enum Error {
     /// A signal asked to end; nothing half built is left.
     #[error("kernel build: interrupted; nothing half built is left in the cache")]
     Interrupted,
+}
+
+/// Where nothing is refused, the system's answer is told as in all errors of the cache.
+impl From<files::Error> for Error {
+    fn from(error: files::Error) -> Error {
+        match error {
+            files::Error::Io { action, path, cause } => Error::Io { action, path, cause },
+            cause => Error::Untrusted { cause },
+        }
+    }
 }
 
 impl Error {

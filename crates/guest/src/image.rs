@@ -3,7 +3,7 @@
 //! What is checked is what is executed: the file may be replaced afterwards. A guest of root's runs as another user, who may not
 //! read root's cache; memory has no such bounds.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,8 @@ impl Kernel {
     /// # Errors
     /// If the file is not the one that was built.
     pub fn load(&self) -> Result<Image, Error> {
-        let bytes = fs::read(&self.linux).map_err(|cause| Error::io("read", &self.linux, cause))?;
+        let missing = || Error::io("read", &self.linux, std::io::ErrorKind::NotFound.into());
+        let bytes = files::Dir::open(&self.tree)?.read("linux")?.ok_or_else(missing)?;
         check(&self.linux, &bytes, self.sha256.as_deref())?;
         let file = sealed(&bytes).map_err(|cause| Error::io("load", &self.linux, cause))?;
         Ok(Image { file: Arc::new(file), release: self.release.clone() })
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn bytes_in_sealed_memory_cannot_be_changed_and_can_be_executed() {
-        let file = sealed(&fs::read("/bin/true").unwrap()).unwrap();
+        let file = sealed(&std::fs::read("/bin/true").unwrap()).unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         assert!(File::options().write(true).open(&path).and_then(|mut file| file.write_all(b"x")).is_err());
         assert!(std::process::Command::new(path).status().unwrap().success());

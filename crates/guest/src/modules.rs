@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use sha2::{Digest, Sha256};
 
+use crate::build::ClosedToOthers;
 use crate::cache::{UNFINISHED, remove};
 use crate::compile::Tree;
 use crate::lock::Lock;
@@ -76,6 +77,7 @@ impl Kernel {
             return Ok(set);
         }
         let cache = self.dir().ancestors().nth(2).expect("a kernel lies in the cache's directory of kernels");
+        let _closed = ClosedToOthers::new();
         let waiting = &mut || progress.say("another schedlab is building the modules of this kernel; waiting for it");
         let _lock = Lock::take(&cache.join("locks"), &self.key, stop, waiting)?;
         if let Some(set) = ModuleSet::read(&dir) {

@@ -17,10 +17,24 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// Reads a patch.
+    ///
+    /// # Errors
+    /// If it names a file outside of the tree that it is applied to.
     pub(crate) fn read(path: &Path) -> Result<Text, Error> {
         let bytes =
             File::open(path).and_then(|file| PATCH_BYTES.read(file)).map_err(|cause| Error::io("read", path, cause))?;
-        Ok(Text { path: path.to_owned(), text: String::from_utf8_lossy(&bytes).into_owned() })
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(name) =
+                HEADERS.iter().find_map(|header| line.strip_prefix(header)).filter(|name| leaves_tree(name))
+            {
+                let name = name.trim();
+                let why = format!("line {number} names {name:?}, which is outside of the tree; correct the patch");
+                return Err(Error::Patch { patch: path.to_owned(), why });
+            }
+        }
+        Ok(Text { path: path.to_owned(), text })
     }
 
     /// Existing files that the patch changes.
@@ -60,6 +74,16 @@ impl Text {
         }
         Ok(())
     }
+}
+
+/// Lines that name files: of unified and of context diffs, and git's.
+const HEADERS: [&str; 9] =
+    ["--- ", "+++ ", "*** ", "Index: ", "rename from ", "rename to ", "copy from ", "copy to ", "diff --git "];
+
+/// Whether a name in a patch leads out of the tree.
+fn leaves_tree(name: &str) -> bool {
+    let words = name.split([' ', '\t', '"']).filter(|word| *word != "/dev/null");
+    words.into_iter().any(|word| word.starts_with('/') || word.split('/').any(|part| part == ".."))
 }
 
 /// The file of a `---` or `+++` line without its first directory; none for a new file.
@@ -195,6 +219,21 @@ Two changes.
         assert!(twice.contains("block/one.c: it is applied already"), "{twice}");
         let garbage = refusal("not a patch\n", "a\n");
         assert!(garbage.contains("Only garbage was found"), "{garbage}");
+    }
+
+    #[test]
+    fn a_patch_that_leads_out_of_the_tree_is_refused_when_it_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.patch");
+        let headers =
+            ["--- a/../../x", "+++ b/block/../../../x", "--- /etc/passwd", "rename to ../x", "diff --git a/x b/../x"];
+        for header in headers {
+            fs::write(&path, format!("{header}\n")).unwrap();
+            let error = Text::read(&path).unwrap_err().to_string();
+            assert!(error.contains("out.patch") && error.contains("line 1") && error.contains("outside"), "{error}");
+        }
+        fs::write(&path, "--- /dev/null\t1970-01-01 00:00:00\n+++ b/block/x..y.c\n+#include \"../x.h\"\n").unwrap();
+        Text::read(&path).unwrap();
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Boots a newly built kernel once, with an init that prints its release and powers off.
 //!
+//! The kernel may be patched or foreign: it can write to its scratch directory only, as far as this machine's kernel has the means. It
+//! stays the user's process: what it could do beyond this, the makefiles that built it could do before.
+//!
 //! The init is compiled here: a compiler is installed, whereas a shell or a library may not be. It uses three system
 //! calls.
 
@@ -11,9 +14,12 @@ use std::time::Duration;
 
 use files::programs;
 
+use confine::{Landlock, Limits, Seal};
+
 use crate::Error;
 use crate::child::Run;
 
+const LIMITS: Limits = Limits { file_bytes: 1 << 30, descriptors: 1024 };
 const INIT: &str = include_str!("verify/init.c");
 /// Prefix of the line with the release.
 const UP: &str = "schedlab guest is up: ";
@@ -38,6 +44,10 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     guest
         .args(["mem=128M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1"])
         .args(["time-travel=inf-cpu", &format!("uml_dir={}", uml.display()), &format!("init={}", init.display())]);
+    guest.env("TMPDIR", scratch);
+    let confined = |error: confine::Error| Error::Boot { linux: linux.to_owned(), why: error.to_string() };
+    let landlock = Landlock::read_all_write_only(&[scratch, Path::new("/dev/null")]).map_err(confined)?;
+    Seal::new(landlock, LIMITS).map_err(confined)?.on(&mut guest);
     let failed = |why: String| Error::Boot { linux: linux.to_owned(), why };
     let said = match Run::new(stop).at_most(LIMIT).quiet(guest) {
         Err(Error::Slow { seconds, .. }) => return Err(failed(format!("it did not come up within {seconds} s"))),

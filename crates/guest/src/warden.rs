@@ -46,7 +46,7 @@ const DESCRIPTORS: u64 = 4096;
 
 /// What a warden is started for.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct GuestSpec {
     /// The process of schedlab.
     pub(crate) parent: u32,
     pub(crate) workdir: PathBuf,
@@ -57,14 +57,14 @@ pub(crate) struct Order {
     pub(crate) line: Vec<String>,
 }
 
-/// Runs the kernel on standard input as a guest until it ends. `order` is the argument that [`Warden`] was started with. Returns the
+/// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that [`Warden`] was started with. Returns the
 /// exit status for the warden's process: the guest's, [`STOPPED`] or [`NOT_STARTED`].
 ///
 /// Called in a process of its own, with one thread, whose parent is schedlab.
 #[must_use]
-pub fn watch_over(order: &OsStr) -> u8 {
-    let order = serde_json::from_slice(order.as_encoded_bytes()).map_err(io::Error::other);
-    match order.and_then(|order| watched(&order)) {
+pub fn watch_over(spec: &OsStr) -> u8 {
+    let spec = serde_json::from_slice(spec.as_encoded_bytes()).map_err(io::Error::other);
+    match spec.and_then(|spec| watched(&spec)) {
         Ok(status) => status,
         Err(error) => {
             eprintln!("cannot start the guest: {error}");
@@ -73,17 +73,17 @@ pub fn watch_over(order: &OsStr) -> u8 {
     }
 }
 
-fn watched(order: &Order) -> io::Result<u8> {
+fn watched(spec: &GuestSpec) -> io::Result<u8> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != order.parent);
+    let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != spec.parent);
     if orphaned() {
-        drop(std::fs::remove_dir_all(&order.workdir));
+        drop(std::fs::remove_dir_all(&spec.workdir));
         return Ok(STOPPED);
     }
     // Become the parent of processes that the guest's kernel leaves behind, to reap them.
     set_child_subreaper(Some(getpid()))?;
-    let group = start(order)?;
+    let group = start(spec)?;
     let (tell, received) = mpsc::channel();
     let of_signals = tell.clone();
     thread::spawn(move || {
@@ -103,7 +103,7 @@ fn watched(order: &Order) -> io::Result<u8> {
     end(group);
     // schedlab is dead and cannot remove the directory.
     if orphaned() {
-        drop(std::fs::remove_dir_all(&order.workdir));
+        drop(std::fs::remove_dir_all(&spec.workdir));
     }
     let status = status.and_then(|(_, status)| ExitStatus::from_raw(status.as_raw()).code());
     Ok(match asked {
@@ -113,19 +113,19 @@ fn watched(order: &Order) -> io::Result<u8> {
 }
 
 /// Starts the kernel, confined; returns its process group.
-fn start(order: &Order) -> io::Result<Pid> {
+fn start(spec: &GuestSpec) -> io::Result<Pid> {
     let kernel = io::stdin().as_fd().try_clone_to_owned()?;
-    let memory_bytes = u64::from(order.memory_mib) << 20;
+    let memory_bytes = u64::from(spec.memory_mib) << 20;
     let confinement = Confinement {
-        workdir: order.workdir.clone(),
-        reachable: order.reachable.clone(),
-        readable: order.readable.clone(),
+        workdir: spec.workdir.clone(),
+        reachable: spec.reachable.clone(),
+        readable: spec.readable.clone(),
         memory_bytes,
         user: USERS.start + std::process::id() % (USERS.end - USERS.start),
         limits: Limits { file_bytes: memory_bytes + FILE_BYTES, descriptors: DESCRIPTORS },
     };
     let mut command = Command::new(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
-    command.arg0("linux").args(&order.line).stdin(Stdio::null()).current_dir("/");
+    command.arg0("linux").args(&spec.line).stdin(Stdio::null()).current_dir("/");
     confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
@@ -164,6 +164,6 @@ impl Drop for Warden {
 }
 
 /// Words with which schedlab's binary runs as a warden: a hidden subcommand that calls [`watch_over`].
-pub(crate) fn arguments(order: &Order) -> io::Result<[String; 2]> {
-    Ok(["guest-warden".to_owned(), serde_json::to_string(order)?])
+pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
+    Ok(["guest-warden".to_owned(), serde_json::to_string(spec)?])
 }

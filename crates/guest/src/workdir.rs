@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 /// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if schedlab is killed.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
-    let runs = cache.join("run");
-    fs::create_dir_all(&runs)?;
-    sweep(&runs);
-    tempfile::Builder::new().prefix(&prefix(std::process::id())).tempdir_in(runs)
+    let runs = files::Dir::private(cache)?.subdir("run")?;
+    sweep(runs.path());
+    let closed = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(&prefix(std::process::id())).permissions(closed).tempdir_in(runs.path())
 }
 
 fn prefix(pid: u32) -> String {

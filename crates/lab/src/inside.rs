@@ -50,6 +50,6 @@ pub fn status(done: Result<u8>) -> ExitCode {
 }
 
 fn warden(mut words: impl Iterator<Item = OsString>) -> Result<u8> {
-    let order = words.next().ok_or_else(|| anyhow!("guest-warden: expected ORDER"))?;
-    Ok(guest::warden::watch_over(&order))
+    let spec = words.next().ok_or_else(|| anyhow!("guest-warden: expected SPEC"))?;
+    Ok(guest::warden::watch_over(&spec))
 }
