@@ -158,4 +158,35 @@ mod tests {
         let text = lines_of("", "kind = 'randread'\n", true);
         assert!(text.contains("AF_INET6") && text.contains("/var/spool") && !text.contains("CAP_SYS_ADMIN"), "{text}");
     }
+    /// The figures of docs/src/howto/watch.md, by kind of plan.
+    #[test]
+    fn the_exposure_of_the_service_is_as_low_as_the_page_says() {
+        let files = ("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n");
+        let reads = "kind = 'randread'\n";
+        let program = "kind = 'command'\nparams = { run = 'true', on = 'device' }\n";
+        let dir = tempfile::tempdir().unwrap();
+        for (most, text) in [
+            (1.5, lines_of("", reads, false)),
+            (3.2, lines_of(files.0, files.1, false)),
+            (4.3, lines_of("", program, false)),
+            (4.3, lines_of("", reads, true)),
+        ] {
+            let unit = dir.path().join("schedlab-watch-test.service");
+            std::fs::write(&unit, format!("[Service]\nType=oneshot\nExecStart=/bin/true\n{text}")).unwrap();
+            let mut analyze = std::process::Command::new("systemd-analyze");
+            let ran = analyze.args(["security", "--offline=true", "--no-pager"]).arg(&unit).output();
+            let Ok(ran) = ran else {
+                let reason = "SKIPPED: this test needs systemd-analyze";
+                assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+                eprintln!("{reason}");
+                return;
+            };
+            let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+            let line = printed.lines().find(|line| line.contains("Overall exposure level"));
+            let words = line.and_then(|line| line.rsplit_once(": ")).unwrap_or_else(|| panic!("{printed}")).1;
+            let found: f64 = words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
+            // Versions of systemd weigh alike; one more check of a newer one is worth a tenth or two.
+            assert!(found <= most + 0.3, "{found}, at most {most}\n{text}");
+        }
+    }
 }

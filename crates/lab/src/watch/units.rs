@@ -102,4 +102,16 @@ mod tests {
         );
         assert!(timer.text.contains("OnCalendar=*-*-* 23:00:00\n") && timer.text.contains("Persistent=false\n"));
     }
+    #[test]
+    fn a_service_says_that_root_agreed_to_the_programs_of_its_plan_or_as_whom_they_run() {
+        let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+                    [[workload]]\nname = 'r'\nkind = 'command'\nparams = { run = 'true' }\n";
+        let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
+        let plan = Plan::from_toml(plan).unwrap();
+        let mut watch = Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
+        let start = |watch: &Watch| units(&Root::at("/r"), watch).unwrap()[0].text.clone();
+        assert!(start(&watch).contains("watch run nightly --allow-commands\n"), "{}", start(&watch));
+        watch.run_as = Some("nobody".to_owned());
+        assert!(start(&watch).contains("watch run nightly --as \"nobody\"\n"), "{}", start(&watch));
+    }
 }
