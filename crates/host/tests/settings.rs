@@ -185,7 +185,7 @@ fn a_state_directory_that_cannot_be_written_changes_nothing_and_says_how_to_choo
     let before = blank.whole_queue();
     let at = bench.dir.path().join("state").display().to_string();
     std::fs::create_dir_all(&at).expect("own directory");
-    for (options, fill) in [("ro,size=64k", false), ("size=16k", true)] {
+    for (options, fill) in [("ro,size=64k,mode=0700", false), ("size=16k,mode=0700", true)] {
         run("mount", &["-t", "tmpfs", "-o", options, "schedlab-test", &at]);
         if fill {
             // Room for the lock's directory and nothing more.

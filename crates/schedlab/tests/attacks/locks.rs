@@ -100,5 +100,7 @@ fn a_device_is_set_although_another_user_locks_its_directory_in_sys() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 4);
     let _holder = Holder::of(&device.queue());
-    lab.run(&format!("set {} nomerges=1", device.path)).expect_status(0);
+    let ran = lab.run(&format!("set {} nomerges=1", device.path));
+    device.set("nomerges", "0");
+    ran.expect_status(0);
 }

@@ -125,7 +125,9 @@ fn whatever_the_umask_the_state_is_for_root_alone_and_that_of_an_earlier_version
     let script = format!("umask 0; exec {} set {} nomerges=1", binary().display(), device.path);
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script]).env("SCHEDLAB_STATE_DIR", lab.state());
-    Ran::from(shell.output().expect("a shell")).expect_status(0);
+    let ran = Ran::from(shell.output().expect("a shell"));
+    device.set("nomerges", "0");
+    ran.expect_status(0);
     let mut all = Vec::new();
     walk(&lab.state(), &mut |path, mode| all.push((path.to_owned(), mode)));
     assert!(all.len() > 3, "{all:?}");

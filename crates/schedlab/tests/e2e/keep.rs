@@ -339,13 +339,15 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
         Ran::from(unshare.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("unshare runs"))
     };
     let before = kept.tree();
-    let full = "mount -t tmpfs -o size=4k tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
+    let full =
+        "mount -t tmpfs -o size=4k,mode=755 tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
     let ran = inside(full, "keep DEV scheduler=kyber --by-name").expect_status(1);
     let ran = ran.says(&[&kept.rule().display().to_string(), "No space left", "free some space"]);
     assert!(ran.stderr.ends_with("full\n"), "nothing else is in the directory: {}", ran.stderr);
     let read_only = "mount --bind /etc/udev/rules.d /etc/udev/rules.d && mount -o remount,ro,bind /etc/udev/rules.d";
     inside(read_only, "keep DEV scheduler=kyber --by-name").expect_status(1).says(&["Read-only", "--print"]);
-    let linked = "mount -t tmpfs tmpfs /mnt && mount -t tmpfs tmpfs /etc/udev && mkdir /mnt/rules && ln -s /mnt/rules /etc/udev/rules.d";
+    let linked = "mount -t tmpfs -o mode=755 tmpfs /mnt && mount -t tmpfs -o mode=755 tmpfs /etc/udev && mkdir /mnt/rules && \
+                  ln -s /mnt/rules /etc/udev/rules.d";
     inside(linked, "keep DEV scheduler=kyber --by-name").expect_status(0).says(&["90-schedlab-name-"]);
     assert!(!kept.rule().exists(), "it was written through the link of that namespace");
     // What was kept there is gone with the namespace: its file is missing, and is said to be.

@@ -215,8 +215,10 @@ fn a_state_directory_without_room_is_named_and_nothing_is_written() {
     let Some(device) = tuned(&lab) else { return };
     let before = device.snapshot();
     fs::create_dir_all(lab.state()).unwrap();
-    let mount =
-        Command::new("mount").args(["-t", "tmpfs", "-o", "size=16k", "schedlab-test"]).arg(lab.state()).status();
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=16k,mode=0700", "schedlab-test"])
+        .arg(lab.state())
+        .status();
     assert!(mount.unwrap().success());
     let _ = fs::write(lab.path("state/ballast"), vec![1; 64 << 10]);
     let ran: Vec<Ran> =
