@@ -15,7 +15,7 @@ pub trait Files: Debug + Send + Sync {
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
     /// Makes or replaces a file, not yet durable.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
-        Ok(dir.create_anew(name)?.write_all(bytes)?)
+        dir.create_anew(name)?.write_all(bytes)
     }
     /// Makes a file's content durable.
     fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {

@@ -133,9 +133,8 @@ fn no_link_is_followed_in_a_directory_whosever_it_is() {
     assert!(matches!(refusal(out.read("record.jsonl").expect_err("a link")), Refusal::NotAFile { .. }));
     assert!(out.create("record.jsonl").expect_err("a link has the name").is_already_there());
     out.replace("plan.toml", b"plan").expect("the link is replaced");
-    out.create_anew("trace.csv")
-        .and_then(|mut file| Ok(file.write_all(b"trace").expect("writable")))
-        .expect("replaced");
+    let mut trace = out.create_anew("trace.csv").expect("the link is replaced");
+    trace.write_all(b"trace").expect("writable");
     assert_eq!(fs::read_to_string(&victim).expect("it is there"), "precious");
     symlink(dir.path(), out.file("traces")).expect("a link");
     assert!(matches!(refusal(out.subdir("traces").expect_err("a link")), Refusal::NotADirectory { .. }));

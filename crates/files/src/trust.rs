@@ -90,6 +90,7 @@ impl Trust {
         if others_write(stat) {
             return Err(shared(path, stat));
         }
+        #[allow(clippy::useless_conversion, reason = "32 bits on other architectures")]
         let names = u64::from(stat.st_nlink);
         if writes && names > 1 {
             return Err(Error::refused(path, Refusal::Linked { names }));
