@@ -115,7 +115,7 @@ fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
     tree(&lab, "true");
     fs::write(lab.path("cache"), "a file").unwrap();
     let ran = lab.run(&build(&lab)).expect_status(1);
-    ran.says(&[lab.path("cache").to_str().unwrap(), "Not a directory"]);
+    ran.says(&[lab.path("cache").to_str().unwrap(), "expected a directory"]);
 }
 
 #[test]
