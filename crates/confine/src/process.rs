@@ -1,7 +1,7 @@
 //! Starts a program that can read the machine's files and write to one directory.
 //!
-//! Its leader is a process in a group of its own that enters the namespaces and waits; the program is the first process of its
-//! process namespace, so that nothing that it starts outlives it. Root's programs run as a user that nobody is. Where namespaces
+//! Its leader is a process in a group of its own that enters the namespaces and waits. The first process of the process namespace
+//! waits for the program and ends with it, so that nothing that the program starts outlives it. Root's programs run as a user that nobody is. Where namespaces
 //! are not to be had, Landlock and the forbidden system calls remain; where Landlock is missing as well, nothing is started.
 
 use std::fs;
@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus};
 
 use rustix::fs::{AtFlags, CWD, chownat};
 use rustix::process::{
-    Gid, Pid, Signal, Uid, WaitOptions, getgid, getuid, set_parent_process_death_signal, setpgid, waitpid,
+    Gid, Pid, Signal, Uid, WaitOptions, getgid, getuid, set_parent_process_death_signal, setpgid, wait, waitpid,
 };
 use rustix::thread::UnshareFlags;
 
@@ -80,13 +80,30 @@ fn lead(
         return Err(become_program(confinement, command, false));
     }
     leave_namespaces().map_err(|cause| Error::new("namespaces", "create", cause))?;
-    let forked = sys::fork().map_err(|cause| Error::new("process", "create", cause))?;
-    let Some(program) = forked else { return Err(become_program(confinement, command, true)) };
-    // Now the program alone holds the pipe, until it is executed.
+    let forked = || sys::fork().map_err(|cause| Error::new("process", "create", cause));
+    let Some(first) = forked()? else {
+        // Not the program: a first process cannot end itself by a signal, as a kernel does that panics.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|cause| Error::new("process", "bind", cause))?;
+        let Some(program) = forked()? else { return Err(become_program(confinement, command, true)) };
+        return Ok(await_end(program, teller));
+    };
+    Ok(await_end(first, teller))
+}
+
+/// Waits for a child's end and returns its status; the child alone holds the pipe, until it executes the program.
+fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
     drop(teller.take());
-    let ended = waitpid(Some(program), WaitOptions::empty());
-    let status = ended.ok().flatten().map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
-    Ok(status.and_then(|status| status.code().or(status.signal().map(|signal| 128 + signal))).unwrap_or(NOT_STARTED))
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == child => {
+                let status = ExitStatus::from_raw(status.as_raw());
+                return status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(NOT_STARTED);
+            }
+            // What the program left behind.
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return NOT_STARTED,
+        }
+    }
 }
 
 fn leave_namespaces() -> io::Result<()> {

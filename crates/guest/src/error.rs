@@ -98,7 +98,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// Where nothing is refused, the system's answer is told as in all errors of the cache.
+/// Where nothing is refused, the system's answer is shown as in all errors of the cache.
 impl From<files::Error> for Error {
     fn from(error: files::Error) -> Error {
         match error {
