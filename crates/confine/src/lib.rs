@@ -7,7 +7,6 @@
 //! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
 
 #![deny(unsafe_code)]
-#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod confinement;
@@ -16,7 +15,6 @@ mod limits;
 mod privileges;
 mod process;
 mod seal;
-#[allow(unsafe_code)]
 #[allow(unsafe_code)]
 mod sys;
 mod syscalls;

@@ -1,6 +1,6 @@
 //! One sender or receiver of messages, in a thread or in a forked process.
 //!
-//! A forked process has only the thread that forked it, and what another thread had locked stays locked there for ever, the allocator first of
+//! A forked process has only the thread that forked it, and what another thread had locked is never unlocked there, the allocator first of
 //! all. So nothing in this file allocates, locks or panics on purpose: system calls, shared atomic numbers and buffers on the stack.
 //! [`crate::sys`] forks for nothing but this and [`crate::clock::compute`].
 
