@@ -271,7 +271,7 @@ fn a_hostile_kernel_writes_to_its_working_directory_only_and_reaches_no_process(
         .replace("SECRET", secret.to_str().unwrap())
         .replace("BYSTANDER", &bystander.0.id().to_string())
         // A guest that does nothing else is shown by its console.
-        .replace("fflush(stdout);", "fflush(stdout); return 9;");
+        .replace("/* The clock", "fflush(stdout); return 9; /* The clock");
     let own = lab.path("own");
     fs::create_dir(&own).unwrap();
     let cache = hostile_cache(&lab, &real, &own, &source);
