@@ -42,12 +42,15 @@ fn plant(lab: &Lab, key: &str, payload: Value) -> PathBuf {
     path
 }
 
+/// What opens a state directory to the attacker.
+type Loosen = fn(&Path);
+
 #[test]
 fn entries_in_a_state_directory_that_another_user_owns_or_can_write_are_not_obeyed() {
     if !attacker::can_attack(&[]) {
         return;
     }
-    let cases: [(&str, fn(&Path)); 4] = [
+    let cases: [(&str, Loosen); 4] = [
         ("belongs to another user", |state| drop(chown(state, Some(UID), Some(UID)))),
         ("other users may write there", |state| chmod(state, 0o777)),
         ("other users may write there", |state| chmod(&state.join("journal"), 0o777)),
