@@ -10,14 +10,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use files::programs;
+use sha2::{Digest, Sha256};
 
 use crate::child::Run;
+use crate::tree::hex;
 use crate::{Error, Progress};
 
 /// Suites to look in for packages that the system's suites do not have.
 const NEWER: &str = "stable sid";
 /// Time for which a package list of newer suites is valid.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
+
+/// The end of the version of an archive in /usr/src that no package has installed.
+const LOCAL: &str = ".local";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Archive {
@@ -36,9 +41,20 @@ pub(crate) struct Debian<'a> {
 }
 
 impl Debian<'_> {
-    /// Returns the source of kernel `series`: installed, fetched before, or fetched now.
+    /// Returns the source of kernel `series`: installed, fetched before, or fetched now. An archive that was there is checked first:
+    /// the installed one by dpkg against the sums of its package (MD5, since dpkg has no others), a fetched one against the sum written
+    /// when apt had verified it.
+    ///
+    /// # Errors
+    /// [`Error::ForeignArchive`], and those of fetching.
     pub(crate) fn archive(&mut self, series: &str) -> Result<Archive, Error> {
-        if let Some(archive) = self.installed(series)?.or(fetched(self.dir, series)) {
+        if let Some(archive) = self.installed(series)? {
+            self.verify_installed(&archive)?;
+            return Ok(archive);
+        }
+        if let Some(archive) = fetched(self.dir, series) {
+            self.progress.phase("checking the source that was fetched before");
+            verify_fetched(&archive)?;
             return Ok(archive);
         }
         let package = format!("linux-source-{series}");
@@ -72,8 +88,26 @@ impl Debian<'_> {
         let mut query = programs::helper("dpkg-query");
         query.args(["-W", "-f", "${Version}"]).arg(format!("linux-source-{series}"));
         let said = Run::new(self.stop).quiet(query)?;
-        let version = if said.status.success() { said.text } else { format!("{series}.local") };
+        let version = if said.status.success() { said.text } else { format!("{series}{LOCAL}") };
         Ok(Some(Archive { series: series.to_owned(), version, path }))
+    }
+
+    fn verify_installed(&mut self, archive: &Archive) -> Result<(), Error> {
+        self.progress.phase("checking the installed source against its package");
+        let package = format!("linux-source-{}", archive.series);
+        let foreign = |why| Err(Error::ForeignArchive { path: archive.path.clone(), why, package: package.clone() });
+        if archive.version.ends_with(LOCAL) {
+            return foreign("belongs to no installed package, so nothing says what it contains".to_owned());
+        }
+        let mut verify = programs::helper("dpkg");
+        verify.args(["--verify", &package]);
+        let said = Run::new(self.stop).quiet(verify)?;
+        let path = archive.path.to_string_lossy();
+        match said.text.lines().any(|line| line.ends_with(&*path)) {
+            true => foreign("differs from what its package installed".to_owned()),
+            false if said.status.success() => Ok(()),
+            false => foreign(format!("dpkg --verify failed: {}", said.last_line())),
+        }
     }
 
     fn candidate(&self, apt: &Apt, package: &str) -> Result<Option<String>, Error> {
@@ -114,6 +148,9 @@ impl Debian<'_> {
             return Err(Error::Archive { path: deb });
         }
         let path = self.dir.join(archive_name(series, version));
+        let sum = sha256_of(&tar)?;
+        let beside = sum_file(&path);
+        fs::write(&beside, sum).map_err(|cause| Error::io("write", &beside, cause))?;
         fs::rename(&tar, &path).map_err(|cause| Error::io("write", &path, cause))?;
         Ok(Archive { series: series.to_owned(), version: version.to_owned(), path })
     }
@@ -243,6 +280,31 @@ pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     Some(Archive { series: series.to_owned(), version, path })
 }
 
+fn sum_file(archive: &Path) -> PathBuf {
+    archive.with_added_extension("sha256")
+}
+
+fn sha256_of(path: &Path) -> Result<String, Error> {
+    let failed = |cause| Error::io("read", path, cause);
+    let mut hash = Sha256::new();
+    std::io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
+    Ok(hex(&hash.finalize()))
+}
+
+/// Compares an archive of the cache with its sum. One of an earlier version has none, and gets it: the cache is this user's alone.
+fn verify_fetched(archive: &Archive) -> Result<(), Error> {
+    let beside = sum_file(&archive.path);
+    let sum = sha256_of(&archive.path)?;
+    match fs::read_to_string(&beside) {
+        Ok(written) if written.trim() == sum => Ok(()),
+        Ok(_) => Err(Error::Archive { path: archive.path.clone() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            fs::write(&beside, sum).map_err(|cause| Error::io("write", &beside, cause))
+        }
+        Err(cause) => Err(Error::io("read", &beside, cause)),
+    }
+}
+
 fn file_ending(dir: &Path, with: &str) -> Option<PathBuf> {
     fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(|path| ends(path, with))
 }
@@ -305,6 +367,17 @@ mod tests {
             fs::write(dir.path().join(name), "").unwrap();
         }
         assert_eq!(fetched(dir.path(), "6.1").map(|archive| archive.version).as_deref(), Some("6.1.192-2"));
+    }
+
+    #[test]
+    fn an_archive_that_changed_since_it_was_fetched_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("linux-source-6.1_1.tar.xz"), "fetched").unwrap();
+        let archive = fetched(dir.path(), "6.1").unwrap();
+        verify_fetched(&archive).expect("one of an earlier version has no sum");
+        verify_fetched(&archive).expect("the same");
+        fs::write(&archive.path, "changed").unwrap();
+        assert!(matches!(verify_fetched(&archive), Err(Error::Archive { .. })));
     }
 
     #[test]

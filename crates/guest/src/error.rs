@@ -58,6 +58,9 @@ pub enum Error {
     /// A file of the cache is not the one that was built.
     #[error("{}: changed since it was built; remove the kernel (schedlab kernel clean KEY) and build it again", path.display())]
     Changed { path: PathBuf },
+    /// The archive of a package is not the package's.
+    #[error("{}: {why}; apt-get install --reinstall {package}, or name a directory of sources", path.display())]
+    ForeignArchive { path: PathBuf, why: String, package: String },
     #[error("{}: damaged; remove it and repeat", path.display())]
     Archive { path: PathBuf },
     #[error(

@@ -9,11 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use files::Bounded;
 use sha2::{Digest, Sha256};
+use text::limits::MANIFEST_BYTES;
 
 use crate::build::ClosedToOthers;
 use crate::cache::{UNFINISHED, remove};
 use crate::compile::Tree;
+use crate::image::{check, sha256};
 use crate::lock::Lock;
 use crate::tree::hex;
 use crate::{Error, Kernel, Progress};
@@ -24,6 +27,13 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// Modules from the kernel's own tree that guests load.
 const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
 
+/// The file beside the modules with the SHA-256 of each.
+const SUMS: &str = "sums.json";
+
+fn is_module(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ko")
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleSet {
     dir: PathBuf,
@@ -31,11 +41,21 @@ pub struct ModuleSet {
 }
 
 impl ModuleSet {
-    fn read(dir: &Path) -> Option<ModuleSet> {
-        let paths = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
-        let modules = paths.filter(|path| path.extension().is_some_and(|extension| extension == "ko"));
+    /// The modules in `dir`, if they were built, each of which is compared with its sum; those of earlier versions have none.
+    fn read(dir: &Path) -> Result<Option<ModuleSet>, Error> {
+        let Ok(entries) = fs::read_dir(dir) else { return Ok(None) };
+        let modules = entries.flatten().map(|entry| entry.path()).filter(|path| is_module(path));
         let named = modules.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)));
-        Some(ModuleSet { dir: dir.to_owned(), files: named.collect() })
+        let files: BTreeMap<String, PathBuf> = named.collect();
+        let sums = fs::File::open(dir.join(SUMS)).and_then(|file| MANIFEST_BYTES.read(file)).ok();
+        let sums: BTreeMap<String, String> =
+            sums.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        for (name, path) in files.iter().filter(|_| !sums.is_empty()) {
+            let bytes = fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
+            // A module without a sum was added later.
+            check(path, &bytes, Some(sums.get(name).map_or("none", String::as_str)))?;
+        }
+        Ok(Some(ModuleSet { dir: dir.to_owned(), files }))
     }
 
     #[must_use]
@@ -73,14 +93,14 @@ impl Kernel {
     ) -> Result<ModuleSet, Error> {
         let name = format!("modules-{}", &hash(sources)[..12]);
         let dir = self.dir().join(&name);
-        if let Some(set) = ModuleSet::read(&dir) {
+        if let Some(set) = ModuleSet::read(&dir)? {
             return Ok(set);
         }
         let cache = self.dir().ancestors().nth(2).expect("a kernel lies in the cache's directory of kernels");
         let _closed = ClosedToOthers::new();
         let waiting = &mut || progress.say("another schedlab is building the modules of this kernel; waiting for it");
         let _lock = Lock::take(&cache.join("locks"), &self.key, stop, waiting)?;
-        if let Some(set) = ModuleSet::read(&dir) {
+        if let Some(set) = ModuleSet::read(&dir)? {
             return Ok(set);
         }
         let work = self.dir().join(format!("{UNFINISHED}modules"));
@@ -91,7 +111,7 @@ impl Kernel {
             made.and_then(|()| fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause)));
         remove(&work)?;
         made?;
-        ModuleSet::read(&dir).ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
+        ModuleSet::read(&dir)?.ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
     }
 
     fn make_modules(
@@ -115,13 +135,14 @@ impl Kernel {
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));
-        for path in own.chain(theirs).filter(|path| path.extension().is_some_and(|extension| extension == "ko")) {
+        let mut sums = BTreeMap::new();
+        for path in own.chain(theirs).filter(|path| is_module(path) && path.is_file()) {
             let to = out.join(path.file_name().expect("a module has a name"));
-            if path.is_file() {
-                fs::copy(&path, &to).map_err(|cause| Error::io("write", &to, cause))?;
-            }
+            let bytes = fs::read(&path).map_err(|cause| Error::io("read", &path, cause))?;
+            fs::write(&to, &bytes).map_err(|cause| Error::io("write", &to, cause))?;
+            sums.insert(path.file_stem().expect("a module has a name").to_string_lossy().into_owned(), sha256(&bytes));
         }
-        Ok(())
+        write(&out.join(SUMS), &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"))
     }
 }
 
@@ -149,6 +170,22 @@ mod tests {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel").join(name);
             assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{name}");
         }
+    }
+
+    #[test]
+    fn a_module_that_is_not_the_one_that_was_built_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let module = dir.path().join("wpcas-iosched.ko");
+        fs::write(&module, "built").unwrap();
+        assert!(ModuleSet::read(dir.path()).unwrap().is_some(), "a set of an earlier version has no sums");
+        let sums = BTreeMap::from([("wpcas-iosched", sha256(b"built"))]);
+        fs::write(dir.path().join(SUMS), serde_json::to_string(&sums).unwrap()).unwrap();
+        assert_eq!(ModuleSet::read(dir.path()).unwrap().unwrap().get("wpcas-iosched"), Some(module.clone()));
+        fs::write(dir.path().join("added.ko"), "later").unwrap();
+        assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })));
+        fs::remove_file(dir.path().join("added.ko")).unwrap();
+        fs::write(&module, "other").unwrap();
+        assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })));
     }
 
     #[test]

@@ -401,3 +401,25 @@ fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
     assert!(!mark.exists(), "a kernel that was replaced was executed");
     said.says(&["linux", "changed since it was built", "kernel clean"]);
 }
+
+#[test]
+fn an_archive_of_sources_that_is_not_its_packages_is_not_built() {
+    let archive = Path::new("/usr/src/linux-source-6.1.tar.xz");
+    // scripts/need installs it.
+    if !can_run(&["unshare", "dpkg", archive.to_str().unwrap()]) {
+        return;
+    }
+    let lab = Lab::new();
+    let planted = lab.path("planted.tar.xz");
+    fs::write(&planted, "somebody else's").unwrap();
+    let script = r#"mount --bind "$1" "$2" && exec "$3" kernel build"#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command.args([&planted, archive, &binary()]).env("SCHEDLAB_CACHE_DIR", lab.path("cache"));
+    let ran = Ran::from(command.output().unwrap()).expect_status(1);
+    ran.says(&[
+        "linux-source-6.1.tar.xz",
+        "differs from what its package installed",
+        "apt-get install --reinstall linux-source-6.1",
+    ]);
+}

@@ -305,8 +305,13 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     let Some(arena) = Arena::new() else { return };
     let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let out = arena.lab.path("out");
-    let words =
-        |more: &str| format!("run {} --out {} --json {more}", plans.join("kyber-delay.toml").display(), out.display());
+    let words = |more: &str| {
+        format!(
+            "run {} --allow-commands --out {} --json {more}",
+            plans.join("kyber-delay.toml").display(),
+            out.display()
+        )
+    };
     let study = arena.run(&words("")).expect_status(0).json();
     let delayed = study["judgements"]
         .as_array()
