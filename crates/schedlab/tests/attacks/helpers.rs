@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use crate::attacker::{self, UID};
-use crate::common::{Lab, Ran};
+use crate::common::{Lab, Loop, Ran};
 
 /// Puts programs with the names of helpers into a directory of the attacker's; each notes that it ran.
 fn plant(dir: &Path) {
@@ -22,6 +22,8 @@ fn what_ran(path: impl Fn(&Path) -> String) -> String {
     let lab = Lab::new();
     let dir = attacker::home(lab.dir.path(), "innocent");
     plant(&dir);
+    // What it holds is asked of `blkid`.
+    let _device = Loop::new(&lab, "disk", 1);
     let mut command = lab.command("devices");
     command.env("PATH", path(&dir)).current_dir(&dir);
     Ran::from(command.output().expect("the binary starts")).expect_status(0);
