@@ -184,6 +184,27 @@ impl Mounted {
     }
 }
 
+/// Whether an option of mount names another device, a file or a program, or another kind of mount.
+fn mounts_elsewhere(option: &str) -> bool {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let name = name.trim().to_ascii_lowercase();
+    let others = [
+        "bind",
+        "rbind",
+        "move",
+        "remount",
+        "loop",
+        "device",
+        "journal_dev",
+        "journal_path",
+        "logdev",
+        "rtdev",
+        "helper",
+        "uhelper",
+    ];
+    others.contains(&name.as_str()) || name.starts_with("x-") || value.contains('/')
+}
+
 /// Whether it can be made at all; nothing is written.
 pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
     let maker = maker(wanted)?;
@@ -196,9 +217,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
             return Err(Fault::Option { program: maker.tool.into(), option: word.into(), why }.into());
         }
     }
-    let elsewhere = ["bind", "rbind", "move", "remount", "loop"];
-    if let Some(option) = wanted.mount.split(',').find(|word| elsewhere.contains(&word.split('=').next().unwrap_or("")))
-    {
+    if let Some(option) = wanted.mount.split(',').find(|option| mounts_elsewhere(option)) {
         let why = "it mounts something else than the file system on the device under test".to_string();
         return Err(Fault::Option { program: "mount".into(), option: option.into(), why }.into());
     }
@@ -402,6 +421,24 @@ mod tests {
     fn options(kind: &str, mkfs: &str, keep_blocks: bool) -> String {
         let wanted = wanted(kind, mkfs);
         options_of_mkfs(maker(&wanted).expect("in the table"), &wanted, keep_blocks, "u-u").join(" ")
+    }
+
+    #[test]
+    fn options_of_mount_name_no_other_device() {
+        for option in [
+            "journal_path=/dev/sda",
+            "logdev=/dev/sda",
+            "device=/dev/sda",
+            "journal_dev=2049",
+            "loop",
+            "X-mount.mkdir",
+            "BIND",
+        ] {
+            assert!(mounts_elsewhere(option), "{option}");
+        }
+        for option in ["noatime", "data=journal", "commit=5", "compress=zstd:3", "logbufs=8", "discard"] {
+            assert!(!mounts_elsewhere(option), "{option}");
+        }
     }
 
     #[test]
