@@ -28,6 +28,7 @@ fn machine(journal: &str) -> (Machine, Root) {
     };
     put(root.proc("sys/kernel/random/boot_id"), BOOT);
     put(root.sys("block/loop0/dev"), "7:0");
+    put(root.dev("loop0"), "");
     let queue = root.sys("block/loop0/queue");
     put(queue.join("scheduler"), "none [mq-deadline] kyber");
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/0.1.0").join(journal);
@@ -94,7 +95,7 @@ fn a_session_with_a_file_system() {
     fs::create_dir_all(&at).expect("fake directory");
     let outcomes = outcomes(&root);
     let [session, settings, removed] = &outcomes[..] else { panic!("programs come first: {outcomes:?}") };
-    let cleanup: &Cleanup = session.undone().expect("the session");
+    let cleanup: &Cleanup = session.undone().unwrap_or_else(|| panic!("{session}"));
     assert_eq!((cleanup.at.as_ref(), cleanup.wiped.as_deref()), (Some(&at), Some("/dev/loop0")));
     assert!(!at.exists() && Path::new(&wiped).exists());
     assert!(removed.undone::<Removed>().is_some());
