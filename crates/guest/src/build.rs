@@ -11,6 +11,7 @@ use crate::cache::{Cache, Request, remove, size, word};
 use crate::child::Run;
 use crate::compile::Tree;
 use crate::debian::{Archive, Debian};
+use crate::image::sha256_of;
 use crate::lock::Lock;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, tree, verify};
@@ -167,7 +168,7 @@ impl Build<'_> {
             objects,
             asked,
             recipe: recipe.hash.clone(),
-            sha256: Some(sum_of(&top.join("linux"))?),
+            sha256: Some(sha256_of(&top.join("linux"))?),
         };
         kernel.write(&work)?;
         let place = self.cache.kernels().join(key);
@@ -268,10 +269,6 @@ impl Build<'_> {
         fs::create_dir_all(&dir).map_err(|cause| Error::io("create", &dir, cause))?;
         space(&dir, needed)
     }
-}
-
-fn sum_of(path: &Path) -> Result<String, Error> {
-    fs::read(path).map(|bytes| crate::image::sha256(&bytes)).map_err(|cause| Error::io("read", path, cause))
 }
 
 fn space(dir: &Path, needed: u64) -> Result<(), Error> {

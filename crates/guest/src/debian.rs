@@ -10,10 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use files::programs;
-use sha2::{Digest, Sha256};
 
 use crate::child::Run;
-use crate::tree::hex;
+use crate::image::sha256_of;
 use crate::{Error, Progress};
 
 /// Suites to look in for packages that the system's suites do not have.
@@ -282,13 +281,6 @@ pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
 
 fn sum_file(archive: &Path) -> PathBuf {
     archive.with_added_extension("sha256")
-}
-
-fn sha256_of(path: &Path) -> Result<String, Error> {
-    let failed = |cause| Error::io("read", path, cause);
-    let mut hash = Sha256::new();
-    std::io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
-    Ok(hex(&hash.finalize()))
 }
 
 /// Compares an archive of the cache with its sum. One of an earlier version has none, and gets it: the cache is this user's alone.

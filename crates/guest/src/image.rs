@@ -56,6 +56,14 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// The sum of a file, which is not held in memory.
+pub(crate) fn sha256_of(path: &Path) -> Result<String, Error> {
+    let failed = |cause| Error::io("read", path, cause);
+    let mut hash = Sha256::new();
+    std::io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
+    Ok(hex(&hash.finalize()))
+}
+
 fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not have the flag, and need none.

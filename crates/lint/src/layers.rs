@@ -62,7 +62,6 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "sim",
             "experiment",
             "tuner",
-            "files",
             "host",
             "loadgen",
             "cpu",

@@ -86,12 +86,7 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     fs::write(dir.join("hostile.c"), source).unwrap();
     let gcc = Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
     assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
-    for entry in fs::read_dir(&kernel).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("modules-") {
-            let copied = Command::new("cp").arg("-r").arg(entry.path()).arg(&copy).status().unwrap();
-            assert!(copied.success());
-        }
-    }
+    copy_modules(&kernel, &copy);
     cache
 }
 
@@ -108,6 +103,24 @@ fn within(seconds: u64, command: &mut Command) -> Option<Ran> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Some(Ran::from(child.wait_with_output().unwrap()))
+}
+
+/// Copies the kernel of a cache, as far as it is needed to boot it, into a new one.
+fn copy_kernel(real: &Path, cache: &Path) {
+    let kernel = plain_kernel(real).unwrap();
+    let copy = cache.join("kernels").join(kernel.file_name().unwrap());
+    fs::create_dir_all(copy.join("tree")).unwrap();
+    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
+    fs::copy(kernel.join("kernel.json"), copy.join("kernel.json")).unwrap();
+    copy_modules(&kernel, &copy);
+}
+
+fn copy_modules(kernel: &Path, copy: &Path) {
+    for entry in fs::read_dir(kernel).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("modules-") {
+            assert!(Command::new("cp").arg("-r").arg(entry.path()).arg(copy).status().unwrap().success());
+        }
+    }
 }
 
 #[test]
@@ -171,18 +184,9 @@ fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     let victim = victim(&home);
     chown(&victim, Some(attacker::UID), Some(attacker::UID)).unwrap();
     let before = fs::symlink_metadata(&victim).unwrap();
-    let kernel = plain_kernel(&cache).unwrap();
-    let copy = home.join("cache/kernels").join(kernel.file_name().unwrap());
+    copy_kernel(&cache, &home.join("cache"));
     let program = lab.path("schedlab");
     fs::copy(binary(), &program).unwrap();
-    fs::create_dir_all(copy.join("tree")).unwrap();
-    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
-    fs::copy(kernel.join("kernel.json"), copy.join("kernel.json")).unwrap();
-    for entry in fs::read_dir(&kernel).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("modules-") {
-            assert!(Command::new("cp").arg("-r").arg(entry.path()).arg(&copy).status().unwrap().success());
-        }
-    }
     assert!(Command::new("chown").arg("-R").arg(attacker::UID.to_string()).arg(&home).status().unwrap().success());
     let script = format!(
         "mount -o remount,rw /; echo changed > {0}; chmod 600 {0}; mkdir /dev/m; mount -t hostfs none /dev/m -o {1}; \
@@ -368,16 +372,7 @@ fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed(
     };
     in_guest(&lab, &real, "true").expect_status(0);
     let cache = lab.path("cache");
-    let kernel = plain_kernel(&real).unwrap();
-    let copy = cache.join("kernels").join(kernel.file_name().unwrap());
-    fs::create_dir_all(copy.join("tree")).unwrap();
-    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
-    fs::copy(kernel.join("kernel.json"), copy.join("kernel.json")).unwrap();
-    for entry in fs::read_dir(&kernel).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("modules-") {
-            assert!(Command::new("cp").arg("-r").arg(entry.path()).arg(&copy).status().unwrap().success());
-        }
-    }
+    copy_kernel(&real, &cache);
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
     run(&cache).expect_status(0);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
