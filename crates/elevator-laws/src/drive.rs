@@ -207,6 +207,7 @@ impl Driven for InQueue {
             sync: step.sync,
             meta: step.meta,
             priority: step.priority,
+            release: None,
             deadline: None,
         };
         self.cookies += 1;

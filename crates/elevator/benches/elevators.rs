@@ -71,6 +71,7 @@ impl Bed {
             sync: true,
             meta: false,
             priority: Priority::default(),
+            release: None,
             deadline: None,
         };
         self.queue.submit(self.now, piece, &mut |entry| {
@@ -87,7 +88,7 @@ impl Bed {
             }
             let timer = self.queue.next_timer().expect("a scheduler that idles with nothing in flight has a timer");
             self.now = self.now.max(timer);
-            self.queue.on_timer(self.now);
+            self.queue.on_timer(self.now, &mut |_| {});
             waits += 1;
             assert!(waits < 1000, "it idles without end");
         };

@@ -142,6 +142,7 @@ fn main() {
         sync: true,
         meta: false,
         priority: elevator::Priority::default(),
+        release: None,
         deadline: None,
     };
     (0..4).for_each(|cookie| queue.submit(Time::ZERO, piece(cookie, if cookie == 0 { 1024 } else { 8 }), &mut |_| {}));

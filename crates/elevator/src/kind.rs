@@ -142,9 +142,75 @@ pub enum Promise {
     /// request and at most 64 requests are held, with the default tunables; among requests of one priority, no two of which
     /// start at the same sector (legacy Linux sends the older of such two at once, before its turn).
     WaitsAtMostMs(u64),
+    /// Meets every deadline if any order of dispatch can, when all requests take equally long and are released at once
+    /// (optimality of earliest deadline first).
+    MeetsFeasibleDeadlines,
+    /// Meets every deadline of a task set, known as a whole from the start, that the order of deadlines meets, when service times
+    /// are those of the geometry that it was built with.
+    MeetsWhatEdfMeets,
+    /// While two flows are backlogged, their service in bytes divided by weight differs by at most this many times the sum of
+    /// what the largest request of each is by the flow's weight; for requests of one direction and size, which cost the same.
+    LagAtMost {
+        /// That many.
+        costs: u32,
+    },
+    /// Over every window of this length in which all flows are backlogged each flow's share of the bytes is that of its
+    /// weight, to this many percentage points.
+    ShareWithin {
+        /// Percentage points.
+        percent: u32,
+        /// Length of the window, with a device that serves a request of 64 KiB in a millisecond.
+        over_ms: u32,
+    },
+    /// A request of a flow that keeps to its rate and burst completes within the flow's latency bound, if rates and bursts of all
+    /// flows fit the device, whatever flows outside of their arrival curves do.
+    LatencyInsideCurve,
+    /// Each flow gets at least this part of its share of the throughput that it has alone.
+    Insulates {
+        /// Percent.
+        percent: u32,
+    },
+    /// A request of the real-time class is dispatched before all of lower classes, so that it waits for at most as many of those as this
+    /// tunable allows in the device.
+    RealTimeBehind {
+        /// The tunable.
+        tunable: &'static str,
+    },
     /// Not a promise but a warning: a decision looks at every held request by nature of the algorithm, so that its cost grows
     /// with their number. All others grow at most logarithmically.
     LinearTime,
+}
+
+impl Promise {
+    /// In words, for lists and pages.
+    pub fn words(&self) -> String {
+        match self {
+            Promise::WorkConserving => "work-conserving".to_owned(),
+            Promise::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
+            Promise::ArrivalOrder => "order of arrival".to_owned(),
+            Promise::Ascending { descents: 1 } => "ascending sectors, at most one descent a pass".to_owned(),
+            Promise::Ascending { descents } => format!("ascending sectors, at most {descents} descents a pass"),
+            Promise::Sweeping { turns: 1 } => "sweeps both ways, at most one turn a pass".to_owned(),
+            Promise::Sweeping { turns } => format!("sweeps both ways, at most {turns} turns a pass"),
+            Promise::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
+            Promise::PassedAtMost { requests } => format!("passed by at most {requests} later requests"),
+            Promise::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
+            Promise::MeetsFeasibleDeadlines => {
+                "meets every deadline that any order can meet, for equal requests".to_owned()
+            }
+            Promise::MeetsWhatEdfMeets => "meets every deadline of a known task set that EDF meets".to_owned(),
+            Promise::LagAtMost { costs } => format!("service by weight differs by at most {costs} × the largest costs"),
+            Promise::ShareWithin { percent, over_ms } => {
+                format!("shares by weight to {percent} points over {over_ms} ms")
+            }
+            Promise::LatencyInsideCurve => "latency bound kept for flows inside their arrival curve".to_owned(),
+            Promise::Insulates { percent } => format!("each flow has {percent} % of its share of its throughput alone"),
+            Promise::RealTimeBehind { tunable } => {
+                format!("real-time requests wait for at most {tunable} others in the device")
+            }
+            Promise::LinearTime => "a decision looks at every request (slow with deep queues)".to_owned(),
+        }
+    }
 }
 
 /// What a scheduler is made for and with.

@@ -16,6 +16,7 @@ mod clock;
 mod decay;
 mod dispatch_list;
 mod fifo;
+mod flows;
 mod geometry;
 mod kind;
 mod knob;
@@ -36,6 +37,7 @@ mod textbook;
 mod vocabulary;
 
 pub use clock::Clock;
+pub use flows::{DEFAULT_WEIGHT, Flows};
 pub use geometry::{Geometry, SeekCurve};
 pub use kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 pub use knob::Knob;

@@ -60,8 +60,10 @@ pub struct BlockRequest {
     pub priority: Priority,
     /// When it was allocated: handed to the queue.
     pub allocated: Time,
-    /// When its result is worthless, for real-time schedulers; None: never. Release times need no field: a request that is
-    /// not released has not been submitted.
+    /// When it may be dispatched at the earliest; None: at once. Only schedulers that plan a whole task set
+    /// ([`crate::Elevator::takes_unreleased`]) get a request before that time.
+    pub release: Option<Time>,
+    /// When it must have completed, for real-time schedulers; None: never.
     pub deadline: Option<Time>,
 }
 
@@ -69,6 +71,11 @@ impl BlockRequest {
     /// The sector after its last one.
     pub fn end(&self) -> u64 {
         self.sector + u64::from(self.nr_sectors)
+    }
+
+    /// Whether it may be dispatched.
+    pub fn is_released(&self, now: Time) -> bool {
+        self.release.is_none_or(|release| release <= now)
     }
 
     /// Its bytes.

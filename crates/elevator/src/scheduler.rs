@@ -55,8 +55,9 @@ impl Disk for NoDisk {
     }
 }
 
-/// What a flow (a process, until there are groups) is promised, for schedulers that share or reserve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a flow is promised, for schedulers that share or reserve. A flow is a process or a group of processes (a control
+/// group, a virtual machine, a tenant).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowSpec {
     /// Share relative to the others' weights; None: from the I/O priority.
     pub weight: Option<u32>,
@@ -175,8 +176,15 @@ pub trait Elevator: fmt::Debug + Send {
     /// process without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
-    /// A flow is promised something. Schedulers that share or reserve take it into account.
-    fn flow(&mut self, _process: u32, _spec: &FlowSpec) {}
+    /// The process belongs to this flow, which is promised this. Called before the first request of the process. A process for
+    /// which it is not called is a flow of its own with the default promise ([`crate::Flows`] keeps that for schedulers).
+    fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
+
+    /// Whether requests are inserted before their release time, so that a whole task set can be planned. The scheduler then
+    /// dispatches none before its release and has a timer for the next release; else the queue holds requests back.
+    fn takes_unreleased(&self) -> bool {
+        false
+    }
 
     /// The value of a tunable of this elevator's row of the table, in the unit of the row.
     fn get(&self, tunable: &str) -> u64;

@@ -17,6 +17,7 @@ pub fn request(tag: u32, sector: u64) -> BlockRequest {
         meta: false,
         priority: Priority::default(),
         allocated: Time::ZERO,
+        release: None,
         deadline: None,
     }
 }

@@ -67,6 +67,29 @@ pub struct Request {
     pub offset: u64,
     /// Length in bytes, never 0.
     pub len: u32,
+    /// When it may be served at the earliest; None: at once.
+    pub release: Option<Time>,
+    /// When it must have completed; None: never.
+    pub deadline: Option<Time>,
+}
+
+impl Request {
+    /// A transfer without a release time or a deadline.
+    pub const fn new(op: Op, offset: u64, len: u32) -> Request {
+        Request { op, offset, len, release: None, deadline: None }
+    }
+
+    /// The same request, which must have completed at `deadline`.
+    #[must_use]
+    pub const fn due(self, deadline: Time) -> Request {
+        Request { deadline: Some(deadline), ..self }
+    }
+
+    /// The same request, which must not be served before `release`.
+    #[must_use]
+    pub const fn released(self, release: Time) -> Request {
+        Request { release: Some(release), ..self }
+    }
 }
 
 /// How a request went.
@@ -85,6 +108,11 @@ impl Completion {
     pub fn latency_ns(&self) -> u64 {
         self.completed - self.submitted
     }
+
+    /// Nanoseconds from the deadline to the completion; 0 if it was in time or has no deadline.
+    pub fn tardiness_ns(&self) -> u64 {
+        self.request.deadline.map_or(0, |deadline| self.completed.as_ns().saturating_sub(deadline.as_ns()))
+    }
 }
 
 #[cfg(test)]
@@ -93,7 +121,7 @@ mod tests {
 
     #[test]
     fn latency_is_the_time_between_submission_and_completion() {
-        let request = Request { op: Op::Read, offset: 0, len: 4096 };
+        let request = Request::new(Op::Read, 0, 4096);
         let done = Completion { request, submitted: Time::from_ns(5), completed: Time::from_ns(5) + 37 };
         assert_eq!(done.latency_ns(), 37);
     }

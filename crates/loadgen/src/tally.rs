@@ -201,7 +201,7 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    const READ: Request = Request { op: Op::Read, offset: 0, len: 4096 };
+    const READ: Request = Request::new(Op::Read, 0, 4096);
 
     #[test]
     fn a_request_counts_if_it_completes_inside_the_window_and_is_issued_in_any_case() {

@@ -116,7 +116,7 @@ fn no_scheduler_can_idle_for_a_reader_that_finds_no_free_request() {
 fn one_to_two(build: &Build) -> Box<dyn Elevator> {
     let mut bfq = (named("bfq").build)(build);
     for (process, weight) in [(0, 40), (1, 80)] {
-        bfq.flow(process, &FlowSpec { weight: Some(weight), rate: None, burst: 0, latency_ns: None });
+        bfq.flow(process, process, &FlowSpec { weight: Some(weight), rate: None, burst: 0, latency_ns: None });
     }
     bfq
 }

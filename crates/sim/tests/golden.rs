@@ -37,11 +37,11 @@ impl Client for Script {
 }
 
 fn member(iodepth: u32, steps: impl IntoIterator<Item = Step>) -> Member {
-    Member { program: Box::new(Script(steps.into_iter().collect())), base: 0, iodepth }
+    Member::new(Box::new(Script(steps.into_iter().collect())), 0, iodepth)
 }
 
 fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
-    Step::Io(Request { op, offset: sector * 512, len: nr_sectors * 512 })
+    Step::Io(Request::new(op, sector * 512, nr_sectors * 512))
 }
 
 /// Blocks of 4 KiB in order, with thinking after each, and a long pause after the third.

@@ -32,7 +32,7 @@ impl Client for Arrivals {
         }
         self.left -= 1;
         // Never next to each other, so that nothing is merged.
-        Step::Io(Request { op: Op::Read, offset: u64::from(self.left % 1024) * 65536, len: 4096 })
+        Step::Io(Request::new(Op::Read, u64::from(self.left % 1024) * 65536, 4096))
     }
 }
 
@@ -109,7 +109,7 @@ fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
     };
     let mean_ns = SERVICE_NS * 100 / load_percent;
     let program = Box::new(Arrivals { times: stream(11, "arrivals"), mean_ns, left: arrivals, think: false });
-    run_members(trial, vec![Member { program, base: 0, iodepth: 1 << 20 }], &mut Unobserved, &|| false).unwrap()
+    run_members(trial, vec![Member::new(program, 0, 1 << 20)], &mut Unobserved, &|| false).unwrap()
 }
 
 /// Mean time between arrival and service, in service times.

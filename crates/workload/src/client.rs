@@ -111,7 +111,7 @@ mod tests {
     struct Endless(Op);
     impl Pattern for Endless {
         fn pick(&mut self) -> Option<Request> {
-            Some(Request { op: self.0, offset: 0, len: 4096 })
+            Some(Request::new(self.0, 0, 4096))
         }
     }
 

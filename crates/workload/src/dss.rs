@@ -29,7 +29,7 @@ impl Pattern for Scan {
         let len = self.smallest << self.rng.below(self.sizes);
         let offset = if self.at + u64::from(len) > self.end { 0 } else { self.at };
         self.at = offset + u64::from(len);
-        Some(Request { op: Op::Read, offset, len })
+        Some(Request::new(Op::Read, offset, len))
     }
 }
 

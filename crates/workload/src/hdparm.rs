@@ -33,7 +33,7 @@ impl Pattern for Once {
         }
         let offset = self.at;
         self.at += u64::from(self.len);
-        Some(Request { op: Op::Read, offset, len: self.len })
+        Some(Request::new(Op::Read, offset, self.len))
     }
 }
 
@@ -42,7 +42,7 @@ struct Again(u32);
 
 impl Pattern for Again {
     fn pick(&mut self) -> Option<Request> {
-        Some(Request { op: Op::Read, offset: 0, len: self.0 })
+        Some(Request::new(Op::Read, 0, self.0))
     }
 }
 

@@ -43,7 +43,7 @@ impl Pattern for Pass {
         }
         let record = self.order.as_ref().map_or(self.next, |order| order[self.next as usize]);
         self.next += 1;
-        Some(Request { op: self.op, offset: u64::from(record) * u64::from(self.len), len: self.len })
+        Some(Request::new(self.op, u64::from(record) * u64::from(self.len), self.len))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use elevator::{FlowSpec, Priority};
+
 use crate::client::Client;
 use crate::kind::{Extent, Seat, WorkloadKind};
 use crate::params::Params;
@@ -14,6 +16,17 @@ pub struct Member {
     pub base: u64,
     /// Requests that it may have open at once; at least 1. One that thinks between requests and has always room is an open loop.
     pub iodepth: u32,
+    /// The I/O priority of its requests.
+    pub priority: Priority,
+    /// The flow that it belongs to, with what that is promised; None: it is promised nothing.
+    pub flow: Option<(u32, FlowSpec)>,
+}
+
+impl Member {
+    /// A client without a priority or a promise of its own.
+    pub fn new(program: Box<dyn Client + Send>, base: u64, iodepth: u32) -> Member {
+        Member { program, base, iodepth, priority: Priority::default(), flow: None }
+    }
 }
 
 impl fmt::Debug for Member {
@@ -39,10 +52,9 @@ impl WorkloadKind {
         let count = extents.len() as u32;
         (0..count)
             .zip(extents)
-            .map(|(index, extent)| Member {
-                program: self.client(params, Seat { index, count, len: extent.len, seed }),
-                base: extent.base,
-                iodepth: self.iodepth(params, index),
+            .map(|(index, extent)| {
+                let program = self.client(params, Seat { index, count, len: extent.len, seed });
+                Member::new(program, extent.base, self.iodepth(params, index))
             })
             .collect()
     }

@@ -42,7 +42,7 @@ impl Pattern for Scatter {
             100 => true,
             percent => self.rng.below(100) < u64::from(percent),
         };
-        Some(Request { op: if read { Op::Read } else { Op::Write }, offset, len: self.len })
+        Some(Request::new(if read { Op::Read } else { Op::Write }, offset, self.len))
     }
 }
 

@@ -36,7 +36,7 @@ impl Pattern for Stream {
     fn pick(&mut self) -> Option<Request> {
         let offset = if self.at >= self.end { 0 } else { self.at };
         self.at = offset + u64::from(self.len);
-        Some(Request { op: self.op, offset, len: self.len })
+        Some(Request::new(self.op, offset, self.len))
     }
 }
 

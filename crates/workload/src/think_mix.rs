@@ -48,7 +48,7 @@ impl Pattern for Blocks {
             percent => self.rng.below(100) < u64::from(percent),
         };
         let op = if read { Op::Read } else { Op::Write };
-        Some(Request { op, offset: block * u64::from(self.len), len: self.len })
+        Some(Request::new(op, block * u64::from(self.len), self.len))
     }
 }
 

@@ -97,7 +97,10 @@ impl Queue {
             Merge::Back => request.end() == piece.sector,
             Merge::Front => piece.end() == request.sector,
         };
-        touches && request.op == piece.op && request.nr_sectors + piece.nr_sectors <= self.limits.max_sectors
+        touches
+            && request.is_released(self.now)
+            && request.op == piece.op
+            && request.nr_sectors + piece.nr_sectors <= self.limits.max_sectors
     }
 
     /// A held request grows by the sectors of a piece or of a contiguous request.

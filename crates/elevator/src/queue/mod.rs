@@ -21,7 +21,7 @@ mod tags;
 mod tests;
 mod types;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::kind::{Build, ElevatorKind, Origin};
 use crate::request::{BlockRequest, Finished};
@@ -72,6 +72,9 @@ pub struct Queue {
     /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
+    /// Pieces (or parts) that must not be served yet, where the elevator takes only released ones; by time and order of submission.
+    unreleased: BTreeMap<(Time, u64), Waiter>,
+    nr_unreleased: u64,
     /// Those that wait under blk-mq.
     lines: Option<Lines>,
     nr_waiting: usize,
@@ -99,6 +102,8 @@ impl Queue {
             ends: Index::new(tags.end()),
             last_merge: None,
             waiting: Default::default(),
+            unreleased: BTreeMap::new(),
+            nr_unreleased: 0,
             nr_waiting: 0,
             in_flight: 0,
             now: Time::ZERO,
@@ -191,13 +196,21 @@ impl Queue {
 
     /// When [`Queue::on_timer`] is due.
     pub fn next_timer(&self) -> Option<Time> {
-        self.elevator.next_timer()
+        let release = self.unreleased.first_key_value().map(|((release, _), _)| *release);
+        release.into_iter().chain(self.elevator.next_timer()).min()
     }
 
-    /// The elevator's timer is due. Ask for dispatches afterwards.
-    pub fn on_timer(&mut self, now: Time) {
+    /// The elevator's timer is due, or pieces are released. Ask for dispatches afterwards. `seen` is called for the pieces.
+    pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
-        self.elevator.on_timer(now);
+        while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
+            let Waiter { request, part } = first.remove();
+            self.nr_waiting -= 1;
+            seen(self.place(now, request, part));
+        }
+        if self.elevator.next_timer().is_some_and(|at| at <= now) {
+            self.elevator.on_timer(now);
+        }
     }
 
     /// A process has ended.
@@ -216,7 +229,7 @@ impl Queue {
         self.elevator.len()
     }
 
-    /// Pieces (or parts) that wait for a free request.
+    /// Pieces (or parts) that wait for a free request or for their release.
     pub fn waiting(&self) -> usize {
         self.nr_waiting
     }
@@ -249,11 +262,24 @@ impl Queue {
 
     /// A piece or part comes in.
     fn enter(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
+        let released = request.is_released(now);
+        if let Some(release) = request.release.filter(|_| !released && !self.elevator.takes_unreleased()) {
+            self.unreleased.insert((release, self.nr_unreleased), Waiter { request, part });
+            self.nr_unreleased += 1;
+            self.nr_waiting += 1;
+            return Entry::Waiting;
+        }
         if self.limits.merge
+            && released
             && let Some(tag) = self.merge(now, &request, part)
         {
             return Entry::Merged(self.slot(tag).request);
         }
+        self.place(now, request, part)
+    }
+
+    /// A piece or part takes a tag, or waits for one.
+    fn place(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
         let (op, sync) = (request.op, request.sync);
         let first = self.lines.is_some() || self.waiting[class(op, sync)].is_empty();
         if first && self.has_room(&request) || self.tags.has_spare(op) && self.elevator.may_exceed(request.process) {
@@ -286,7 +312,7 @@ impl Queue {
                 self.lines.as_mut().expect("somebody was just woken in it").stand(line, waiter);
             }
         }
-        while self.nr_waiting > 0 {
+        while self.nr_waiting > self.unreleased.len() {
             let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
             let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
             let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
@@ -357,6 +383,7 @@ fn request_for(now: Time, piece: &Piece) -> BlockRequest {
         meta: piece.meta,
         priority: piece.priority,
         allocated: now,
+        release: piece.release,
         deadline: piece.deadline,
     }
 }

@@ -17,6 +17,7 @@ fn piece(cookie: u64, op: Op, sector: u64, nr_sectors: u32) -> Piece {
         sync,
         meta: false,
         priority: Priority::default(),
+        release: None,
         deadline: None,
     }
 }
@@ -325,7 +326,7 @@ fn a_tag_that_is_not_in_flight_cannot_complete() {
 #[should_panic(expected = "time runs forward")]
 fn time_does_not_run_backwards() {
     let mut bed = Bed::new(&none::ROW, limits(4, 1));
-    bed.queue.on_timer(Time::from_ns(5));
+    bed.queue.on_timer(Time::from_ns(5), &mut |_| {});
     bed.reads(&[(0, 8)]);
 }
 
@@ -347,4 +348,20 @@ fn the_usual_window_is_twice_the_tags_of_the_adapter_even_for_a_disk_that_takes_
     assert_eq!([1, 31, 32, 64, 1023].map(|depth| window("none", depth)), [32, 32, 32, 64, 1023]);
     assert_eq!((window("cfq", 1), window("sptf", 1)), (128, 256));
     assert_eq!(Limits::usual(crate::find("bfq").unwrap(), 1).queue_depth, 1);
+}
+
+#[test]
+fn a_piece_is_inserted_at_its_release_and_joins_nothing() {
+    let mut bed = Bed::new(&fcfs::ROW, limits(4, 1));
+    bed.submit(Piece { release: Some(Time::from_ns(50)), ..piece(0, Op::Read, 100, 8) });
+    bed.submit(piece(1, Op::Read, 108, 8));
+    assert_eq!(bed.seen[0], Entry::Waiting);
+    assert_eq!((bed.queue.held(), bed.queue.waiting(), bed.queue.next_timer()), (1, 1, Some(Time::from_ns(50))));
+    let mut seen = Vec::new();
+    bed.queue.on_timer(Time::from_ns(50), &mut |entry| seen.push(entry));
+    assert!(
+        matches!(seen[..], [Entry::Inserted(request)] if (request.sector, request.nr_sectors) == (100, 8)),
+        "{seen:?}"
+    );
+    assert_eq!((bed.queue.held(), bed.queue.waiting(), bed.queue.next_timer()), (2, 0, None));
 }

@@ -2,7 +2,7 @@
 
 use crate::kind::{ElevatorKind, Origin};
 use crate::request::{BlockRequest, Priority};
-use crate::vocabulary::Op;
+use crate::vocabulary::{Op, Time};
 
 /// A piece of I/O that is handed to the block layer (the kernel's bio).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,10 @@ pub struct Piece {
     pub meta: bool,
     /// The process's I/O priority.
     pub priority: Priority,
-    /// When its result is worthless; None: never.
-    pub deadline: Option<crate::Time>,
+    /// When it may be dispatched at the earliest; None: at once.
+    pub release: Option<Time>,
+    /// When it must have completed; None: never.
+    pub deadline: Option<Time>,
 }
 
 /// The bounds of a queue.

@@ -236,8 +236,8 @@ impl Elevator for Mutant {
         }
     }
 
-    fn flow(&mut self, process: u32, spec: &FlowSpec) {
-        self.inner.flow(process, spec);
+    fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
+        self.inner.flow(process, flow, spec);
     }
 
     fn get(&self, tunable: &str) -> u64 {
@@ -264,6 +264,10 @@ impl Elevator for Mutant {
 
     fn may_exceed(&self, process: u32) -> bool {
         self.inner.may_exceed(process)
+    }
+
+    fn takes_unreleased(&self) -> bool {
+        self.inner.takes_unreleased()
     }
 
     fn anticipation(&self) -> Option<Anticipation> {

@@ -132,13 +132,13 @@ mod tests {
     impl Client for Counts {
         fn next(&mut self, _: Time, _: Option<&Completion>) -> Step {
             self.0 += 1;
-            if self.0 > 3 { Step::End } else { Step::Io(Request { op: Op::Write, offset: self.0 * 512, len: 512 }) }
+            if self.0 > 3 { Step::End } else { Step::Io(Request::new(Op::Write, self.0 * 512, 512)) }
         }
     }
 
     #[test]
     fn a_client_gets_as_much_as_it_has_room_for_and_nothing_after_its_end() {
-        let member = || Member { program: Box::new(Counts(0)), base: 4096, iodepth: 1 };
+        let member = || Member::new(Box::new(Counts(0)), 4096, 1);
         let mut feed = Feed::new(vec![member(), member()]);
         let mut turns = Turns::new(Turnarounds::new(1, 10, 0), 2);
         let room = wire::Record { kind: wire::ROOM, client: 1, bytes: 3, offset: 9, ..wire::Record::default() };

@@ -53,7 +53,7 @@ impl<'a> Tally<'a> {
             totals.errors += 1;
             return self.failed(&op.to_string(), record);
         }
-        let request = Request { op, offset: record.offset, len: record.bytes };
+        let request = Request::new(op, record.offset, record.bytes);
         let window = self.counts.then_some((self.open, self.close));
         self.measured.done(now, &mut self.clients[record.client as usize].totals, &request, submitted, window);
     }

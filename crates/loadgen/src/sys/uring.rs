@@ -78,7 +78,7 @@ impl Ring {
         ring.submitter()
             .register_files(&[target.file.as_raw_fd()])
             .map_err(failed("cannot register the target with io_uring", "iodepth = 1 does without"))?;
-        let idle = InFlight { request: Request { op: Op::Read, offset: 0, len: 0 }, submitted: 0 };
+        let idle = InFlight { request: Request::new(Op::Read, 0, 0), submitted: 0 };
         Ok(Ring {
             ring: ManuallyDrop::new(ring),
             buffer: ManuallyDrop::new(buffer),

@@ -12,24 +12,8 @@ use lab::arena::{kernel, sim as simulator};
 const MARKS: &str = "The mark says how sure it is that a rule or a figure is its source's: **C** confirmed in the source, **C2**\n\
                      second-hand, **D** derived, **R** recalled and not confirmed, **P** our proposal.";
 
-fn promise(promise: &Promise) -> String {
-    match promise {
-        Promise::WorkConserving => "work-conserving".to_owned(),
-        Promise::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
-        Promise::ArrivalOrder => "order of arrival".to_owned(),
-        Promise::Ascending { descents: 1 } => "ascending sectors, at most one descent a pass".to_owned(),
-        Promise::Ascending { descents } => format!("ascending sectors, at most {descents} descents a pass"),
-        Promise::Sweeping { turns: 1 } => "sweeps both ways, at most one turn a pass".to_owned(),
-        Promise::Sweeping { turns } => format!("sweeps both ways, at most {turns} turns a pass"),
-        Promise::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
-        Promise::PassedAtMost { requests } => format!("passed by at most {requests} later requests"),
-        Promise::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
-        Promise::LinearTime => "a decision looks at every request (slow with deep queues)".to_owned(),
-    }
-}
-
 fn row(kind: &ElevatorKind) -> [String; 5] {
-    let promises: Vec<String> = kind.promises.iter().map(promise).collect();
+    let promises: Vec<String> = kind.promises.iter().map(Promise::words).collect();
     let name = format!("[`{}`](tunables.md#{})", kind.name, kind.name.replace('.', ""));
     [name, kind.evidence.mark().to_owned(), kind.help.to_owned(), promises.join("; "), kind.source.to_owned()]
 }

@@ -9,7 +9,7 @@
 //! (write-back without the kernel's delay of seconds) until so much is under way that the client has to wait. What is written is
 //! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
 
-use elevator::{Completion, Op, Piece, Priority, Request, Time};
+use elevator::{Completion, Op, Piece, Request, Time};
 use workload::{Lived, Step};
 
 use super::running::{ClientState, RunningClient};
@@ -112,8 +112,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             nr_sectors,
             sync,
             meta: false,
-            priority: Priority::default(),
-            deadline: None,
+            priority: self.clients[number as usize].priority,
+            release: request.release,
+            deadline: request.deadline,
         };
         let observer = &mut *self.observer;
         self.queue.submit(now, piece, &mut |entry| tell(observer, now, Some(number), &entry));

@@ -152,6 +152,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.ledger.begin(counts.then_some((opens, window_end)));
         self.stopping = false;
         self.live = members.len() as u32;
+        for (process, member) in (0..).zip(&members) {
+            if let Some((flow, spec)) = &member.flow {
+                self.queue.elevator_mut().flow(process, *flow, spec);
+            }
+        }
         self.clients = members.into_iter().map(|member| RunningClient::new(member, start)).collect();
         self.wakes.clear();
         for client in 0..self.live {
@@ -185,7 +190,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         if timer.is_some() && self.queue.next_timer().is_some_and(|at| at <= now) {
             self.observe(EventKind::Timer, None, None, None, 0, 0);
-            self.queue.on_timer(now);
+            let observer = &mut *self.observer;
+            self.queue.on_timer(now, &mut |entry| tell(observer, now, None, &entry));
             self.offer();
         }
         while let Some((client, wake)) = self.wakes.pop(now) {

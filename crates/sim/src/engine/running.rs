@@ -1,6 +1,6 @@
 //! A client in a pass: its program, its state, and what it has open.
 
-use elevator::{Completion, Request, Time};
+use elevator::{Completion, Priority, Request, Time};
 use workload::{Client, ClientTotals, Member};
 
 /// What a client may have under way to the device without waiting: bytes, and pieces. [P]
@@ -36,6 +36,7 @@ pub(super) struct RunningClient {
     /// First byte of its region on the device.
     pub(super) base: u64,
     pub(super) depth: u32,
+    pub(super) priority: Priority,
     pub(super) state: ClientState,
     /// The number of its wake-up; 0: none.
     pub(super) wake: u64,
@@ -54,12 +55,13 @@ pub(super) struct RunningClient {
 impl RunningClient {
     /// A client that is asked for its first step at `start`.
     pub(super) fn new(member: Member, start: Time) -> RunningClient {
-        let Member { program, base, iodepth } = member;
+        let Member { program, base, iodepth, priority, flow: _ } = member;
         assert!(iodepth > 0, "a client may have at least one request open");
         RunningClient {
             program,
             base,
             depth: iodepth,
+            priority,
             state: ClientState::Due,
             wake: 0,
             in_flight: 0,

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn slot(client: u32) -> Slot {
-        Slot { client, sync: true, request: Request { op: Op::Read, offset: 0, len: 512 }, submitted: Time::ZERO }
+        Slot { client, sync: true, request: Request::new(Op::Read, 0, 512), submitted: Time::ZERO }
     }
 
     #[test]

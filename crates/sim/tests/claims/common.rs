@@ -99,7 +99,7 @@ pub(crate) struct Script(VecDeque<Step>);
 
 impl Script {
     pub(crate) fn member(steps: impl IntoIterator<Item = Step>) -> Member {
-        Member { program: Box::new(Script(steps.into_iter().collect())), base: 0, iodepth: 1 }
+        Member::new(Box::new(Script(steps.into_iter().collect())), 0, 1)
     }
 }
 
@@ -110,7 +110,7 @@ impl Client for Script {
 }
 
 pub(crate) fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
-    Step::Io(Request { op, offset: sector * 512, len: nr_sectors * 512 })
+    Step::Io(Request::new(op, sector * 512, nr_sectors * 512))
 }
 
 /// Reads or writes 4 KiB at random within some cylinders of the HP 97560, without an end.
@@ -123,7 +123,7 @@ pub(crate) struct Anywhere {
 impl Anywhere {
     pub(crate) fn member(name: &str, op: Op, cylinders: std::ops::Range<u64>, iodepth: u32) -> Member {
         let draw = sim::stream(1, name);
-        Member { program: Box::new(Anywhere { draw, op, cylinders }), base: 0, iodepth }
+        Member::new(Box::new(Anywhere { draw, op, cylinders }), 0, iodepth)
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Onward(u64);
 
 impl Onward {
     pub(crate) fn member(iodepth: u32) -> Member {
-        Member { program: Box::new(Onward(0)), base: 0, iodepth }
+        Member::new(Box::new(Onward(0)), 0, iodepth)
     }
 }
 

@@ -244,7 +244,7 @@ fn cfq_gives_a_random_reader_the_time_of_a_sequential_one_not_its_bytes() {
         let params = params.expect("they are possible");
         let seat = workload::Seat { index: 0, count: 1, len: 200 << 20, seed: 1 };
         let program = sequential.workload.client(&params, seat);
-        let near = Member { program, base: 0, iodepth: 1 };
+        let near = Member::new(program, 0, 1);
         vec![near, Anywhere::member("random", Op::Read, 400..700, 1)]
     };
     let (outcome, Recorder(events)) = observed_members(random("cfq", "1"), members(), Recorder::default());

@@ -100,11 +100,11 @@ impl Client for Script {
 }
 
 pub(crate) fn read(sector: u64) -> Step {
-    Step::Io(Request { op: Op::Read, offset: sector * 512, len: 4096 })
+    Step::Io(Request::new(Op::Read, sector * 512, 4096))
 }
 
 pub(crate) fn write(sector: u64) -> Step {
-    Step::Io(Request { op: Op::Write, offset: sector * 512, len: 4096 })
+    Step::Io(Request::new(Op::Write, sector * 512, 4096))
 }
 
 /// What the row that replays a trace replays here: open loop, one process, at most 3 ms between its records.

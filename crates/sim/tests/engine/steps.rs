@@ -14,7 +14,7 @@ fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
 /// Runs one client with these steps.
 fn script(trial: Trial, iodepth: u32, steps: impl IntoIterator<Item = Step>) -> (sim::Outcome, Vec<Event>) {
     let mut kept = Recorder::default();
-    let member = Member { program: Script::boxed(steps), base: 0, iodepth };
+    let member = Member::new(Script::boxed(steps), 0, iodepth);
     let outcome = run_members(trial, vec![member], &mut kept, &|| false).unwrap();
     (outcome, kept.0)
 }
@@ -223,7 +223,7 @@ fn a_client_that_never_lets_time_go_on_is_found() {
             Step::Think(0)
         }
     }
-    let member = Member { program: Box::new(Idler), base: 0, iodepth: 1 };
+    let member = Member::new(Box::new(Idler), 0, 1);
     let _ = run_members(trial("randread", &[]), vec![member], &mut Unobserved, &|| false);
 }
 

@@ -299,7 +299,7 @@ impl Postmark {
             let mut at = run.start + passed;
             while at < run.end() {
                 let blocks = piece.min(run.end() - at);
-                self.queue.push_back(Request { op, offset: at * self.block, len: (blocks * self.block) as u32 });
+                self.queue.push_back(Request::new(op, at * self.block, (blocks * self.block) as u32));
                 at += blocks;
             }
         }
@@ -309,7 +309,7 @@ impl Postmark {
         if self.setup.metadata {
             let block = u64::from(directory) * self.layout.group + slot as u64 * INODE / self.block;
             let offset = block * self.block;
-            self.queue.push_back(Request { op: Op::Write, offset, len: self.block as u32 });
+            self.queue.push_back(Request::new(Op::Write, offset, self.block as u32));
         }
     }
 }

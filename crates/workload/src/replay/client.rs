@@ -73,7 +73,7 @@ impl Replay {
             }
             _ => record.offset,
         };
-        Request { op: record.op, offset, len: record.len }
+        Request::new(record.op, offset, record.len)
     }
 }
 

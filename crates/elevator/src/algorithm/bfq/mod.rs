@@ -401,7 +401,7 @@ impl Elevator for Bfq {
         }
     }
 
-    fn flow(&mut self, process: u32, spec: &FlowSpec) {
+    fn flow(&mut self, process: u32, _flow: u32, spec: &FlowSpec) {
         match spec.weight {
             Some(weight) => self.promised.insert(process, u64::from(weight.clamp(1, 1000))),
             None => self.promised.remove(&process),

@@ -13,7 +13,7 @@ fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
             bfq.set("max_budget", 2048);
             for (process, weight) in promised.iter().flatten().enumerate() {
                 let spec = FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
-                bfq.flow(process as u32, &spec);
+                bfq.flow(process as u32, process as u32, &spec);
             }
             let mut readers = levels.map(|level| reader(level, think_ns));
             simulate(&mut bfq, &mut readers, 1, ms(20_000));

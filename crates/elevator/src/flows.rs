@@ -1,0 +1,115 @@
+//! Which flow a process belongs to, and what the flow is promised: the bookkeeping that all schedulers of flows share.
+//!
+//! Flows get dense numbers in order of appearance, so that a scheduler keeps what it knows of them in plain tables. A process
+//! that was never declared is a flow of its own with the default promise, as a process without a control group is.
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::FlowSpec;
+
+/// The weight of a flow that is promised none, as control groups have it.
+pub const DEFAULT_WEIGHT: u32 = 100;
+
+/// What a flow is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Declared(u32),
+    Process(u32),
+}
+
+/// The flows of a scheduler.
+#[derive(Debug, Clone, Default)]
+pub struct Flows {
+    numbers: BTreeMap<Key, usize>,
+    /// By process: the flow's number plus one; 0: not known yet.
+    of: Vec<u32>,
+    specs: Vec<FlowSpec>,
+}
+
+impl Flows {
+    /// The process belongs to this flow, which is promised this from now on. Returns the flow's number.
+    pub fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) -> usize {
+        let number = self.number(Key::Declared(flow));
+        self.specs[number] = *spec;
+        self.assign(process, number);
+        number
+    }
+
+    /// The number of the flow that a process belongs to.
+    #[inline]
+    pub fn of(&mut self, process: u32) -> usize {
+        match self.of.get(process as usize) {
+            Some(known @ 1..) => *known as usize - 1,
+            _ => {
+                let number = self.number(Key::Process(process));
+                self.assign(process, number);
+                number
+            }
+        }
+    }
+
+    /// The number of the flow that a process belongs to, if the process was seen before.
+    pub fn known(&self, process: u32) -> Option<usize> {
+        self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
+    }
+
+    /// What a flow is promised.
+    pub fn spec(&self, number: usize) -> &FlowSpec {
+        &self.specs[number]
+    }
+
+    /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if it is promised none.
+    #[inline]
+    pub fn weight(&self, number: usize) -> u64 {
+        self.specs[number].weight.map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
+    }
+
+    /// How many flows there are; their numbers are below this.
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    fn number(&mut self, key: Key) -> usize {
+        let next = self.specs.len();
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.specs.push(FlowSpec::default());
+        }
+        number
+    }
+
+    fn assign(&mut self, process: u32, number: usize) {
+        let process = process as usize;
+        if self.of.len() <= process {
+            self.of.resize(process + 1, 0);
+        }
+        self.of[process] = u32::try_from(number + 1).expect("there are fewer flows than processes");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_of_one_flow_share_its_number_and_its_promise() {
+        let mut flows = Flows::default();
+        let spec = FlowSpec { weight: Some(300), ..FlowSpec::default() };
+        assert_eq!((flows.declare(4, 9, &spec), flows.declare(7, 9, &spec)), (0, 0));
+        assert_eq!((flows.of(4), flows.of(7), flows.weight(0)), (0, 0, 300));
+    }
+
+    #[test]
+    fn a_process_without_a_flow_is_one_of_its_own_with_the_default_weight() {
+        let mut flows = Flows::default();
+        assert_eq!((flows.of(3), flows.of(0), flows.of(3), flows.len()), (0, 1, 0, 2));
+        assert_eq!((flows.weight(0), flows.known(0), flows.known(5)), (100, Some(1), None));
+        flows.declare(3, 3, &FlowSpec::default());
+        assert_eq!(flows.of(3), 2, "a declared flow is another one than that of the undeclared process");
+    }
+}
