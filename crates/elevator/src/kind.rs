@@ -148,24 +148,31 @@ pub enum Promise {
     /// Meets every deadline of a task set, known as a whole from the start, that the order of deadlines meets, when service times
     /// are those of the geometry that it was built with.
     MeetsWhatEdfMeets,
-    /// While two flows are backlogged, their service in bytes divided by weight differs by at most this many times the sum of
-    /// what the largest request of each is by the flow's weight; for requests of one direction and size, which cost the same.
+    /// While two flows are backlogged (the scheduler holds a request of each), the difference of their service by weight changes by at
+    /// most this many times the sum of what the largest request of each is by the flow's weight, plus the slack. Service is counted
+    /// when a request completes; weights are relative to 100, the default; all requests are reads that cost the device the same for a
+    /// byte. With a device that takes d requests at a time: d - 1 times more.
     LagAtMost {
         /// That many.
         costs: u32,
+        /// That much more, in KiB of a flow of weight 100: the throttle of FlashFQ and MQFQ twice, the budgets of BFQ; else 0.
+        slack_kib: u32,
     },
     /// Over every window of this length in which all flows are backlogged each flow's share of the bytes is that of its
-    /// weight, to this many percentage points.
+    /// weight, to this many percentage points; for weights of 1:10 at most and reads that cost the device the same for a byte.
     ShareWithin {
         /// Percentage points.
         percent: u32,
-        /// Length of the window, with a device that serves a request of 64 KiB in a millisecond.
+        /// Length of the window, with a device that serves 64 KiB in a millisecond.
         over_ms: u32,
     },
-    /// A request of a flow that keeps to its rate and burst completes within the flow's latency bound, if rates and bursts of all
-    /// flows fit the device, whatever flows outside of their arrival curves do.
+    /// A request of a flow that keeps to its rate and burst completes within the flow's latency bound, whatever flows outside of
+    /// their arrival curves do, if the curves of all flows fit the device: for every t, what may be due within t and the largest
+    /// requests that the device may have begun can be served within t.
     LatencyInsideCurve,
-    /// Each flow gets at least this part of its share of the throughput that it has alone.
+    /// Each flow gets at least this part of its share, by weight, of the throughput that it has alone under the same scheduler, on a
+    /// disk with 5 ms of positioning for whatever does not continue the request before and 64 KiB transferred in a millisecond,
+    /// over 10 s, for up to 4 flows without think time that are sequential or random.
     Insulates {
         /// Percent.
         percent: u32,
@@ -199,7 +206,12 @@ impl Promise {
                 "meets every deadline that any order can meet, for equal requests".to_owned()
             }
             Promise::MeetsWhatEdfMeets => "meets every deadline of a known task set that EDF meets".to_owned(),
-            Promise::LagAtMost { costs } => format!("service by weight differs by at most {costs} × the largest costs"),
+            Promise::LagAtMost { costs, slack_kib: 0 } => {
+                format!("service by weight differs by at most {costs} × the largest requests")
+            }
+            Promise::LagAtMost { costs, slack_kib } => {
+                format!("service by weight differs by at most {costs} × the largest requests and {slack_kib} KiB")
+            }
             Promise::ShareWithin { percent, over_ms } => {
                 format!("shares by weight to {percent} points over {over_ms} ms")
             }
