@@ -68,6 +68,13 @@ pub enum Error {
     TunableOfOther { device: String, scheduler: String, name: String, others: Vec<String> },
     #[error("{device}: no {name} ({help}): this kernel does not show it, or not for such a device")]
     NotShown { device: String, name: String, help: String },
+    #[error("{device}: no {name} here: {why}")]
+    NotHere {
+        device: String,
+        name: String,
+        /// What is missing, and what would give it.
+        why: String,
+    },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
     ReadOnlyAttribute { device: String, name: String },
     #[error(

@@ -10,6 +10,7 @@ pub mod consent;
 pub mod device;
 pub mod environment;
 pub mod error;
+mod hierarchies;
 pub mod journal;
 pub mod loopdev;
 pub mod modules;

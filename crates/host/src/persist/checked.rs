@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 use crate::settings::attribute::{order, same_as_kernel_keeps};
+use crate::settings::device_attributes;
 use crate::settings::{Change, Setting, Snapshot};
 
 /// A setting that the device accepts, its values in the order in which they are written.
@@ -37,10 +38,13 @@ impl CheckedSetting {
 /// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a scheduler: where none is named, the one in
 /// effect is persisted too.
 pub(super) fn check(root: &Root, device: &Device, setting: &Setting) -> Result<CheckedSetting, Error> {
+    let now = Snapshot::take(root, &device.name);
+    if let Some(name) = setting.tunables.keys().find(|name| device_attributes::row(name).is_some()) {
+        return Err(Refusal::NotOfTheQueue { name: name.clone() }.into());
+    }
     let named = setting.scheduler.iter().map(|value| ("scheduler", value.as_str()));
     let others = setting.tunables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     named.chain(others).try_for_each(|(name, value)| check_text(name, value))?;
-    let now = Snapshot::take(root, &device.name);
     let only_queue = setting.scheduler.is_none() && setting.tunables.keys().all(|name| now.queue.contains_key(name));
     let (mut queue, mut tunables) = (Vec::new(), Vec::new());
     if now.scheduler.is_none() && only_queue {

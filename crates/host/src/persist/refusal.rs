@@ -17,6 +17,11 @@ pub enum Refusal {
         /// What they share, as `PROPERTY=value`.
         what: String,
     },
+    #[error(
+        "{name}: it cannot be kept by a rule of udev, which writes attributes of the queue only; a cost model is kept as a \
+         line of systemd's hwdb (`schedlab iocost` prints it), another attribute by a unit of your own"
+    )]
+    NotOfTheQueue { name: String },
     #[error("{name}={value:?}: it cannot be kept, since a value is made of letters, digits, blanks and . _ + -")]
     OddValue { name: String, value: String },
     #[error("{device}: nothing is left to keep; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512")]

@@ -81,6 +81,10 @@ fn what_the_device_cannot_have_is_refused_before_anything_is_written() {
     assert!(matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { word, .. } if word == "bfk"));
     assert!(matches!(fails(Setting::of("mq-deadline").with("fifo_batch", "-1")), Error::OutOfRange { .. }));
     assert!(matches!(fails(Setting::of("bfq").with("fifo_batch", "1")), Error::TunableOfOther { .. }));
+    for (name, value) in [("io.cost.qos", "enable=1"), ("cdl_enable", "1")] {
+        let error = fails(Setting::of("bfq").with(name, value));
+        assert!(matches!(error, Error::Persist(Refusal::NotOfTheQueue { .. })), "{error}");
+    }
     assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::ReadOnlyAttribute { .. }));
     for value in ["1\"", "$x", "1\n2", "", "%k", "1\\"] {
         let odd = refusal(fails(Setting::default().with("nomerges", value)));

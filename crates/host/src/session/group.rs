@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Fault;
 use super::share::Limits;
 use crate::error::Error;
+use crate::hierarchies::{Hierarchies, has_word};
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
@@ -65,34 +66,9 @@ pub struct Io {
     pub written_bytes: u64,
 }
 
-/// The machine's hierarchies, as far as they matter.
-#[derive(Debug, Default)]
-struct Hierarchies {
-    v2: Option<PathBuf>,
-    blkio: Option<PathBuf>,
-}
-
-impl Hierarchies {
-    fn of(root: &Root) -> Hierarchies {
-        let mut found = Hierarchies::default();
-        for line in root.read_optional(root.proc("self/mounts")).unwrap_or_default().lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let [_, at, kind, options, ..] = words[..] else { continue };
-            let is_blkio = kind == "cgroup" && options.split(',').any(|option| option == "blkio");
-            let place = match kind {
-                "cgroup2" => &mut found.v2,
-                _ if is_blkio => &mut found.blkio,
-                _ => continue,
-            };
-            place.get_or_insert_with(|| root.path(at));
-        }
-        found
-    }
-}
-
 /// Whether the controller of I/O is one of v2, which knows whose pages the kernel writes back.
 pub(super) fn is_io_in_v2(root: &Root) -> bool {
-    Hierarchies::of(root).v2.is_some_and(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
+    Hierarchies::of(root).io().is_some()
 }
 
 /// Makes the groups of a program; `enable` is called before a controller is switched on at the root.
@@ -315,10 +291,6 @@ pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
 fn below(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
-}
-
-fn has_word(file: &Path, word: &str) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|has| has == word))
 }
 
 /// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on a fake machine.

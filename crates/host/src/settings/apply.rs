@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::Problem;
 use super::attribute::{Directory, order, same_as_kernel_keeps};
+use super::device_attributes;
 use crate::device::{current_scheduler, offered_schedulers, queue_dir};
 use crate::modules;
 use crate::root::Root;
@@ -17,20 +18,27 @@ pub(super) struct Write {
     pub(super) value: String,
 }
 
-/// Puts writes into the order that the kernel needs: the queue's attributes before the scheduler's tunables (`nr_requests` resets
-/// mq-deadline's `async_depth`), and `read_ahead_kb` last of the former.
+/// Puts writes into the order that the kernel needs: the device's attributes first (switching a cost model on moves write-back
+/// throttling), the queue's before the scheduler's tunables (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb`
+/// last of the queue's.
 pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
     let mut all: Vec<Write> = writes.collect();
-    all.sort_by(|a, b| {
-        (a.place != Directory::Queue, order(&a.name)).cmp(&(b.place != Directory::Queue, order(&b.name)))
-    });
+    all.sort_by(|a, b| rank(a).cmp(&rank(b)));
     all.into_iter()
+}
+
+fn rank(write: &Write) -> (u8, (u8, &str)) {
+    match write.place {
+        Directory::Device => (0, device_attributes::order(&write.name, &write.value)),
+        Directory::Queue => (1, order(&write.name)),
+        Directory::Scheduler => (2, order(&write.name)),
+    }
 }
 
 /// Writes one value. Whether it took effect is a separate question: [`verify`].
 pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Problem> {
-    let path = write.place.path(root, device, &write.name);
-    root.files().write_attribute(&path, &write.value).map_err(|error| Problem::WriteFailed {
+    let written = write.place.write(root, device, &write.name, &write.value);
+    written.map_err(|error| Problem::WriteFailed {
         attribute: write.name.clone(),
         wanted: write.value.clone(),
         error: explain(&error),
@@ -39,7 +47,7 @@ pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Prob
 
 /// Reads one value back and compares it with what was written.
 pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem> {
-    let found = root.read_optional(write.place.path(root, device, &write.name)).unwrap_or_default();
+    let found = write.place.read(root, device, &write.name).unwrap_or_default();
     (!same_as_kernel_keeps(&write.name, &write.value, &found)).then(|| Problem::NotInEffect {
         attribute: write.name.clone(),
         wanted: write.value.clone(),

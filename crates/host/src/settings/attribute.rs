@@ -1,7 +1,9 @@
-//! Attributes of a queue and its scheduler: how their texts compare, and which of them belong to the scheduler.
+//! Attributes of a queue, its scheduler and its device: where they are, how their texts compare, and which belong to the scheduler.
 
+use std::io;
 use std::path::PathBuf;
 
+use super::device_attributes::{self, Row};
 use crate::device::queue_dir;
 use crate::root::Root;
 
@@ -15,6 +17,8 @@ pub(crate) enum Directory {
     Scheduler,
     /// `queue`: attributes of the queue.
     Queue,
+    /// Neither: see [`device_attributes`].
+    Device,
 }
 
 impl Directory {
@@ -23,8 +27,36 @@ impl Directory {
         match self {
             Directory::Scheduler => queue.join("iosched").join(name),
             Directory::Queue => queue.join(name),
+            Directory::Device => row(name).path(root, device),
         }
     }
+
+    /// The text of an attribute; none if it is absent, unreadable or empty.
+    pub(crate) fn read(self, root: &Root, device: &str, name: &str) -> Option<String> {
+        match self {
+            Directory::Device => row(name).read(root, device),
+            _ => root.read_optional(self.path(root, device, name)),
+        }
+    }
+
+    pub(crate) fn write(self, root: &Root, device: &str, name: &str, value: &str) -> io::Result<()> {
+        match self {
+            Directory::Device => row(name).write(root, device, value),
+            _ => root.files().write_attribute(&self.path(root, device, name), value),
+        }
+    }
+
+    /// Whether what was found is what was wanted.
+    pub(crate) fn same(self, name: &str, wanted: &str, found: &str) -> bool {
+        match self {
+            Directory::Device => row(name).same(wanted, found),
+            _ => same(wanted, found),
+        }
+    }
+}
+
+fn row(name: &str) -> &'static Row {
+    device_attributes::row(name).expect("a name has this directory only if it has a row")
 }
 
 /// Whether a queue attribute belongs to the scheduler, i.e. a change of scheduler sets it anew.
@@ -63,6 +95,9 @@ pub fn same(wanted: &str, found: &str) -> bool {
 /// (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A clamped value (`nr_requests` 1 reads 4) is not: the user
 /// asked for something else than what is measured.
 pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
+    if let Some(row) = device_attributes::row(name) {
+        return row.same(wanted, found);
+    }
     if same(wanted, found) {
         return true;
     }

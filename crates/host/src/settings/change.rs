@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::{self, Write, in_order};
 use super::attribute::{Directory, is_limit, is_schedulers_own, same};
+use super::device_attributes;
 use super::legal::Asked;
 use super::{Guard, Lasting, Problem, Restored, Setting, Snapshot, undo};
 use crate::device::{self, Device, offered_schedulers, queue_dir};
@@ -141,6 +142,7 @@ impl Change {
                 Directory::Queue => now.queue.get(&write.name).cloned(),
                 Directory::Scheduler if self.switch_to.is_some() => None,
                 Directory::Scheduler => now.tunables.get(&write.name).cloned(),
+                Directory::Device => now.device.get(&write.name).cloned(),
             },
             named: true,
         });
@@ -200,7 +202,7 @@ impl Change {
             apply::switch(root, device, scheduler).map_err(|problem| vec![problem])?;
         }
         let (queue, tunables): (Vec<&Write>, Vec<&Write>) =
-            self.writes.iter().partition(|write| write.place == Directory::Queue);
+            self.writes.iter().partition(|write| write.place != Directory::Scheduler);
         for write in queue {
             self.write(write)?;
         }
@@ -219,8 +221,8 @@ impl Change {
     }
 
     fn write(&self, write: &Write) -> Result<(), Vec<Problem>> {
-        let found = self.root.read_optional(write.place.path(&self.root, &self.device.name, &write.name));
-        if found.is_some_and(|found| same(&write.value, &found)) {
+        let found = write.place.read(&self.root, &self.device.name, &write.name);
+        if found.is_some_and(|found| write.place.same(&write.name, &write.value, &found)) {
             return Ok(());
         }
         apply::write(&self.root, &self.device.name, write).map_err(|problem| vec![problem])
@@ -243,7 +245,10 @@ impl Change {
         let mut compare = |old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, all_new: bool| {
             for (name, value) in new {
                 let before = old.get(name).filter(|_| !all_new);
-                let differs = before.map_or(is_named(name), |before| !same(before, value));
+                let same = |before: &String| {
+                    device_attributes::row(name).map_or_else(|| same(before, value), |row| row.same(before, value))
+                };
+                let differs = before.map_or(is_named(name), |before| !same(before));
                 if differs {
                     let (old, new) = (before.cloned(), value.clone());
                     all.push(Changed { attribute: name.clone(), old, new, named: is_named(name) });
@@ -251,6 +256,7 @@ impl Change {
             }
         };
         compare(&old.queue, &new.queue, false);
+        compare(&old.device, &new.device, false);
         compare(&old.tunables, &new.tunables, old.scheduler != new.scheduler);
         all
     }

@@ -41,6 +41,9 @@ pub(super) fn everything() -> Setting {
         .with("nr_requests", "96")
         .with("max_sectors_kb", "64")
         .with("nomerges", "1")
+        .with("io.cost.qos", "enable=1 rpct=95.5")
+        .with("ncq_prio_enable", "0")
+        .with("cdl_enable", "1")
 }
 
 fn changed(done: &Done) -> Vec<(&str, Option<&str>, &str, bool)> {
@@ -120,10 +123,13 @@ fn planning_writes_nothing_and_says_path_and_value_in_order() {
     let (before, steps) = (machine.whole_queue(), machine.kernel.live());
     let writes = plan(&machine, &everything().with("read_ahead_kb", "4")).expect("a plan").writes();
     let order: Vec<&str> = writes.iter().map(|w| w.attribute.as_str()).collect();
-    assert_eq!(order, ["scheduler", "max_sectors_kb", "nomerges", "nr_requests", "read_ahead_kb", "slice_idle"]);
+    let of_the_device = ["ncq_prio_enable", "cdl_enable", "io.cost.qos"];
+    assert_eq!((order[0], &order[1..4]), ("scheduler", &of_the_device[..]));
+    assert_eq!(order[4..], ["max_sectors_kb", "nomerges", "nr_requests", "read_ahead_kb", "slice_idle"]);
+    assert_eq!(writes[3].path, machine.control("io.cost.qos"));
     assert!(matches!(&writes[0], PlannedWrite { path, value, now: Some(now), .. }
         if *path == machine.queue("scheduler") && value == "bfq" && now == "mq-deadline"));
-    assert_eq!((writes[5].path.clone(), &writes[5].now), (machine.queue("iosched/slice_idle"), &None));
+    assert_eq!((writes[8].path.clone(), &writes[8].now), (machine.queue("iosched/slice_idle"), &None));
     assert_eq!((machine.whole_queue(), machine.kernel.live()), (before, steps));
     assert!(machine.journal().is_empty());
 }

@@ -38,6 +38,8 @@ fn experiment(machine: &Machine) -> Result<(), Error> {
     let mut guard = Guard::begin(&machine.root(), &machine.disk())?;
     let mut problems = guard.apply(&Setting::of("bfq").with("slice_idle", "0").with("nr_requests", "96"))?;
     problems.extend(guard.apply(&Setting::of("mq-deadline").with("read_expire", "100").with("read_ahead_kb", "512"))?);
+    let throttled = Setting::of("kyber").with("io.cost.qos", "enable=1 rlat=5000").with("io.cost.model", "rbps=5");
+    problems.extend(guard.apply(&throttled.with("ncq_prio_enable", "0").with("cdl_enable", "1"))?);
     problems.extend(guard.apply(&Setting::of("none").with("max_sectors_kb", "64").with("wbt_lat_usec", "0"))?);
     guard.restore()?;
     assert!(problems.is_empty(), "{problems:?}");

@@ -49,9 +49,12 @@ impl Machine {
             ("iosched/async_depth", "48"),
             ("iosched/read_expire", "250"),
             ("read_ahead_kb", "1024"),
+            ("../device/ncq_prio_enable", "1"),
         ] {
             machine.kernel.write_attribute(&machine.queue(attribute), value).expect("the fake kernel takes it");
         }
+        let model = machine.control("io.cost.model");
+        machine.kernel.write_attribute(&model, "8:0 rbps=1000 rseqiops=7").expect("the fake kernel takes it");
         machine
     }
 
@@ -94,6 +97,34 @@ impl Machine {
         let read_only = fs::Permissions::from_mode(0o444);
         fs::set_permissions(self.queue("logical_block_size"), read_only).expect("fake permissions");
         make_tunables(&self.queue(""), "mq-deadline").expect("fake tunables");
+        put(root.proc("self/mounts"), "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n");
+        for (name, text) in [("cgroup.controllers", "cpuset cpu io memory"), ("io.cost.qos", ""), ("io.cost.model", "")]
+        {
+            put(root.sys("fs/cgroup").join(name), text);
+        }
+        for name in ["cdl", "ncq_prio"] {
+            put(disk.join(format!("device/{name}_supported")), "1");
+            put(disk.join(format!("device/{name}_enable")), "0");
+        }
+    }
+
+    /// A file of the root of control groups v2.
+    pub(crate) fn control(&self, name: &str) -> PathBuf {
+        self.dir.path().join("sys/fs/cgroup").join(name)
+    }
+
+    /// What the device has beside its queue; a line of the cost model that is as the kernel makes it is the same as none.
+    fn beside_the_queue(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for (name, unset) in [("io.cost.qos", "8:0 enable=0 ctrl=auto"), ("io.cost.model", "8:0 ctrl=auto")] {
+            let text = fs::read_to_string(self.control(name)).unwrap_or_default();
+            let own = text.lines().find(|line| line.starts_with("8:0 ") && !line.starts_with(unset));
+            all.push((name.to_string(), own.unwrap_or_default().to_string()));
+        }
+        for name in ["../device/cdl_enable", "../device/ncq_prio_enable"] {
+            all.push((name.to_string(), self.shows(name)));
+        }
+        all
     }
 
     /// The machine as the code under test sees it.
@@ -120,6 +151,7 @@ impl Machine {
             let of = |(name, (text, _)): (String, (String, bool))| (format!("{dir}/{name}"), text);
             all.extend(self.root().attributes(self.queue(dir)).into_iter().map(of));
         }
+        all.extend(self.beside_the_queue());
         all
     }
 
@@ -165,6 +197,16 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
 /// Answers a write of an attribute as the kernel does.
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
+    if name.starts_with("io.cost.") {
+        return write_cost(path, name, value);
+    }
+    if let Some(other) = [("cdl_enable", "ncq_prio_enable"), ("ncq_prio_enable", "cdl_enable")]
+        .iter()
+        .find_map(|(of, other)| (*of == name).then_some(other))
+    {
+        let both = value == "1" && fs::read_to_string(path.with_file_name(other))? == "1";
+        return if both { Err(rustix::io::Errno::INVAL.into()) } else { RealFiles.write_attribute(path, value) };
+    }
     let queue = path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
     let by_hand = queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
     match name {
@@ -185,6 +227,51 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
         _ => {}
     }
     RealFiles.write_attribute(path, value)
+}
+
+/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own numbers. A cost model at work switches
+/// throttling off, as from Linux 6.6 on.
+fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
+    let refused = || io::Error::from(rustix::io::Errno::INVAL);
+    let presets: &[(&str, &str)] = match name {
+        "io.cost.qos" => &[("enable", "0"), ("ctrl", "auto"), ("rpct", "0.00"), ("rlat", "25000")],
+        _ => &[("ctrl", "auto"), ("model", "linear"), ("rbps", "488636629"), ("rseqiops", "8932")],
+    };
+    let words = value.strip_prefix("8:0 ").ok_or(rustix::io::Errno::NODEV)?;
+    let text = fs::read_to_string(path)?;
+    let shown = |key: &str| text.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == key);
+    let mut now: Vec<(&str, String)> = presets
+        .iter()
+        .map(|(key, preset)| (*key, shown(key).map_or(*preset, |(_, value)| value).to_string()))
+        .collect();
+    let mut is_user = now.iter().any(|(_, value)| value == "user");
+    for word in words.split_whitespace() {
+        let (key, value) = word.split_once('=').ok_or_else(refused)?;
+        is_user = match key {
+            "ctrl" => value == "user",
+            "enable" | "model" => is_user,
+            _ => true,
+        };
+        now.iter_mut().find(|(of, _)| *of == key).ok_or_else(refused)?.1 = value.to_string();
+    }
+    for ((key, value), (_, preset)) in now.iter_mut().zip(presets) {
+        match *key {
+            "ctrl" => *value = if is_user { "user" } else { "auto" }.to_string(),
+            "enable" => {}
+            _ if !is_user => *value = preset.to_string(),
+            _ => {}
+        }
+    }
+    let line: Vec<String> = now.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if name == "io.cost.qos" {
+        let root = path.ancestors().nth(4).expect("a tree around the control groups");
+        let queue = root.join("sys/block/sda/queue");
+        let is_bfq = fs::read_to_string(queue.join("scheduler"))?.contains("[bfq]");
+        if !root.join("throttling-by-hand").exists() && !is_bfq {
+            fs::write(queue.join("wbt_lat_usec"), if line[0] == "enable=1" { "0" } else { "75000" })?;
+        }
+    }
+    fs::write(path, format!("8:0 {}\n", line.join(" ")))
 }
 
 fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {

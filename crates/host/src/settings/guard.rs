@@ -6,7 +6,8 @@
 //! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except those that the arm names;
 //! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`, `wbt_lat_usec`: the kernel chooses them anew at a
 //!   switch) have what the kernel chose for this scheduler, except those that the arm names;
-//! - every other queue attribute has the value that it had before the experiment, except those that the arm names.
+//! - every other attribute of the queue and of the device has the value that it had before the experiment, except those that the arm
+//!   names; the device's are taken back before the scheduler is switched, since a cost model at work switches throttling off.
 //!
 //! A switch gives fresh defaults for free. When the device already runs the arm's scheduler, the defaults recorded at an earlier
 //! switch are written back; the first time there is no such record, so the device is switched away and back (two switches, about
@@ -24,13 +25,16 @@ use std::time::Duration;
 
 use super::applied::Applied;
 use super::apply::{self, Write, activation, in_order};
-use super::attribute::{Directory, is_schedulers_own, same};
+use super::attribute::{Directory, is_schedulers_own};
+use super::device_attributes;
+use super::legal;
 use super::recover::{self, Found, KIND};
 use super::{Problem, Setting, Snapshot, Watch, holder};
 use crate::device::{self, Device, current_scheduler, offered_schedulers, queue_dir};
 use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
+use elevator::queue_attribute;
 
 /// The attribute that counts as chosen by hand once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
@@ -123,7 +127,9 @@ impl Guard {
     pub fn apply(&mut self, setting: &Setting) -> Result<Vec<Problem>, Error> {
         self.applied = None;
         self.there()?;
+        let left = self.take_back_device();
         let problems = match &setting.scheduler {
+            _ if !left.is_empty() => left,
             Some(scheduler) => match self.fresh_start(scheduler)? {
                 Ok(target) => self.apply_on(&target, setting)?,
                 Err(problem) => vec![problem],
@@ -264,9 +270,8 @@ impl Guard {
     pub(super) fn settle(&self, target: &Snapshot, concerns: impl Fn(Directory, &str) -> bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         for write in target.writes().filter(|write| concerns(write.place, &write.name)) {
-            let path = write.place.path(&self.root, &self.device, &write.name);
-            let found = self.root.read_optional(path).unwrap_or_default();
-            if !same(&write.value, &found) {
+            let found = write.place.read(&self.root, &self.device, &write.name).unwrap_or_default();
+            if !write.place.same(&write.name, &write.value, &found) {
                 let written = apply::write(&self.root, &self.device, &write);
                 problems.extend(written.err().or_else(|| apply::verify(&self.root, &self.device, &write)));
             }
@@ -274,27 +279,39 @@ impl Guard {
         problems
     }
 
-    /// Finds where each named value belongs: among the scheduler's tunables first, then the queue's attributes.
+    /// Takes back what the arm before has set of the device beside its queue.
+    fn take_back_device(&self) -> Vec<Problem> {
+        self.settle(&self.original, |place, _| place == Directory::Device)
+    }
+
+    /// Finds where each named value belongs: the device's own names, then the scheduler's tunables, then the queue's attributes.
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
+            if now.device.contains_key(name) {
+                return Some(Directory::Device);
+            }
             let places = [(Directory::Scheduler, &now.tunables), (Directory::Queue, &now.queue)];
             places.into_iter().find(|(_, names)| names.contains_key(name)).map(|(place, _)| place)
         };
         let mut named = Vec::new();
         for (name, value) in &setting.tunables {
-            let Some(place) = place(name) else {
-                let known: Vec<String> = now.tunables.keys().chain(now.queue.keys()).cloned().collect();
-                return Err(Error::UnknownTunable {
-                    device: self.device.clone(),
-                    scheduler: now.scheduler.unwrap_or_default(),
-                    name: name.clone(),
-                    known,
-                });
-            };
+            if let Some(row) = device_attributes::row(name) {
+                legal::check_device_attribute(&self.root, &self.device, row, value)?;
+            }
+            let Some(place) = place(name) else { return Err(self.unplaced(name, now)) };
             named.push(Write { place, name: name.clone(), value: value.clone() });
         }
         Ok(named)
+    }
+
+    fn unplaced(&self, name: &str, now: Snapshot) -> Error {
+        let (device, name) = (self.device.clone(), name.to_string());
+        if let Some(row) = queue_attribute(&name).filter(|row| row.name != "scheduler") {
+            return Error::NotShown { device, name, help: row.help.to_string() };
+        }
+        let known = now.tunables.keys().chain(now.queue.keys()).chain(now.device.keys()).cloned().collect();
+        Error::UnknownTunable { device, scheduler: now.scheduler.unwrap_or_default(), name, known }
     }
 
     fn there(&self) -> Result<(), Error> {

@@ -11,12 +11,14 @@ use elevator::{Build, LINUX, QueueFacts, Tunable, Values, queue_attribute, sched
 use super::Setting;
 use super::apply::Write;
 use super::attribute::{Directory, same};
-use crate::device::{self, Device, queue_dir};
+use super::device_attributes::{self, ROWS, Row};
+use crate::device::{self, Device, node_path, queue_dir};
 use crate::error::Error;
 use crate::root::Root;
 
 /// A device as it is asked about: what it shows, and the scheduler that it will have.
 pub(super) struct Asked<'a> {
+    root: &'a Root,
     device: &'a Device,
     /// The scheduler that the named values are for.
     scheduler: &'a str,
@@ -30,7 +32,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn of(
-        root: &Root,
+        root: &'a Root,
         device: &'a Device,
         scheduler: &'a str,
         switches: bool,
@@ -38,6 +40,7 @@ impl<'a> Asked<'a> {
     ) -> Self {
         let dir = queue_dir(root, &device.name);
         Asked {
+            root,
             device,
             scheduler,
             switches,
@@ -59,12 +62,19 @@ impl<'a> Asked<'a> {
         match place {
             Directory::Scheduler => self.check_tunable(name, value)?,
             Directory::Queue => self.check_attribute(name, value)?,
+            Directory::Device => {
+                let row = device_attributes::row(name).expect("only a name with a row has this directory");
+                check_device_attribute(self.root, &self.device.name, row, value)?;
+            }
         }
         Ok(Write { place, name: name.to_string(), value: value.to_string() })
     }
 
     /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known from its table.
     fn place(&self, name: &str) -> Result<Directory, Error> {
+        if device_attributes::row(name).is_some() {
+            return Ok(Directory::Device);
+        }
         let shown = if self.switches { None } else { self.tunables.get(name) };
         let read_only =
             |writable| Error::ReadOnlyAttribute { device: self.path(), name: name.to_string() }.unless(writable);
@@ -103,6 +113,8 @@ impl<'a> Asked<'a> {
         let of_table = || linux_tunables(self.scheduler).iter().map(|row| row.name.to_string()).collect();
         let mut known: Vec<String> = if self.switches { of_table() } else { writable(&self.tunables) };
         known.extend(writable(&self.queue));
+        let here = ROWS.iter().filter(|row| row.missing(self.root, &self.device.name).is_none());
+        known.extend(here.map(|row| row.name.to_string()));
         known
     }
 
@@ -167,6 +179,16 @@ impl<'a> Asked<'a> {
     fn path(&self) -> String {
         self.device.path.display().to_string()
     }
+}
+
+/// Whether a device takes this value of an attribute beside its queue.
+pub(super) fn check_device_attribute(root: &Root, device: &str, row: &Row, value: &str) -> Result<(), Error> {
+    let (device_path, name) = (node_path(device).display().to_string(), row.name.to_string());
+    if let Some(why) = row.missing(root, device) {
+        return Err(Error::NotHere { device: device_path, name, why });
+    }
+    let wrong = |range| Error::OutOfRange { device: device_path, name, value: value.to_string(), range };
+    row.check(value).map_err(wrong)
 }
 
 fn linux_tunables(scheduler: &str) -> Vec<Tunable> {

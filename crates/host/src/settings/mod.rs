@@ -9,6 +9,7 @@ mod applied;
 mod apply;
 pub mod attribute;
 mod change;
+pub mod device_attributes;
 mod guard;
 mod holder;
 mod legal;
@@ -22,6 +23,8 @@ mod watch;
 mod change_tests;
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod device_tests;
 #[cfg(test)]
 pub(crate) mod fake_kernel;
 #[cfg(test)]
@@ -47,7 +50,7 @@ pub use crate::journal::Lasting;
 pub struct Setting {
     /// The scheduler by the kernel's own name; none: the device's scheduler, tuned as it was found.
     pub scheduler: Option<String>,
-    /// Tunables of the scheduler and attributes of the queue, by their names in sysfs, values as text.
+    /// Tunables of the scheduler, attributes of the queue and of the device, by their names in sysfs or control groups, values as text.
     pub tunables: BTreeMap<String, String>,
 }
 

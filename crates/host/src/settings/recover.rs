@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Snapshot;
+use super::{Snapshot, device_attributes};
 use crate::device;
 use crate::error::Error;
 use crate::journal::payload::{Payload, expect, is_name, is_value};
@@ -45,6 +45,11 @@ impl Payload for Found {
         for (name, value) in original.tunables.iter().chain(&original.queue) {
             expect(is_name(name) && name != "scheduler", "attribute", name, "the name of an attribute")?;
             expect(is_value(value), "value", value, "one line")?;
+        }
+        for (name, value) in &original.device {
+            expect(device_attributes::row(name).is_some(), "attribute", name, "an attribute of a device")?;
+            // The number of another device would be a word with a colon.
+            expect(is_value(value) && !value.contains(':'), "value", value, "one line without a device's number")?;
         }
         Ok(())
     }

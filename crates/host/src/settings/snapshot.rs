@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Problem;
 use super::apply::{self, Write};
-use super::attribute::{Directory, same};
+use super::attribute::Directory;
+use super::device_attributes::ROWS;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
@@ -21,6 +22,9 @@ pub struct Snapshot {
     pub tunables: BTreeMap<String, String>,
     /// The queue's writable attributes, the scheduler left out.
     pub queue: BTreeMap<String, String>,
+    /// What can be set of the device beside its queue.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub device: BTreeMap<String, String>,
 }
 
 impl Snapshot {
@@ -39,6 +43,7 @@ impl Snapshot {
             scheduler: current_scheduler(root, name),
             tunables: writable(queue.join("iosched")),
             queue: attributes,
+            device: ROWS.iter().filter_map(|row| Some((row.name.to_string(), row.read(root, name)?))).collect(),
         }
     }
 
@@ -49,10 +54,15 @@ impl Snapshot {
         if self.scheduler != now.scheduler {
             all.push(("scheduler".to_string(), text(&self.scheduler), text(&now.scheduler)));
         }
-        for (own, other) in [(&self.tunables, &now.tunables), (&self.queue, &now.queue)] {
+        let parts = [
+            (Directory::Scheduler, &self.tunables, &now.tunables),
+            (Directory::Queue, &self.queue, &now.queue),
+            (Directory::Device, &self.device, &now.device),
+        ];
+        for (place, own, other) in parts {
             for (name, value) in own {
                 let found = other.get(name).map(String::as_str).unwrap_or_default();
-                if !same(value, found) {
+                if !place.same(name, value, found) {
                     all.push((name.clone(), value.clone(), found.to_string()));
                 }
             }
@@ -101,8 +111,8 @@ impl Snapshot {
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
         let of =
             |place| move |(name, value): (&String, &String)| Write { place, name: name.clone(), value: value.clone() };
-        apply::in_order(
-            self.queue.iter().map(of(Directory::Queue)).chain(self.tunables.iter().map(of(Directory::Scheduler))),
-        )
+        let queue = self.queue.iter().map(of(Directory::Queue));
+        let tunables = self.tunables.iter().map(of(Directory::Scheduler));
+        apply::in_order(self.device.iter().map(of(Directory::Device)).chain(queue).chain(tunables))
     }
 }

@@ -18,6 +18,8 @@ pub(super) fn undo(old: &Snapshot, new: &Snapshot) -> Setting {
         named.extend(old.differences(new).into_iter().map(|(name, value, _)| (name, value)));
         return Setting { scheduler: None, tunables: named };
     }
+    let device = old.differences(new).into_iter().filter(|(name, ..)| old.device.contains_key(name));
+    named.extend(device.map(|(name, value, _)| (name, value)));
     let back = SwitchBack { old, new };
     let queue = old.queue.iter().filter(|(name, value)| !back.gives_attribute(name, value));
     named.extend(queue.map(|(name, value)| (name.clone(), value.clone())));
@@ -77,7 +79,12 @@ mod tests {
     }
 
     fn snapshot(scheduler: &str, queue: &[(&str, &str)], tunables: &[(&str, &str)]) -> Snapshot {
-        Snapshot { scheduler: Some(scheduler.to_string()), queue: map(queue), tunables: map(tunables) }
+        Snapshot {
+            scheduler: Some(scheduler.to_string()),
+            queue: map(queue),
+            tunables: map(tunables),
+            device: BTreeMap::new(),
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::Problem;
 use super::applied::Applied;
 use super::apply::activation;
-use super::attribute::same;
+use super::attribute::Directory;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
@@ -80,6 +80,7 @@ struct View {
 }
 
 struct Watched {
+    place: Directory,
     name: String,
     /// None where it could not be opened.
     file: Option<File>,
@@ -89,7 +90,11 @@ struct Watched {
 impl View {
     fn of(root: Root, device: String, applied: Applied) -> View {
         let watched = applied.snapshot.writes().map(|write| Watched {
-            file: File::open(write.place.path(&root, &device, &write.name)).ok(),
+            // Of a file with a line for each device the line is looked for at each look.
+            file: Some(write.place)
+                .filter(|place| *place != Directory::Device)
+                .and_then(|place| File::open(place.path(&root, &device, &write.name)).ok()),
+            place: write.place,
             name: write.name,
             value: write.value,
         });
@@ -104,8 +109,11 @@ impl View {
         }
         let mut changed = Vec::new();
         for watched in &self.attributes {
-            let found = watched.file.as_ref().and_then(|file| read(file, &mut self.buffer));
-            if !found.as_deref().is_some_and(|found| same(&watched.value, found)) {
+            let found = match watched.place {
+                Directory::Device => watched.place.read(&self.root, &self.device, &watched.name),
+                _ => watched.file.as_ref().and_then(|file| read(file, &mut self.buffer)),
+            };
+            if !found.as_deref().is_some_and(|found| watched.place.same(&watched.name, &watched.value, found)) {
                 changed.push(Problem::ChangedMeanwhile {
                     attribute: watched.name.clone(),
                     wanted: watched.value.clone(),

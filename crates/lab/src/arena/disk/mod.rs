@@ -359,6 +359,9 @@ fn as_usage(error: Error) -> anyhow::Error {
         | Error::Partition { .. }
         | Error::NoScheduler { .. }
         | Error::UnknownTunable { .. }
+        | Error::NotHere { .. }
+        | Error::NotShown { .. }
+        | Error::OutOfRange { .. }
         | Error::Refused { .. }
         | Error::ReadOnly { .. }
         | Error::ConsentForOther { .. } => usage(error.to_string()),

@@ -22,6 +22,7 @@ pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     let mut text = String::new();
     section(&mut text, &format!("Tunables of {scheduler}"), of(Group::Scheduler, true), width);
     section(&mut text, "Queue", of(Group::Queue, true), width);
+    section(&mut text, "Device", of(Group::Device, true), width);
     let read_only = of(Group::Scheduler, false).chain(of(Group::Queue, false));
     section(&mut text, "Read-only: reported by hardware and driver", read_only, width);
     text

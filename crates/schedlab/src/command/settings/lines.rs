@@ -1,9 +1,10 @@
 //! One line for each thing that can be set or seen on a device: what the tables say of it, beside what the device shows.
 
-use elevator::{Build, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
+use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
 use host::Root;
 use host::device::{self, Attribute, Device};
-use host::settings::{Holder, is_in_effect};
+use host::settings::device_attributes::{ROWS, Row};
+use host::settings::{Holder, Snapshot, is_in_effect};
 use serde::Serialize;
 
 /// Where something stands in sysfs.
@@ -14,6 +15,8 @@ pub(super) enum Group {
     Scheduler,
     /// `queue`.
     Queue,
+    /// Beside the queue: the cost model of control groups, and what the drive can be told.
+    Device,
 }
 
 /// One line.
@@ -65,7 +68,25 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
         line.set_by_schedlab_from = holder.and_then(|holder| before(holder, device, line));
     }
     tunables.extend(queue);
+    tunables.extend(device_attributes(root, device, holder));
     tunables
+}
+
+/// What can be set of the device beside its queue.
+fn device_attributes(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
+    let shown = Snapshot::take(root, &device.name).device;
+    let line = |row: &Row, value: &String| {
+        let shown = Attribute { value: value.clone(), writable: true };
+        let mut line = Line::unknown(row.name, Group::Device, &shown);
+        line.help = row.help;
+        line.default = Some(row.unset.to_owned());
+        line.differs = Some(!is_in_effect(row.name, row.unset, value));
+        line.default_from = "the kernel's own".to_owned();
+        line.evidence = Evidence::Confirmed.mark();
+        line.set_by_schedlab_from = holder.and_then(|holder| before(holder, device, &line));
+        line
+    };
+    ROWS.iter().filter_map(|row| Some(line(row, shown.get(row.name)?))).collect()
 }
 
 /// What a value was before it was set for a while, if it is another now.
@@ -73,6 +94,7 @@ fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
     holder.lasting?;
     let original = match line.place {
         Group::Queue => holder.original.queue.get(&line.name),
+        Group::Device => holder.original.device.get(&line.name),
         Group::Scheduler if holder.original.scheduler == device.scheduler => holder.original.tunables.get(&line.name),
         Group::Scheduler => None,
     };

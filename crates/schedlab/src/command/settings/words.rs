@@ -51,6 +51,7 @@ pub(crate) fn failed(error: Error) -> anyhow::Error {
         | Error::UnknownTunable { .. }
         | Error::TunableOfOther { .. }
         | Error::NotShown { .. }
+        | Error::NotHere { .. }
         | Error::ReadOnlyAttribute { .. }
         | Error::OutOfRange { .. }
         | Error::NoWayBack { .. } => usage(error.to_string()),

@@ -1,0 +1,346 @@
+//! Attributes of a device that are not in its queue: the cost model of the io controller, and what a drive can be told.
+//!
+//! `io.cost.qos` and `io.cost.model` are files of the root of control groups v2 with one line for each device, which begins with the
+//! device's number. The number is never part of a value here: it is read when a line is read or written, so that neither a plan nor a
+//! forged journal can name another device. A device that has had no model has no line; the state that a line can be put back to is
+//! then `enable=0 ctrl=auto`, the kernel's own ([`Row::unset`]). With `ctrl=auto` the kernel chooses the numbers itself and may change
+//! them, and a number that is written ends `ctrl=auto`: so of such a line only `enable` and `ctrl` are kept.
+//!
+//! `cdl_enable` and `ncq_prio_enable` are files in `device/`, which libata and the SCSI disk driver make.
+//!
+//! Source: Documentation/admin-guide/cgroup-v2.rst and block/blk-iocost.c of Linux 6.1; Documentation/ABI/testing/sysfs-block-device.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::attribute::same as same_text;
+use crate::hierarchies::Hierarchies;
+use crate::root::Root;
+
+/// What the file is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A line of `key=value` for each device, in the root of v2.
+    Cost(&'static [Key]),
+    /// 0 or 1, in `device/`, with the file that says whether the drive can.
+    Switch { supported: &'static str },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    name: &'static str,
+    takes: Takes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Words(&'static [&'static str]),
+    /// A number with at most two decimals, both bounds in hundredths.
+    Percent(u64, u64),
+    /// A whole number.
+    Number(u64, u64),
+}
+
+/// An attribute of a device outside of its queue.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    pub name: &'static str,
+    pub help: &'static str,
+    /// What values look like.
+    pub example: &'static str,
+    form: Form,
+    /// What there is before anybody has set it.
+    pub unset: &'static str,
+}
+
+const CTRL: Key = Key { name: "ctrl", takes: Takes::Words(&["auto", "user"]) };
+const PERCENTILE: Takes = Takes::Percent(0, 10_000);
+const SPEED: Takes = Takes::Percent(100, 1_000_000);
+const LATENCY_US: Takes = Takes::Number(0, u32::MAX as u64);
+/// The kernel computes with 2^37 units a second.
+const RATE: Takes = Takes::Number(1, 1 << 50);
+
+const QOS: [Key; 8] = [
+    Key { name: "enable", takes: Takes::Words(&["0", "1"]) },
+    CTRL,
+    Key { name: "rpct", takes: PERCENTILE },
+    Key { name: "rlat", takes: LATENCY_US },
+    Key { name: "wpct", takes: PERCENTILE },
+    Key { name: "wlat", takes: LATENCY_US },
+    Key { name: "min", takes: SPEED },
+    Key { name: "max", takes: SPEED },
+];
+
+const MODEL: [Key; 8] = [
+    CTRL,
+    Key { name: "model", takes: Takes::Words(&["linear"]) },
+    Key { name: "rbps", takes: RATE },
+    Key { name: "rseqiops", takes: RATE },
+    Key { name: "rrandiops", takes: RATE },
+    Key { name: "wbps", takes: RATE },
+    Key { name: "wseqiops", takes: RATE },
+    Key { name: "wrandiops", takes: RATE },
+];
+
+/// All of them.
+pub static ROWS: [Row; 4] = [
+    Row {
+        name: "io.cost.model",
+        help: "what a request costs the device, for io.weight: bytes and requests a second, measured by `schedlab iocost`",
+        example: "rbps=174019176 rseqiops=41708 rrandiops=370 wbps=178075866 wseqiops=42705 wrandiops=378",
+        form: Form::Cost(&MODEL),
+        unset: "ctrl=auto",
+    },
+    Row {
+        name: "io.cost.qos",
+        help: "switches the cost model on, and keeps latencies (µs) by slowing down within min and max (%)",
+        example: "enable=1 rpct=95 rlat=5000 wpct=95 wlat=10000 min=50 max=150",
+        form: Form::Cost(&QOS),
+        unset: "enable=0 ctrl=auto",
+    },
+    Row {
+        name: "cdl_enable",
+        help: "1: the drive keeps command duration limits; 0: it does not",
+        example: "1",
+        form: Form::Switch { supported: "cdl_supported" },
+        unset: "0",
+    },
+    Row {
+        name: "ncq_prio_enable",
+        help: "1: realtime requests have a high priority in the drive's queue (SATA); 0: they have not",
+        example: "1",
+        form: Form::Switch { supported: "ncq_prio_supported" },
+        unset: "0",
+    },
+];
+
+/// The row of an attribute; none for one of the queue or of a scheduler.
+pub fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
+/// The order in which they are written: what is switched off first, since command duration limits and priorities exclude each other; and
+/// the model before what switches it on.
+pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
+    (u8::from(value != "0"), name)
+}
+
+impl Row {
+    /// The file, whether or not it is there.
+    pub(super) fn path(&self, root: &Root, device: &str) -> PathBuf {
+        match self.form {
+            Form::Cost(_) => {
+                let v2 = Hierarchies::of(root).v2.unwrap_or_else(|| root.sys("fs/cgroup"));
+                v2.join(self.name)
+            }
+            Form::Switch { .. } => root.sys("block").join(device).join("device").join(self.name),
+        }
+    }
+
+    /// Why it cannot be set on this device here; none: it can.
+    pub(super) fn missing(&self, root: &Root, device: &str) -> Option<String> {
+        match self.form {
+            Form::Cost(_) => {
+                let found = Hierarchies::of(root);
+                let Some(v2) = found.io() else { return Some(found.why_no_io().to_string()) };
+                (!v2.join(self.name).exists()).then(|| {
+                    format!("there is no {}; boot a kernel with CONFIG_BLK_CGROUP_IOCOST", v2.join(self.name).display())
+                })
+            }
+            Form::Switch { supported } => {
+                let path = self.path(root, device);
+                let says = root.read_optional(path.with_file_name(supported));
+                match (path.exists(), says.as_deref()) {
+                    (true, Some("0")) => Some(format!("the drive does not support it ({supported} is 0)")),
+                    (true, _) => None,
+                    (false, _) => Some(format!(
+                        "there is no {}; the drive, its driver or this kernel does not have it",
+                        path.display()
+                    )),
+                }
+            }
+        }
+    }
+
+    /// What it is now, without the device's number; none where it cannot be set.
+    pub(super) fn read(&self, root: &Root, device: &str) -> Option<String> {
+        if self.missing(root, device).is_some() {
+            return None;
+        }
+        let text = root.read_optional(self.path(root, device));
+        match self.form {
+            Form::Switch { .. } => text,
+            Form::Cost(_) => {
+                let number = number(root, device)?;
+                let text = text.unwrap_or_default();
+                let own = text.lines().find_map(|line| line.strip_prefix(&number)?.strip_prefix(' '));
+                Some(without_the_kernels_numbers(own.unwrap_or(self.unset)))
+            }
+        }
+    }
+
+    pub(super) fn write(&self, root: &Root, device: &str, value: &str) -> io::Result<()> {
+        let path = self.path(root, device);
+        match self.form {
+            Form::Switch { .. } => root.files().write_attribute(&path, value),
+            Form::Cost(_) => {
+                let number = number(root, device).ok_or(io::ErrorKind::NotFound)?;
+                root.files().write_attribute(&path, &format!("{number} {value}"))
+            }
+        }
+    }
+
+    /// Whether a value can be one of it; else what is expected.
+    pub(super) fn check(&self, value: &str) -> Result<(), String> {
+        let Form::Cost(keys) = self.form else {
+            return if ["0", "1"].contains(&value) { Ok(()) } else { Err("0 or 1".to_string()) };
+        };
+        let mut words = value.split(' ').filter(|word| !word.is_empty()).peekable();
+        if words.peek().is_none() {
+            return Err(format!("words like {}", self.example));
+        }
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let Some(key) = keys.iter().find(|key| key.name == name) else {
+                let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                return Err(format!("only the keys {}, as in: {}", known.join(", "), self.example));
+            };
+            key.takes.check(value).map_err(|takes| format!("{name} to be {takes}"))?;
+        }
+        let bound = |name: &str| field(value, name).and_then(hundredths);
+        if field(value, "ctrl") == Some("auto") && without_the_kernels_numbers(value) != words_of(value) {
+            return Err("no numbers beside ctrl=auto, which leaves them to the kernel".to_string());
+        }
+        match (bound("min"), bound("max")) {
+            (Some(min), Some(max)) if min > max => Err("min to be at most max".to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what is there now is what was wanted: of a line, the keys that are wanted count.
+    pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
+        let Form::Cost(_) = self.form else { return same_text(wanted, found) };
+        let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
+        pairs.all(|(name, value)| {
+            field(found, name).is_some_and(|other| {
+                other == value || hundredths(value).is_some_and(|value| hundredths(other) == Some(value))
+            })
+        })
+    }
+}
+
+impl Takes {
+    fn check(self, value: &str) -> Result<(), String> {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = match self {
+            Takes::Words(words) => words.contains(&value),
+            Takes::Percent(least, most) => hundredths(value).is_some_and(|value| (least..=most).contains(&value)),
+            Takes::Number(least, most) => {
+                digits(value) && value.parse::<u64>().is_ok_and(|value| (least..=most).contains(&value))
+            }
+        };
+        let expected = || match self {
+            Takes::Words(words) => words.join(" or "),
+            Takes::Percent(least, most) => {
+                format!("a number from {} to {} with at most two decimals", least / 100, most / 100)
+            }
+            Takes::Number(least, most) => format!("a whole number from {least} to {most}"),
+        };
+        if fits { Ok(()) } else { Err(expected()) }
+    }
+}
+
+/// The number of a device, as `8:0`.
+fn number(root: &Root, device: &str) -> Option<String> {
+    root.read_optional(root.sys("block").join(device).join("dev"))
+}
+
+/// A line without the numbers that the kernel chooses.
+fn without_the_kernels_numbers(line: &str) -> String {
+    if field(line, "ctrl") != Some("auto") {
+        return words_of(line);
+    }
+    let kept = line.split_whitespace().filter(|word| word.starts_with("enable=") || word.starts_with("ctrl="));
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+fn words_of(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == name).map(|(_, value)| value)
+}
+
+/// A decimal number in hundredths; none with more than two decimals.
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || part.len() > 2 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<2}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn qos() -> &'static Row {
+        row("io.cost.qos").expect("a row")
+    }
+
+    #[test]
+    fn a_line_is_what_was_wanted_when_the_named_keys_are_whatever_the_others_are() {
+        let shown = "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=50.00 max=150.00";
+        for wanted in ["enable=1", "rpct=95", "wpct=95.5 min=50.0", shown] {
+            assert!(qos().same(wanted, shown), "{wanted}");
+        }
+        for wanted in ["enable=0", "rpct=95.01", "rlat=5001", "ctrl=auto"] {
+            assert!(!qos().same(wanted, shown), "{wanted}");
+        }
+        let by_the_kernel = "enable=0 ctrl=auto rpct=0.00 rlat=25000 wpct=0.00 wlat=25000 min=1.00 max=10000.00";
+        assert_eq!(without_the_kernels_numbers(by_the_kernel), qos().unset, "the kernel may move to another preset");
+        assert_eq!(without_the_kernels_numbers(shown), shown);
+    }
+
+    #[test]
+    fn a_value_names_known_keys_within_their_ranges_and_never_a_device() {
+        for value in [
+            "8:16 enable=1",
+            "enable=1\n8:16 enable=1",
+            "enable=2",
+            "enable",
+            "rpct=100.01",
+            "rpct=-1",
+            "rlat=1e9",
+            "rlat=+5",
+            "min=0.5",
+            "min=90 max=80",
+            "max=10000.01",
+            "ctrl=auto rlat=5",
+            "rbps=1",
+            "",
+            " ",
+        ] {
+            assert!(qos().check(value).is_err(), "{value:?}");
+        }
+        assert_eq!(qos().check(qos().example), Ok(()));
+        assert_eq!(qos().check("min=80 max=80.00 rpct=0"), Ok(()));
+        let model = row("io.cost.model").expect("a row");
+        assert_eq!((model.check(model.example), model.check("ctrl=auto")), (Ok(()), Ok(())));
+        assert!(model.check("rbps=0").is_err() && model.check("model=bpf").is_err());
+        assert!(row("cdl_enable").is_some_and(|row| row.check("1").is_ok() && row.check("2").is_err()));
+        assert!(qos().check("rlta=5").is_err_and(|why| why.contains("rlat")));
+    }
+
+    #[test]
+    fn what_the_kernel_shows_can_be_written_back() {
+        for row in &ROWS {
+            assert_eq!((row.check(row.unset), row.check(row.example)), (Ok(()), Ok(())), "{}", row.name);
+        }
+        let shown = "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=1.00 max=10000.00";
+        assert_eq!(qos().check(shown), Ok(()));
+    }
+}
