@@ -7,6 +7,7 @@
 
 pub mod arena;
 pub mod conduct;
+pub mod controllers;
 pub mod driver;
 pub mod failure;
 pub mod foreign;

@@ -1,0 +1,355 @@
+//! What Linux itself promises to a flow: the settings of control groups, I/O priorities and the throttles of a device, as an arm names them.
+//!
+//! A word of an arm is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or the processes, of one flow. Both arenas with
+//! a real kernel read these words here; each writes them where its kernel has them. A name is that of the kernel's own file
+//! (Documentation/admin-guide/cgroup-v2.rst), so `io.weight` is read by io.cost alone and `io.bfq.weight` by bfq alone: which weight acts
+//! under which scheduler is a question for an experiment, and a remark says what is known before it.
+
+mod values;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use text::did_you_mean;
+
+use crate::failure::usage;
+
+pub use values::priority;
+
+/// Whom a setting is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Device,
+    Flow,
+}
+
+/// Where the kernel has a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Location {
+    /// A file of the flow's control group, under its name in v2; v1 has it where a second name is given.
+    Group { v1: Option<&'static str> },
+    /// A file of the root of control groups v2, with one line a device.
+    Root,
+    /// A property of the flow's processes.
+    Processes,
+    /// A file below the device's directory in /sys/block.
+    Device(&'static str),
+}
+
+/// How a value is written and shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A word or a number.
+    Plain,
+    /// `default N`.
+    Weight,
+    /// The device's number, and pairs.
+    Pairs,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Controller {
+    /// The name in an arm, which is that of the file in control groups v2 where there is one.
+    pub name: &'static str,
+    pub scope: Scope,
+    pub location: Location,
+    /// The values that it takes, in words.
+    pub values: &'static str,
+    pub help: &'static str,
+    /// The option without which a kernel does not have it.
+    pub config: &'static str,
+    form: Form,
+    read: fn(&str) -> Option<String>,
+}
+
+/// All of them, in the order in which they are written: a cost model is there before it is switched on.
+pub static CONTROLLERS: &[Controller] = &[
+    Controller {
+        name: "io.cost.model",
+        scope: Scope::Device,
+        location: Location::Root,
+        values: "ctrl=auto, or ctrl=user with rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops",
+        help: "cost model of io.cost: what the device can do in each direction, in bytes and requests per second",
+        config: "CONFIG_BLK_CGROUP_IOCOST",
+        form: Form::Pairs,
+        read: values::cost_model,
+    },
+    Controller {
+        name: "io.cost.qos",
+        scope: Scope::Device,
+        location: Location::Root,
+        values: "enable=0 or 1, ctrl=auto or user, rpct, rlat, wpct, wlat, min, max",
+        help: "switch of io.cost, latency targets in µs, and bounds of its rate in percent",
+        config: "CONFIG_BLK_CGROUP_IOCOST",
+        form: Form::Pairs,
+        read: values::cost_qos,
+    },
+    Controller {
+        name: "wbt_lat_usec",
+        scope: Scope::Device,
+        location: Location::Device("queue/wbt_lat_usec"),
+        values: "0 (off) to 4294967295, or -1 for the kernel's choice",
+        help: "latency of reads in µs that writeback throttling keeps, by holding back buffered writes",
+        config: "CONFIG_BLK_WBT",
+        form: Form::Plain,
+        read: values::wbt,
+    },
+    Controller {
+        name: "cdl_enable",
+        scope: Scope::Device,
+        location: Location::Device("device/cdl_enable"),
+        values: "0, 1",
+        help: "command duration limits of the drive, which ioprio hints choose from (Linux 6.5, ATA and SCSI)",
+        config: "CONFIG_BLK_DEV_SD",
+        form: Form::Plain,
+        read: values::switch,
+    },
+    Controller {
+        name: "ncq_prio_enable",
+        scope: Scope::Device,
+        location: Location::Device("device/ncq_prio_enable"),
+        values: "0, 1",
+        help: "high-priority commands for requests of the realtime class (ATA)",
+        config: "CONFIG_SATA_HOST",
+        form: Form::Plain,
+        read: values::switch,
+    },
+    Controller {
+        name: "io.weight",
+        scope: Scope::Flow,
+        location: Location::Group { v1: None },
+        values: "1 to 10000",
+        help: "the flow's weight for io.cost; 100 is everybody's",
+        config: "CONFIG_BLK_CGROUP_IOCOST",
+        form: Form::Weight,
+        read: values::weight,
+    },
+    Controller {
+        name: "io.bfq.weight",
+        scope: Scope::Flow,
+        location: Location::Group { v1: Some("blkio.bfq.weight") },
+        values: "1 to 1000",
+        help: "the flow's weight for bfq; 100 is everybody's",
+        config: "CONFIG_BFQ_GROUP_IOSCHED",
+        form: Form::Weight,
+        read: values::bfq_weight,
+    },
+    Controller {
+        name: "io.max",
+        scope: Scope::Flow,
+        location: Location::Group { v1: Some("blkio.throttle.*_device") },
+        values: "pairs of rbps, wbps, riops, wiops, e.g. wbps=10M wiops=100; max for none",
+        help: "the flow's bounds in bytes and requests per second",
+        config: "CONFIG_BLK_DEV_THROTTLING",
+        form: Form::Pairs,
+        read: values::bounds,
+    },
+    Controller {
+        name: "io.latency",
+        scope: Scope::Flow,
+        location: Location::Group { v1: None },
+        values: "a duration, e.g. 10ms; max for none",
+        help: "latency target of the flow, for which its siblings are throttled",
+        config: "CONFIG_BLK_CGROUP_IOLATENCY",
+        form: Form::Pairs,
+        read: values::latency,
+    },
+    Controller {
+        name: "io.prio.class",
+        scope: Scope::Flow,
+        location: Location::Group { v1: Some("blkio.prio.class") },
+        values: "no-change, none-to-rt, promote-to-rt, restrict-to-be, idle",
+        help: "the class that requests of the flow get, whatever its processes ask for",
+        config: "CONFIG_BLK_CGROUP_IOPRIO",
+        form: Form::Plain,
+        read: values::class,
+    },
+    Controller {
+        name: "ioprio",
+        scope: Scope::Flow,
+        location: Location::Processes,
+        values: "idle, best-effort:0 to best-effort:7, realtime:0 to realtime:7",
+        help: "I/O priority of the flow's processes, 0 being the highest",
+        config: "CONFIG_BLOCK",
+        form: Form::Plain,
+        read: values::process_priority,
+    },
+];
+
+/// One setting of an arm.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Control {
+    /// The row's name.
+    name: String,
+    /// The flow that it is for; None: the device.
+    pub flow: Option<String>,
+    /// The value in the kernel's own form, without the device.
+    pub value: String,
+}
+
+/// Reads a word of an arm; None: it is none of a controller, but perhaps a tunable of the scheduler.
+///
+/// # Errors
+/// Wrong usage: a misspelt name, a flow's setting without a flow and the other way round, a value that cannot be.
+pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
+    let (name, flow) = word.split_once('@').map_or((word, None), |(name, flow)| (name, Some(flow)));
+    let Some(row) = find(name) else {
+        if flow.is_none() && !name.starts_with("io.") {
+            return Ok(None);
+        }
+        let known = || CONTROLLERS.iter().map(|row| row.name);
+        return Err(usage(format!(
+            "arm {arm}: unknown attribute {name} of a flow or device (expected one of {}){}",
+            known().collect::<Vec<_>>().join(", "),
+            did_you_mean(name, known())
+        )));
+    };
+    match (row.scope, flow) {
+        (Scope::Flow, None) => {
+            return Err(usage(format!(
+                "arm {arm}: {name} is a setting of a flow; name the flow: {name}@FLOW ([[workload.flow]] in a plan)"
+            )));
+        }
+        (Scope::Device, Some(flow)) => {
+            return Err(usage(format!("arm {arm}: {name} is a setting of the device; remove @{flow}")));
+        }
+        (Scope::Flow, Some(flow)) => check_name(flow).map_err(|why| usage(format!("arm {arm}: {word}: {why}")))?,
+        (Scope::Device, None) => {}
+    }
+    let value = (row.read)(text.trim()).ok_or_else(|| {
+        usage(format!(
+            "arm {arm}: {word} = {text:?} is no value of it (expected {}); give the {}",
+            row.values, row.help
+        ))
+    })?;
+    Ok(Some(Control { name: name.to_owned(), flow: flow.map(str::to_owned), value }))
+}
+
+/// Brings the settings of an arm into the order in which they are written.
+pub fn sort(controls: &mut [Control]) {
+    controls.sort_by_key(|control| CONTROLLERS.iter().position(|row| row.name == control.name));
+}
+
+/// Whether a flow's name can be the name of a control group: letters, digits, `_` and `-`, so that it is no path and no line of a file.
+///
+/// # Errors
+/// Says what it must be.
+pub fn check_name(flow: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=64).contains(&flow.len()) && flow.chars().all(fits) {
+        return Ok(());
+    }
+    Err(format!("{flow:?} is no name of a flow (expected 1 to 64 letters, digits, _ and -)"))
+}
+
+/// Refuses settings for flows that no workload of the plan has.
+///
+/// # Errors
+/// Wrong usage, with the nearest name.
+pub fn check_flows(arm: &str, controls: &[Control], flows: &[&str]) -> Result<()> {
+    let unknown = controls.iter().find_map(|control| {
+        let flow = control.flow.as_deref()?;
+        (!flows.contains(&flow)).then_some((control, flow))
+    });
+    let Some((Control { name, .. }, flow)) = unknown else { return Ok(()) };
+    let known = match flows {
+        [] => "no workload has flows: give one of kind flows".to_owned(),
+        _ => format!("expected one of {}", flows.join(", ")),
+    };
+    let nearest = did_you_mean(flow, flows.iter().copied());
+    Err(usage(format!("arm {arm}: {name}@{flow}: no workload has this flow ({known}){nearest}")))
+}
+
+/// What of an arm's settings is without effect under a scheduler, as far as that is known.
+pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
+    let in_linux = elevator::LINUX.iter().any(|row| row.name == scheduler);
+    let has_cost = controls.iter().any(|c| c.name == "io.cost.qos" && c.pair("enable").is_some_and(|on| on != "0"));
+    let why = |control: &Control| match control.name.as_str() {
+        "io.weight" if !has_cost => Some(match scheduler {
+            "bfq" => "io.cost is off, and bfq reads io.bfq.weight",
+            _ => "io.cost is off (io.cost.qos = \"enable=1\" switches it on)",
+        }),
+        "io.bfq.weight" if scheduler != "bfq" => Some("only bfq reads it"),
+        "ioprio" | "io.prio.class" if in_linux && !matches!(scheduler, "bfq" | "mq-deadline") => {
+            Some("only bfq and mq-deadline know priorities")
+        }
+        _ => None,
+    };
+    let mut remarks: Vec<String> = controls
+        .iter()
+        .filter_map(|control| {
+            Some(format!("WARNING: arm {arm}: {} has no effect under {scheduler}: {}", control.word(), why(control)?))
+        })
+        .collect();
+    remarks.dedup();
+    remarks
+}
+
+impl Control {
+    /// Its row.
+    pub fn row(&self) -> &'static Controller {
+        find(&self.name).expect("a control is made from a row")
+    }
+
+    /// The word of the arm: `io.weight@reader`.
+    pub fn word(&self) -> String {
+        self.flow.as_ref().map_or_else(|| self.name.clone(), |flow| format!("{}@{flow}", self.name))
+    }
+
+    /// What is written into the kernel's file for a device with this number (`MAJOR:MINOR`).
+    pub fn line(&self, device: &str) -> String {
+        match self.row().form {
+            Form::Plain => self.value.clone(),
+            Form::Weight => format!("default {}", self.value),
+            Form::Pairs => format!("{device} {}", self.value),
+        }
+    }
+
+    /// The pairs of the value, of settings that have pairs.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.value.split_whitespace().filter_map(|word| word.split_once('='))
+    }
+
+    /// Whether the kernel's file, as it is read after the write, says the same.
+    pub fn is_in(&self, device: &str, found: &str) -> bool {
+        match self.row().form {
+            Form::Plain if self.value == "-1" => found.trim().parse::<u64>().is_ok_and(|us| us > 0),
+            Form::Plain => self.value == found.trim(),
+            Form::Weight => {
+                let weight = found.lines().find_map(|line| match line.trim().strip_prefix("default ") {
+                    Some(weight) => Some(weight),
+                    None => line.trim().bytes().all(|b| b.is_ascii_digit()).then_some(line.trim()),
+                });
+                weight == Some(self.value.as_str())
+            }
+            Form::Pairs => {
+                let line = found.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(' '));
+                let shown = |key: &str| {
+                    line?.split_whitespace().filter_map(|word| word.split_once('=')).find(|(k, _)| *k == key)
+                };
+                // A file without a line for the device has no bound for it.
+                self.pairs().all(|(key, value)| match shown(key) {
+                    Some((_, found)) => same(value, found),
+                    None => value == "max" && line.is_none(),
+                })
+            }
+        }
+    }
+
+    fn pair(&self, key: &str) -> Option<&str> {
+        self.pairs().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+}
+
+/// Whether two texts are the same word or number: `95` is shown as `95.00`.
+fn same(wanted: &str, found: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    wanted == found || number(wanted).is_some_and(|wanted| number(found) == Some(wanted))
+}
+
+fn find(name: &str) -> Option<&'static Controller> {
+    CONTROLLERS.iter().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+mod tests;
