@@ -1,4 +1,4 @@
-//! The roles that a program takes when this crate has started it again: a background load, a CPU workload, the warden of a guest,
+//! The roles that a program takes when this crate has started it again: a background load, a flow, a CPU workload, the warden of a guest,
 //! the first process of a guest.
 //!
 //! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands: nobody but this crate starts them.
@@ -19,6 +19,7 @@ pub fn dispatch() -> Option<ExitCode> {
     let role = words.next()?;
     let done = match role.to_str()? {
         "background-load" => arena::disk::background::inside(),
+        arena::flows::ROLE => arena::flows::inside(),
         runner::cpu::SUBCOMMAND => arena::cpu::inside::run(),
         "guest-warden" => warden(words),
         "guest-init" => in_guest(arena::kernel::inside::run),

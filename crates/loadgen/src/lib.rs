@@ -29,6 +29,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use shared::Gate;
 use workload::{ParamError, Params, WorkloadKind};
 
 pub use drive::{ClientFile, Drive, PATIENCE};
@@ -75,6 +76,21 @@ pub fn place_in_directory(
 /// # Errors
 /// Nothing could be measured at all: see [`EngineError`]. Errors of single requests are part of the result.
 pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
+    begin(drive, &Gate::at_once(), stop)
+}
+
+/// Like [`run`], with the first pass beginning at a point of the monotonic clock, so that several processes measure over one window.
+/// Returns also by how many nanoseconds the clients were late: their clock and their window begin at the given point in any case.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_at(drive: &Drive, start_ns: u64, stop: &AtomicBool) -> Result<(Measured, u64), EngineError> {
+    let gate = Gate::at(start_ns);
+    let measured = begin(drive, &gate, stop)?;
+    Ok((measured, gate.late_ns()))
+}
+
+fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, EngineError> {
     assert_eq!(drive.files.len(), drive.kind.clients(&drive.params) as usize, "one file entry per client");
     let targets = target::open_all(drive)?;
     if !drive.params.direct && drive.kind.reaches_device {
@@ -84,7 +100,7 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
     let mut measured = Measured::default();
     if drive.kind.pass_based {
         if drive.params.phase.repeats_a_pass() {
-            let rehearsal = pass::run(drive, &targets, Duration::ZERO, drive.duration, stop)?;
+            let rehearsal = pass::run(drive, &targets, (Duration::ZERO, drive.duration), gate, stop)?;
             measured.issued.add(&rehearsal.issued);
             measured.interrupted = rehearsal.interrupted;
         }
@@ -92,11 +108,11 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
         while !must_stop(&measured) && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
             target::start_pass(drive, &targets)?;
             let left = drive.duration.saturating_sub(start.elapsed());
-            measured.add_pass(pass::run(drive, &targets, Duration::ZERO, left, stop)?);
+            measured.add_pass(pass::run(drive, &targets, (Duration::ZERO, left), gate, stop)?);
         }
         measured.interrupted |= stop.load(Ordering::Relaxed);
     } else {
-        measured = pass::run(drive, &targets, warmup, drive.duration, stop)?;
+        measured = pass::run(drive, &targets, (warmup, drive.duration), gate, stop)?;
     }
     Ok(measured)
 }

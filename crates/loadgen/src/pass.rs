@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use workload::{Client, Measured, Params, Seat, WorkloadKind};
 
 use crate::buffer::Buffer;
-use crate::shared::Shared;
+use crate::shared::{Gate, Shared};
 use crate::sys::Ring;
 use crate::tally::Tally;
 use crate::target::Target;
@@ -56,8 +56,8 @@ enum Means {
 pub(super) fn run(
     drive: &Drive,
     targets: &[Target],
-    warmup: Duration,
-    duration: Duration,
+    (warmup, duration): (Duration, Duration),
+    gate: &Gate,
     stop: &AtomicBool,
 ) -> Result<Measured, EngineError> {
     let shared = Arc::new(Shared::default());
@@ -69,7 +69,8 @@ pub(super) fn run(
     if ready.is_err() {
         shared.stop();
     }
-    shared.open_gate();
+    let start_ns = if ready.is_ok() { gate.wait(stop) } else { None };
+    shared.open_gate(start_ns);
     ready?;
     let tallies = await_done(drive, targets, &reports, &shared, close_ns, stop)?;
     // They have reported and only clean up: when this returns, the target is no longer in use.

@@ -1,9 +1,14 @@
 //! What clients and the calling thread have in common: the clock, the gate, and the word to stop.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+
+/// The longest sleep between two looks at the stop flag.
+const NAP_NS: u64 = 20_000_000;
 
 /// What clients and the calling thread have in common.
 #[derive(Debug, Default)]
@@ -32,9 +37,9 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the clock and lets everybody go who waits at the gate, or comes later.
-    pub(super) fn open_gate(&self) {
-        self.start.set(monotonic_ns()).expect("a pass starts once");
+    /// Starts the clock, now or at a point that has just passed, and lets every client go that waits at the gate, or comes later.
+    pub(super) fn open_gate(&self, start_ns: Option<u64>) {
+        self.start.set(start_ns.unwrap_or_else(monotonic_ns)).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
@@ -42,6 +47,47 @@ impl Shared {
     pub(super) fn wait_at_gate(&self) {
         let open = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.opened.wait_while(open, |open| !*open));
+    }
+}
+
+/// When the first pass begins.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// A point of the monotonic clock that is still to come; 0: at once.
+    start_ns: AtomicU64,
+    late_ns: AtomicU64,
+}
+
+impl Gate {
+    pub(super) fn at_once() -> Gate {
+        Gate::at(0)
+    }
+
+    pub(super) fn at(start_ns: u64) -> Gate {
+        Gate { start_ns: AtomicU64::new(start_ns), late_ns: AtomicU64::new(0) }
+    }
+
+    /// By how much the first pass began after its point.
+    pub(super) fn late_ns(&self) -> u64 {
+        self.late_ns.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the start of the first pass; None: the pass begins at once.
+    pub(super) fn wait(&self, stop: &AtomicBool) -> Option<u64> {
+        let start_ns = self.start_ns.swap(0, Ordering::Relaxed);
+        if start_ns == 0 {
+            return None;
+        }
+        self.late_ns.store(monotonic_ns().saturating_sub(start_ns), Ordering::Relaxed);
+        loop {
+            let left = start_ns.saturating_sub(monotonic_ns());
+            match left {
+                0 => return Some(start_ns),
+                // The clock of a pass does not run backwards: one that is stopped before its start begins now.
+                _ if stop.load(Ordering::Relaxed) => return None,
+                _ => thread::sleep(Duration::from_nanos(left.min(NAP_NS))),
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod cpu;
 mod defaults;
 pub mod disk;
 mod evidence;
+pub mod flows;
 pub mod kernel;
 pub mod model;
 mod modelled;

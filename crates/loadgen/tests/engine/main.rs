@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fixture::{Loop, can_run, directory, drive, measure};
 use host::probe::{Allowance, account};
-use loadgen::{ClientFile, Issued, METRIC_NAMES, Measured, metrics, place_in_directory, run};
+use loadgen::{ClientFile, Issued, METRIC_NAMES, Measured, metrics, place_in_directory, run, run_at};
 use workload::{WORKLOADS, find};
 
 /// No error, no vanished device.
@@ -291,6 +291,32 @@ fn workloads_run_on_files_of_a_directory() {
         clean(&measured);
         assert!(measured.ios() > 0, "{name}");
     }
+}
+
+/// The monotonic clock.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[test]
+fn clients_wait_for_a_given_start_and_a_start_in_the_past_shortens_what_is_left_of_the_window() {
+    let dir = directory();
+    let kind = find("randread").unwrap();
+    let params = kind.params([("file_size", "2M"), ("think_time", "100us")]).unwrap();
+    let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
+    let drive = drive("randread", params, files);
+    let start = now_ns() + 300_000_000;
+    let (measured, late_ns) = run_at(&drive, start, &AtomicBool::new(false)).unwrap();
+    clean(&measured);
+    assert!(now_ns() >= start + drive.duration.as_nanos() as u64, "the window begins at the start");
+    assert!(late_ns == 0 && measured.ios() > 0, "{measured:?}");
+    let (early, late_ns) = run_at(&drive, now_ns() - 150_000_000, &AtomicBool::new(false)).unwrap();
+    assert!(late_ns >= 150_000_000, "{late_ns}");
+    assert!(early.clients[0].elapsed_ns <= drive.duration.as_nanos() as u64 - 150_000_000, "{early:?}");
+    // A stop ends the wait for a start that is far away.
+    let (stopped, _) = run_at(&drive, now_ns() + 1_000_000_000_000, &AtomicBool::new(true)).unwrap();
+    assert!(stopped.interrupted, "{stopped:?}");
 }
 
 #[test]
