@@ -13,6 +13,7 @@ use crate::metric::{Direction, direction_of};
 mod arena;
 mod check;
 mod compact;
+mod flow;
 mod outdated;
 mod read;
 mod sizes;
@@ -21,6 +22,7 @@ mod units;
 pub use arena::{ArenaKind, CPU_DEVICE};
 pub use check::LONGEST_S;
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
+pub use flow::{FLOWS, Flow};
 pub use outdated::PlanNote;
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
@@ -206,6 +208,9 @@ pub struct WorkloadSpec {
     /// What goes on beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
+    /// The flows of a workload of kind `flows`.
+    #[serde(rename = "flow", default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Flow>,
 }
 
 impl Plan {

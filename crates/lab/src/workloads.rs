@@ -13,6 +13,8 @@ use runner::{Needs, Options, RunnerKind};
 use text::limits::TRACE_BYTES;
 use workload::{Params, WorkloadKind};
 
+mod flows;
+
 use crate::failure::usage;
 
 /// A workload that is ready to be placed on a target.
@@ -225,7 +227,15 @@ fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
     find_load(&spec.name, &load.kind)?;
     let name = format!("{}, background {}", spec.name, load.kind);
     let (kind, params) = (load.kind.clone(), load.params.clone());
-    let alone = WorkloadSpec { name, kind, primary: None, params, share: Share::default(), background: Vec::new() };
+    let alone = WorkloadSpec {
+        name,
+        kind,
+        primary: None,
+        params,
+        share: Share::default(),
+        background: Vec::new(),
+        flows: Vec::new(),
+    };
     let work = work_of(&alone)?;
     Ok(Load { work, share: load.share.clone() })
 }
@@ -235,6 +245,7 @@ pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
+    let params = if spec.flows.is_empty() { params } else { flows::with_flows(spec, kind, params)? };
     Ok(Work { kind, params })
 }
 
@@ -307,6 +318,7 @@ mod tests {
             params,
             share: Share::default(),
             background: Vec::new(),
+            flows: Vec::new(),
         }
     }
 

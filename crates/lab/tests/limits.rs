@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
-use experiment::plan::{Background, Better, OwnMetric, Plan, Published, parse_arm, parse_workload};
+use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
 use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
 use files::Bounded;
 use lab::foreign::{self, Columns};
@@ -28,6 +28,13 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&BACKGROUND, |n| {
         let load = Background { kind: "oltp".into(), params: Default::default(), share: Default::default() };
         of_plan(|plan| plan.workloads[0].background = vec![load; n])
+    }),
+    (&FLOWS, |n| {
+        of_plan(|plan| {
+            let flow = |at| Flow { name: format!("f{at}"), kind: "randread".into(), ..Flow::default() };
+            plan.workloads[0].kind = "flows".into();
+            plan.workloads[0].flows = (0..n).map(flow).collect();
+        })
     }),
     (&SETTINGS, |n| of_plan(|plan| plan.arms[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect())),
     (&OWN_METRICS, |n| {

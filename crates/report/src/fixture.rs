@@ -264,6 +264,7 @@ fn header() -> Header {
         params: BTreeMap::from([("clients".into(), "8".into())]),
         share: Default::default(),
         background: Vec::new(),
+        flows: Vec::new(),
     };
     let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Header {

@@ -20,6 +20,6 @@ pub use engine::jain;
 pub use error::SimError;
 pub use random::{Stream, stream};
 pub use trace::{Event, EventKind, Observer, Unobserved};
-pub use trial::{Outcome, Trial, queue_for, run, run_members};
+pub use trial::{Outcome, Trial, queue_for, run, run_flow_alone, run_members};
 pub use turnaround::Turnarounds;
 pub use workload::Member;

@@ -1,7 +1,7 @@
 //! One simulated trial: its parts and its outcome.
 
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
-use workload::{ClientTotals, Measured, Member, Params, Pass, WorkloadKind};
+use workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, WorkloadKind};
 
 use crate::device::{DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};
@@ -103,7 +103,8 @@ fn passes<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() 
     let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
     let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
     let times = (trial.warmup_ns, trial.duration_ns);
-    let mut engine = machine(trial, observer);
+    let flows = params.flows.iter().map(FlowWork::unmeasured).collect();
+    let mut engine = machine(trial, observer).with_flows(flows);
     kind.passes(&params, times, |pass| {
         let start = engine.now;
         engine.pass(kind.members(&params, &extents, seed), pass, stop)?;
@@ -128,6 +129,18 @@ pub fn run_members(
     } else {
         one_pass(trial, members, &mut Unobserved, stop)
     }
+}
+
+/// Simulates a trial with the clients of one flow of its workload alone, at the flow's part of the device.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_flow_alone(trial: Trial, number: usize, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+    let (kind, params) = (trial.workload, &trial.params);
+    let extents = kind.extents(params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
+    let all = kind.members(params, &extents, trial.seed);
+    let own = all.into_iter().filter(|member| member.flow.is_some_and(|(flow, _)| flow as usize == number)).collect();
+    run_members(trial, own, &mut Unobserved, stop)
 }
 
 fn one_pass<O: Observer + ?Sized>(

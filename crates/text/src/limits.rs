@@ -100,6 +100,8 @@ limits! {
         "each has a block of every round";
     BACKGROUND = "background", 16, Unit::Of("loads"); "leave some out, or give one load more clients";
         "each is a process that runs beside the workload";
+    FLOWS = "flows", 256, Unit::Of("flows"); "leave some out, or give one flow more clients";
+        "each is measured by itself, and is a process on a real machine";
     SETTINGS = "parameters", 100, Unit::Of("values"); "leave some out";
         "no scheduler and no workload has as many";
     OWN_METRICS = "metrics of a plan", 100, Unit::Of("metrics"); "leave some out";

@@ -5,6 +5,8 @@
 use serde::Serialize;
 
 use crate::client::Client;
+use crate::contract::Contracted;
+use crate::flows;
 use crate::param_table::{ParamError, param};
 use crate::params::Params;
 use crate::rng::Rng;
@@ -207,6 +209,9 @@ impl WorkloadKind {
     pub fn extents(&self, params: &Params, target_len: u64, logical_block: u32) -> Result<Vec<Extent>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
+        if !params.flows.is_empty() {
+            return flows::extents(params, target_len, logical_block);
+        }
         let clients = self.clients(params);
         let len = match self.layout {
             Layout::Shared => params.file_size.unwrap_or(target_len),
@@ -236,6 +241,10 @@ impl WorkloadKind {
     pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
+        if !params.flows.is_empty() {
+            let sizes = params.flows.iter().map(|flow| flow.kind.file_sizes(&flow.params, logical_block));
+            return sizes.collect::<Result<Vec<_>, _>>().map(|sizes| sizes.concat());
+        }
         self.ensure(params.file_size.is_some() || self.layout == Layout::FilePerClient, || {
             "in a directory the files need a size: give file_size, e.g. file_size = 1G".into()
         })?;
@@ -288,7 +297,11 @@ impl WorkloadKind {
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
         assert!(self.check_file(params, seat.len).is_ok(), "the region must hold a request: check before building");
-        (self.build)(params, seat)
+        let client = (self.build)(params, seat);
+        match params.contract {
+            Some(contract) => Box::new(Contracted::new(client, contract)),
+            None => client,
+        }
     }
 
     /// What a list or a help page says about this row.
@@ -315,6 +328,9 @@ impl WorkloadKind {
 
     /// The sizes that requests can have, with the parameter's name.
     fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
+        if !params.flows.is_empty() {
+            return vec![("the flows' largest request", flows::max_request(params))];
+        }
         if self.needs_trace() {
             return vec![("the trace's largest request", params.replay.largest_request())];
         }
@@ -337,7 +353,7 @@ impl WorkloadKind {
     }
 
     /// Direct I/O moves whole logical blocks only.
-    fn check_alignment(&self, params: &Params, logical_block: u32) -> Result<(), ParamError> {
+    pub(crate) fn check_alignment(&self, params: &Params, logical_block: u32) -> Result<(), ParamError> {
         if !params.direct {
             return Ok(());
         }

@@ -12,7 +12,9 @@
 #![warn(missing_docs)]
 
 mod client;
+mod contract;
 mod dss;
+mod flows;
 mod hdparm;
 mod iozone;
 mod kind;
@@ -32,10 +34,12 @@ mod think;
 mod think_mix;
 
 pub use client::{Client, Step};
+pub use contract::Contract;
+pub use flows::FlowWork;
 pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
 pub use measure::{
-    ClientTotals, Curve, Issued, Lived, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics,
-    needed_for,
+    ClientTotals, Curve, DeadlineTotals, FlowMeasured, INTERVAL_NS, Intervals, Issued, Lived, METRIC_NAMES, Measured,
+    OpTotals, PERCENTILES, against_alone, latency_curves, metrics, needed_for,
 };
 pub use member::{Member, Pass};
 pub use param::Param;

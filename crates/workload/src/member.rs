@@ -54,7 +54,14 @@ impl WorkloadKind {
             .zip(extents)
             .map(|(index, extent)| {
                 let program = self.client(params, Seat { index, count, len: extent.len, seed });
-                Member::new(program, extent.base, self.iodepth(params, index))
+                let member = Member::new(program, extent.base, self.iodepth(params, index));
+                match params.flow_of(index) {
+                    None => member,
+                    Some(number) => {
+                        let flow = &params.flows[number];
+                        Member { priority: flow.priority, flow: Some((number as u32, flow.spec)), ..member }
+                    }
+                }
             })
             .collect()
     }

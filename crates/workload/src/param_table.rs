@@ -25,6 +25,13 @@ pub static PARAMS: &[Param] = &[
         set: |p, text| put(&mut p.clients, text.trim().parse().ok()),
     },
     Param {
+        name: "alone",
+        form: BOOL_FORM,
+        help: "whether each flow is measured alone as well, for slowdown and insulation",
+        get: |p| p.alone.to_string(),
+        set: |p, text| put(&mut p.alone, parse_switch(text)),
+    },
+    Param {
         name: "writers",
         form: COUNT_FORM,
         help: "how many sequential writers run beside the one random reader",

@@ -7,6 +7,8 @@ use std::fmt;
 
 use elevator::Op;
 
+use crate::contract::Contract;
+use crate::flows::FlowWork;
 use crate::postmark::setup::PostmarkParams;
 use crate::replay::setup::ReplayParams;
 use crate::think::{Think, ThinkDist};
@@ -48,6 +50,12 @@ pub struct Params {
     pub postmark: PostmarkParams,
     /// What is `replay`'s alone.
     pub replay: ReplayParams,
+    /// The flows of `flows`.
+    pub flows: Vec<FlowWork>,
+    /// Whether each flow of `flows` is measured alone as well.
+    pub alone: bool,
+    /// What the clients are promised as a part of a flow; their requests are due by it.
+    pub contract: Option<Contract>,
 }
 
 impl Default for Params {
@@ -71,6 +79,9 @@ impl Default for Params {
             random_share: 0,
             postmark: PostmarkParams::default(),
             replay: ReplayParams::default(),
+            flows: Vec::new(),
+            alone: false,
+            contract: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use elevator::Op;
 use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
 use crate::params::Params;
 use crate::think::ThinkDist;
-use crate::{dss, hdparm, iozone, mixed, postmark, random, replay, sequential, think_mix};
+use crate::{dss, flows, hdparm, iozone, mixed, postmark, random, replay, sequential, think_mix};
 
 const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "amount"];
 const WRITER: &[&str] =
@@ -150,6 +150,19 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         possible: postmark::possible,
         fits: postmark::fits,
         build: postmark::build,
+        ..writer("throughput_mb_per_s")
+    },
+    WorkloadKind {
+        name: "flows",
+        help: "several flows at once with weights, arrival curves and latency bounds; a plan lists them as [[workload.flow]]",
+        accepts: &["alone"],
+        defaults: || Params { flows: flows::default_flows(), ..Params::default() },
+        nr_clients: flows::clients,
+        depth: flows::iodepth,
+        writing: flows::writing,
+        possible: flows::possible,
+        aligned: flows::aligned,
+        build: flows::build,
         ..writer("throughput_mb_per_s")
     },
     WorkloadKind {

@@ -5,7 +5,7 @@
 
 use text::limits::{BLOCKS, TRIALS};
 
-use super::{CPU_DEVICE, Criteria, Plan, PlanError, SCHEMA, Share};
+use super::{CPU_DEVICE, Criteria, Plan, PlanError, SCHEMA, Share, WorkloadSpec};
 
 /// A budget longer than this is a slip of the keyboard.
 pub const LONGEST_S: f64 = 30.0 * 86_400.0;
@@ -31,6 +31,7 @@ impl Plan {
             return Err(value("device", "is empty", "name one, e.g. device = \"sdb\" or \"loop:512M\""));
         }
         self.check_names()?;
+        self.workloads.iter().try_for_each(WorkloadSpec::check_flows)?;
         self.check_files()?;
         self.check_budget()?;
         self.check_shares()
@@ -160,11 +161,6 @@ impl Share {
             let remedy = "give rbps, wbps, riops or wiops, e.g. io_max = \"wbps=10M wiops=100\"";
             return Err(value(format!("io_max in the {whose}"), "cannot be read", remedy));
         }
-        let is_priority = |text: &str| {
-            let (class, level) = text.split_once(':').unwrap_or((text, ""));
-            let level_fits = level.parse::<u8>().is_ok_and(|level| level < 8);
-            text == "idle" || (["best-effort", "realtime"].contains(&class) && level_fits)
-        };
         if self.ioprio.as_ref().is_some_and(|text| !is_priority(text)) {
             let remedy = "give idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7 (in one word with / for the colon: ioprio=realtime/0)";
             return Err(value(format!("ioprio in the {whose}"), "cannot be read", remedy));
@@ -183,6 +179,13 @@ impl Criteria {
         within("criteria.alpha", self.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %")?;
         within("criteria.max_void_share", self.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")
     }
+}
+
+/// Whether a text is an I/O priority.
+pub(super) fn is_priority(text: &str) -> bool {
+    let (class, level) = text.split_once(':').unwrap_or((text, ""));
+    let level_fits = level.parse::<u8>().is_ok_and(|level| level < 8);
+    text == "idle" || (["best-effort", "realtime"].contains(&class) && level_fits)
 }
 
 /// Refuses empty and repeated names, and those that would break a line of a report.
@@ -208,7 +211,7 @@ fn within(what: &str, found: f64, low: f64, high: f64, remedy: &str) -> Result<(
     }
 }
 
-fn value(what: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> PlanError {
+pub(super) fn value(what: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> PlanError {
     PlanError::Value { what: what.into(), problem: problem.into(), remedy: remedy.into() }
 }
 

@@ -101,7 +101,15 @@ pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
         parts.name = kept.join(":");
     }
     let share = share_of(&mut parts.pairs, word)?;
-    Ok(WorkloadSpec { name: parts.name, kind: parts.head, primary, params: parts.pairs, share, background: Vec::new() })
+    Ok(WorkloadSpec {
+        name: parts.name,
+        kind: parts.head,
+        primary,
+        params: parts.pairs,
+        share,
+        background: Vec::new(),
+        flows: Vec::new(),
+    })
 }
 
 /// Reads a load for the background: a workload, and perhaps `io_weight`, `io_max`, `ioprio`.

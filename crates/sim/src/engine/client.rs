@@ -179,7 +179,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.observe_piece(EventKind::Done, number, &request);
         let client = &mut self.clients[number as usize];
         client.last = Some(Completion { request, submitted, completed: now });
-        self.measured.done(now, &mut client.totals, &request, submitted, Some((self.open, self.close)));
+        let measured = match client.flow.and_then(|flow| self.flows.get_mut(flow)) {
+            Some(flow) => &mut flow.measured,
+            None => &mut self.measured,
+        };
+        measured.done(now, &mut client.totals, &request, submitted, Some((self.open, self.close)));
     }
 
     fn flush(&mut self, number: u32, state: ClientState) {
@@ -246,8 +250,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             self.at_close = Some(self.mark());
         }
         let lived = |client: &RunningClient| Lived { totals: client.totals, began: client.began, ended: client.ended };
-        let lived: Vec<Lived> = self.clients.iter().map(lived).collect();
         let close = (!self.rules.flushes_at_end).then_some(self.close);
-        self.measured.sum_up(&lived, opens, close, self.rules.first_stops_all);
+        if self.flows.is_empty() {
+            let lived: Vec<Lived> = self.clients.iter().map(lived).collect();
+            return self.measured.sum_up(&lived, opens, close, self.rules.first_stops_all);
+        }
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            let own = self.clients.iter().filter(|client| client.flow == Some(number));
+            let lived: Vec<Lived> = own.map(lived).collect();
+            flow.measured.sum_up(&lived, opens, close, false);
+        }
+        self.measured.take_flows(std::mem::take(&mut self.flows));
     }
 }

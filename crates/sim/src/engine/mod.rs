@@ -20,7 +20,7 @@ mod slots;
 mod wakes;
 
 use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
-use workload::{Measured, Member, Pass};
+use workload::{FlowMeasured, Measured, Member, Pass};
 
 use crate::device::{Command, DeviceModel};
 use crate::error::SimError;
@@ -97,6 +97,8 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     /// The counters when the last window closed.
     pub(crate) at_close: Option<Mark>,
     pub(crate) measured: Measured,
+    /// The parts of flows; empty for a workload without them.
+    flows: Vec<FlowMeasured>,
     turns: u32,
     turns_at_this_time: u32,
     done_tags: Vec<u32>,
@@ -129,12 +131,18 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             ledger: Ledger::default(),
             at_close: None,
             measured: Measured::default(),
+            flows: Vec::new(),
             turns: 0,
             turns_at_this_time: 0,
             done_tags: Vec::new(),
             done_pieces: Vec::new(),
             entered: Vec::new(),
         }
+    }
+
+    /// The same machine, which measures these flows one by one.
+    pub(crate) fn with_flows(self, flows: Vec<FlowMeasured>) -> Self {
+        Engine { flows, ..self }
     }
 
     /// Runs clients once, from now on: until the window has opened and closed, and everything that they began has ended.

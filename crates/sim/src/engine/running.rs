@@ -37,6 +37,8 @@ pub(super) struct RunningClient {
     pub(super) base: u64,
     pub(super) depth: u32,
     pub(super) priority: Priority,
+    /// The flow that it belongs to.
+    pub(super) flow: Option<usize>,
     pub(super) state: ClientState,
     /// The number of its wake-up; 0: none.
     pub(super) wake: u64,
@@ -55,13 +57,14 @@ pub(super) struct RunningClient {
 impl RunningClient {
     /// A client that is asked for its first step at `start`.
     pub(super) fn new(member: Member, start: Time) -> RunningClient {
-        let Member { program, base, iodepth, priority, flow: _ } = member;
+        let Member { program, base, iodepth, priority, flow } = member;
         assert!(iodepth > 0, "a client may have at least one request open");
         RunningClient {
             program,
             base,
             depth: iodepth,
             priority,
+            flow: flow.map(|(number, _)| number as usize),
             state: ClientState::Due,
             wake: 0,
             in_flight: 0,

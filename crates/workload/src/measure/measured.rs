@@ -5,6 +5,8 @@ use std::fmt;
 use elevator::{Op, Request, Time};
 use hdrhistogram::Histogram;
 
+use super::deadlines::{DeadlineTotals, Intervals};
+
 /// Longest latency that is distinguished from longer ones: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -20,6 +22,12 @@ pub struct Measured {
     pub writes: OpTotals,
     /// Flushes that completed in the window.
     pub syncs: u64,
+    /// Deadlines kept and missed.
+    pub deadlines: DeadlineTotals,
+    /// Bytes that completed in each interval of the window.
+    pub intervals: Intervals,
+    /// Each flow's part of a workload of flows; every other total is the sum over them.
+    pub flows: Vec<FlowMeasured>,
     /// Each client's part, in the order of their numbers.
     pub clients: Vec<ClientTotals>,
     /// Everything that was issued and completed, over warm-up, window and drain.
@@ -75,8 +83,11 @@ impl Measured {
                 &mut self.writes
             }
         };
-        if window.is_some_and(|(open, close)| now >= open && now <= close) {
+        let Some((open, close)) = window else { return };
+        self.deadlines.record(request, now, (open, close));
+        if now >= open && now <= close {
             totals.record(bytes, now - submitted);
+            self.intervals.record(now - open, bytes);
             client.ios += 1;
             client.bytes += bytes;
         }
@@ -102,11 +113,34 @@ impl Measured {
         }
     }
 
+    /// Flows that were measured together become the parts of this, and every total their sum. The window is the longest of them.
+    pub fn take_flows(&mut self, flows: Vec<FlowMeasured>) {
+        for FlowMeasured { measured: flow, .. } in &flows {
+            self.window_ns = self.window_ns.max(flow.window_ns);
+            self.reads.add(&flow.reads);
+            self.writes.add(&flow.writes);
+            self.deadlines.add(&flow.deadlines);
+            self.intervals.add(&flow.intervals);
+            self.syncs += flow.syncs;
+            self.issued.add(&flow.issued);
+            self.cpu_ns += flow.cpu_ns;
+            self.errors += flow.errors;
+            self.first_error = self.first_error.take().or_else(|| flow.first_error.clone());
+            self.vanished = self.vanished.take().or_else(|| flow.vanished.clone());
+            self.no_space = self.no_space.take().or_else(|| flow.no_space.clone());
+            self.interrupted |= flow.interrupted;
+            self.clients.extend(flow.clients.iter().copied());
+        }
+        self.passes = 1;
+        self.flows = flows;
+    }
+
     /// Adds one more pass.
     pub fn add_pass(&mut self, pass: Measured) {
         self.window_ns += pass.window_ns;
         self.reads.add(&pass.reads);
         self.writes.add(&pass.writes);
+        self.deadlines.add(&pass.deadlines);
         self.syncs += pass.syncs;
         self.issued.add(&pass.issued);
         self.cpu_ns += pass.cpu_ns;
@@ -134,6 +168,19 @@ impl Measured {
             self.clients.iter_mut().zip(&clients).for_each(|(sum, one)| sum.add(one));
         }
     }
+}
+
+/// One flow's part.
+#[derive(Debug, Clone, Default)]
+pub struct FlowMeasured {
+    /// The flow's name.
+    pub name: String,
+    /// Its weight, if it is promised one.
+    pub weight: Option<u32>,
+    /// Whether it is promised a latency bound, so that its missed deadlines are violations.
+    pub is_bounded: bool,
+    /// What its clients have done.
+    pub measured: Measured,
 }
 
 /// Requests of one direction.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::flows;
 use super::measured::{Measured, OpTotals};
 
 /// Every name that [`metrics`] can report.
@@ -24,6 +25,10 @@ pub static METRIC_NAMES: &[&str] = &[
     "write_latency_mean_us",
     "write_latency_p99_us",
     "cpu_us_per_io",
+    "deadline_misses",
+    "deadline_miss_percent",
+    "tardiness_mean_us",
+    "tardiness_max_us",
 ];
 
 /// The percentiles of a latency curve.
@@ -52,6 +57,7 @@ pub fn needed_for(percentile: f64) -> u64 {
 /// percentile to mean something is [`needed_for`]'s matter.
 pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
+    flows::put(measured, &mut found);
     let seconds = measured.window_ns as f64 / 1e9;
     if measured.window_ns == 0 || measured.ios() == 0 {
         return found;
@@ -71,6 +77,14 @@ pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     put("latency_p999_us", percentile_us(&all, 99.9));
     if measured.cpu_ns > 0 {
         put("cpu_us_per_io", measured.cpu_ns as f64 / 1e3 / all.count as f64);
+    }
+    let late = &measured.deadlines;
+    if late.count > 0 {
+        let count = late.count as f64;
+        put("deadline_misses", late.missed as f64);
+        put("deadline_miss_percent", 100.0 * late.missed as f64 / count);
+        put("tardiness_mean_us", late.tardiness_sum_ns as f64 / count / 1e3);
+        put("tardiness_max_us", late.tardiness_max_ns as f64 / 1e3);
     }
     if reads.count > 0 {
         put("read_mb_per_s", reads.bytes as f64 / seconds / 1e6);

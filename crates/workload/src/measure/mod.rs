@@ -3,8 +3,12 @@
 //! The executor of the steps (the load engine on a real machine, the simulator) fills a [`Measured`]; from then on the origin of
 //! the numbers does not matter.
 
+mod deadlines;
+mod flows;
 mod measured;
 mod metrics;
 
-pub use measured::{ClientTotals, Issued, Lived, Measured, OpTotals};
+pub use deadlines::{DeadlineTotals, INTERVAL_NS, Intervals};
+pub use flows::against_alone;
+pub use measured::{ClientTotals, FlowMeasured, Issued, Lived, Measured, OpTotals};
 pub use metrics::{Curve, METRIC_NAMES, PERCENTILES, latency_curves, metrics, needed_for};

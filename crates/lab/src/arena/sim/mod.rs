@@ -5,7 +5,7 @@
 mod figures;
 mod setting;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Observation};
 use files::Dir;
 use sim::{Observer, Outcome, SimError, Trial};
+use workload::Measured;
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
@@ -70,6 +71,13 @@ impl<'a> SimArena<'a> {
     ) -> Result<SimArena<'a>> {
         let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
         for (label, work) in workloads.engine() {
+            let mixed = work.params.flows.iter().any(|flow| flow.params.direct != work.params.direct);
+            if mixed {
+                return Err(usage(format!(
+                    "workload {label}: some flows are direct and some are not; the simulator has no page cache for a part of \
+                     them: give each flow direct = true"
+                )));
+            }
             work.kind
                 .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {label} on {}: {e}", plan.device)))?;
@@ -134,6 +142,23 @@ impl<'a> SimArena<'a> {
         })
     }
 
+    /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is interrupted.
+    fn alone(&self, key: &Key, wanted: &Wanted) -> Result<Option<Vec<Measured>>> {
+        let params = &self.workloads.work(key.workload).params;
+        if !params.alone {
+            return Ok(None);
+        }
+        let stop = || self.flag.load(Ordering::Relaxed);
+        let mut alone = Vec::new();
+        for number in 0..params.flows.len() {
+            match sim::run_flow_alone(self.trial(key, wanted.duration, wanted.warmup)?, number, &stop) {
+                Ok(outcome) => alone.push(outcome.measured),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(alone))
+    }
+
     fn observation(&self, key: &Key, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome)),
@@ -167,6 +192,7 @@ impl Virtual for SimArena<'_> {
     fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
         let trial = self.trial(key, wanted.duration, wanted.warmup)?;
         let stop = || self.flag.load(Ordering::Relaxed);
+        let alone = self.alone(key, wanted)?;
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, &stop),
             Some(name) => {
@@ -177,7 +203,13 @@ impl Virtual for SimArena<'_> {
                 outcome
             }
         };
-        self.observation(key, outcome)
+        let against = match (&outcome, &alone) {
+            (Ok(outcome), Some(alone)) => workload::against_alone(&outcome.measured, alone),
+            _ => BTreeMap::new(),
+        };
+        let mut observation = self.observation(key, outcome)?;
+        observation.metrics.extend(against);
+        Ok(observation)
     }
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {

@@ -1,0 +1,52 @@
+//! From the flows of a plan to flows that can be driven.
+
+use anyhow::Result;
+use elevator::{FlowSpec, PrioClass, Priority};
+use experiment::plan::{Flow, WorkloadSpec};
+use workload::{FlowWork, Params, WorkloadKind};
+
+use super::{find, with_trace};
+use crate::failure::usage;
+
+/// The parameters of a workload of flows, with its flows.
+///
+/// # Errors
+/// Wrong usage: an unknown workload or parameter, flows that cannot be.
+pub(super) fn with_flows(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) -> Result<Params> {
+    let flows: Vec<FlowWork> = spec.flows.iter().map(|flow| work_of(spec, flow)).collect::<Result<_>>()?;
+    let direct = flows.iter().all(|flow| flow.params.direct);
+    let params = Params { flows, direct, ..params };
+    kind.check(&params).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+    Ok(params)
+}
+
+fn work_of(spec: &WorkloadSpec, flow: &Flow) -> Result<FlowWork> {
+    let kind = find(&flow.kind)?;
+    let pairs = flow.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let named = |e: &dyn std::fmt::Display| usage(format!("workload {}, flow {}: {e}", spec.name, flow.name));
+    let params = kind.params(pairs).map_err(|e| named(&e))?;
+    let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
+    Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority(flow)))
+}
+
+/// What the plan promises a flow. Its texts were checked when the plan was read.
+fn promise(flow: &Flow) -> FlowSpec {
+    let size = |text: &Option<String>| text.as_ref().and_then(|text| text::parse_size(text));
+    FlowSpec {
+        weight: flow.weight,
+        rate: size(&flow.rate),
+        burst: size(&flow.burst).unwrap_or(0),
+        latency_ns: flow.latency.as_ref().and_then(|text| text::parse_duration_ns(text)),
+    }
+}
+
+fn priority(flow: &Flow) -> Priority {
+    let Some(text) = &flow.ioprio else { return Priority::default() };
+    let (class, level) = text.split_once(':').unwrap_or((text, "0"));
+    let class = match class {
+        "realtime" => PrioClass::RealTime,
+        "idle" => PrioClass::Idle,
+        _ => PrioClass::BestEffort,
+    };
+    Priority { class, level: level.parse().unwrap_or(0) }
+}

@@ -1,0 +1,96 @@
+//! Deadlines kept and missed, and the bytes of each interval of a trial: what promises are held against.
+
+use elevator::{Request, Time};
+
+/// Length of an interval of [`Intervals`], in nanoseconds.
+pub const INTERVAL_NS: u64 = 100_000_000;
+
+/// Requests with a deadline inside the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeadlineTotals {
+    /// How many there were.
+    pub count: u64,
+    /// Those that completed after it.
+    pub missed: u64,
+    /// Sum of the time by which these were late, in nanoseconds.
+    pub tardiness_sum_ns: u64,
+    /// The longest such time, in nanoseconds.
+    pub tardiness_max_ns: u64,
+}
+
+impl DeadlineTotals {
+    /// A request completed. It counts by its deadline, not by its completion, so that one that is starved beyond the window counts.
+    #[inline]
+    pub fn record(&mut self, request: &Request, completed: Time, (open, close): (Time, Time)) {
+        let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else { return };
+        let late = completed.as_ns().saturating_sub(deadline.as_ns());
+        self.count += 1;
+        self.missed += u64::from(late > 0);
+        self.tardiness_sum_ns += late;
+        self.tardiness_max_ns = self.tardiness_max_ns.max(late);
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &DeadlineTotals) {
+        self.count += other.count;
+        self.missed += other.missed;
+        self.tardiness_sum_ns += other.tardiness_sum_ns;
+        self.tardiness_max_ns = self.tardiness_max_ns.max(other.tardiness_max_ns);
+    }
+}
+
+/// Bytes that completed in each [`INTERVAL_NS`] of the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Intervals(pub Vec<u64>);
+
+impl Intervals {
+    /// Bytes completed this long after the window opened.
+    #[inline]
+    pub fn record(&mut self, since_open_ns: u64, bytes: u64) {
+        let at = (since_open_ns / INTERVAL_NS) as usize;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] += bytes;
+    }
+
+    /// Adds others, interval by interval.
+    pub fn add(&mut self, other: &Intervals) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, bytes)| *sum += bytes);
+    }
+
+    /// Bytes of `length` intervals from this one on.
+    pub fn sum(&self, from: usize, length: usize) -> u64 {
+        self.0.iter().skip(from).take(length).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elevator::Op;
+
+    use super::*;
+
+    #[test]
+    fn a_request_counts_where_its_deadline_lies_even_if_it_completes_after_the_window() {
+        let window = (Time::from_ns(100), Time::from_ns(200));
+        let mut totals = DeadlineTotals::default();
+        for (deadline, completed) in [(99, 150), (100, 90), (150, 151), (200, 900), (201, 300)] {
+            let request = Request::new(Op::Read, 0, 512).due(Time::from_ns(deadline));
+            totals.record(&request, Time::from_ns(completed), window);
+        }
+        totals.record(&Request::new(Op::Read, 0, 512), Time::from_ns(150), window);
+        let expected = DeadlineTotals { count: 3, missed: 2, tardiness_sum_ns: 701, tardiness_max_ns: 700 };
+        assert_eq!(totals, expected);
+    }
+
+    #[test]
+    fn intervals_hold_the_bytes_of_their_time() {
+        let mut intervals = Intervals::default();
+        for (at, bytes) in [(0, 1), (INTERVAL_NS - 1, 2), (3 * INTERVAL_NS, 4)] {
+            intervals.record(at, bytes);
+        }
+        assert_eq!((intervals.0.clone(), intervals.sum(0, 2), intervals.sum(2, 9)), (vec![3, 0, 0, 4], 3, 4));
+    }
+}
