@@ -97,6 +97,7 @@ impl FlowRequest {
             params: self.params.iter().cloned().collect(),
             share: Share::default(),
             background: Vec::new(),
+            flows: Vec::new(),
         };
         let Work { kind, params } = workloads::work_of(&spec)?;
         let files =
