@@ -8,9 +8,9 @@ use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
 /// A check of a scheduler's behaviour.
-pub struct Law {
+pub struct Law<I: 'static = Input> {
     pub name: &'static str,
-    pub check: fn(&ElevatorKind, &Input) -> Result<(), String>,
+    pub check: fn(&ElevatorKind, &I) -> Result<(), String>,
 }
 
 macro_rules! table {
@@ -59,14 +59,19 @@ pub fn law(name: &str) -> &'static Law {
 ///
 /// # Errors
 /// Says how the law is broken.
-pub fn judge(law: &Law, kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub fn judge<I>(law: &Law<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
     catch_panic(|| (law.check)(kind, input)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
 /// The names of the laws that at least one of the rows breaks with one of the inputs.
 pub fn broken_laws(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
-    let breaks = |law: &&Law| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
-    LAWS.iter().filter(breaks).map(|law| law.name).collect()
+    broken_of(LAWS, rows, inputs)
+}
+
+/// As [`broken_laws`], of any table.
+pub fn broken_of<I>(laws: &[Law<I>], rows: &[&ElevatorKind], inputs: &[I]) -> Vec<&'static str> {
+    let breaks = |law: &&Law<I>| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
+    laws.iter().filter(breaks).map(|law| law.name).collect()
 }
 
 fn succeeded(log: &Log) -> Result<(), String> {

@@ -14,12 +14,16 @@ mod drive;
 pub mod input;
 pub mod laws;
 mod order;
+pub mod promises;
 pub mod samples;
 #[cfg(feature = "proptest")]
 mod strategy;
 
 pub use drive::catch_panic;
 pub use input::Input;
-pub use laws::{LAWS, Law, broken_laws, judge, law};
+pub use laws::{LAWS, Law, broken_laws, broken_of, judge, law};
+pub use promises::{FLOW_LAWS, Scenario};
 #[cfg(feature = "proptest")]
-pub use strategy::{check, fixed_inputs, inputs};
+pub use strategy::{
+    broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs, scenarios, search,
+};

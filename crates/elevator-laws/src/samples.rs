@@ -1,11 +1,15 @@
 //! Small correct elevators, which between them make every promise; mutants are derived from them.
 
+mod flows;
+
 use std::collections::BTreeMap;
 
 use elevator::{
     Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise,
     Role, Time, Tunable,
 };
+
+pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
 
 /// A one-way elevator that waits for a bounded time after each synchronous request for the next one of the same process, and serves
 /// the oldest request after a number of others.
@@ -194,3 +198,6 @@ pub const IDLER: ElevatorKind = ElevatorKind {
     build: |_: &Build| Box::new(Sample::new(Some(Waits::default()), 6)),
     ..SWEEP
 };
+
+/// Every sample.
+pub const SAMPLES: &[ElevatorKind] = &[SWEEP, IDLER, FAIR, BOUNDS, QUANTA, CLASSES];

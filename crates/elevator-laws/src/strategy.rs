@@ -1,12 +1,13 @@
 //! Random inputs, and checking rows with them.
 
-use elevator::{ElevatorKind, Op, PrioClass, Priority};
+use elevator::{ElevatorKind, Op, PrioClass, Priority, Promise};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
-use crate::laws::{Law, judge};
+use crate::laws::{Law, broken_laws, broken_of, judge};
+use crate::promises::{FLOW_LAWS, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 
 /// Inputs per law and row.
 const CASES: u32 = 64;
@@ -78,10 +79,50 @@ pub fn inputs() -> impl Strategy<Value = Input> {
     )
 }
 
+/// A flow of few small requests at best, of many large ones at worst.
+fn flow() -> impl Strategy<Value = Flow> {
+    let demand = (
+        prop_oneof![3 => Just(0u64), 1 => 0..30_000u64],
+        prop_oneof![1 => 1..8u32, 3 => 8..120u32],
+        1..=MAX_WINDOW,
+        1..8u32,
+    );
+    let kind = (any::<bool>(), prop::bool::weighted(0.4), prop_oneof![2 => Just(0u32), 1 => 0..200u32]);
+    (prop_oneof![1 => Just(1u32), 2 => 1..=10u32], prop_oneof![2 => Just(1u32), 1 => 1..=32u32], demand, kind).prop_map(
+        |(weight, pages, (starts_us, requests, window, burst), (random, greedy, slack_percent))| Flow {
+            weight,
+            kib: 4 * pages,
+            random,
+            starts_us,
+            requests,
+            window,
+            burst,
+            greedy,
+            slack_percent,
+        },
+    )
+}
+
+/// Flows in front of a device.
+pub fn scenarios() -> impl Strategy<Value = Scenario> {
+    let depth = prop_oneof![2 => Just(1u32), 1 => 1..=8u32];
+    (prop::collection::vec(flow(), 1..=MAX_FLOWS), depth, 10..95u32, any::<u16>())
+        .prop_map(|(flows, depth, load_percent, seed)| Scenario { flows, depth, load_percent, seed: u64::from(seed) })
+}
+
 /// The same inputs at every call.
 pub fn fixed_inputs(nr: usize) -> Vec<Input> {
+    fixed(&inputs(), nr)
+}
+
+/// The same scenarios at every call.
+pub fn fixed_scenarios(nr: usize) -> Vec<Scenario> {
+    fixed(&scenarios(), nr)
+}
+
+fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     let mut runner = TestRunner::deterministic();
-    let inputs = (0..nr).map(|_| inputs().new_tree(&mut runner).expect("the strategy yields an input").current());
+    let inputs = (0..nr).map(|_| of.new_tree(&mut runner).expect("the strategy yields an input").current());
     inputs.collect()
 }
 
@@ -90,14 +131,69 @@ pub fn fixed_inputs(nr: usize) -> Vec<Input> {
 /// # Panics
 /// If a row breaks the law, with the smallest input found.
 pub fn check<'a>(law: &Law, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
+    check_with(law, rows, &inputs());
+}
+
+/// As [`check`], for the laws of flows.
+///
+/// # Panics
+/// If a row breaks the law, with the smallest scenario found.
+pub fn check_flows<'a>(law: &Law<Scenario>, rows: impl IntoIterator<Item = &'a ElevatorKind>) {
+    check_with(law, rows, &scenarios());
+}
+
+/// Checks rows against a law with the inputs of a strategy.
+///
+/// # Panics
+/// If a row breaks the law, with the smallest input found.
+pub fn check_with<'a, I: std::fmt::Debug>(
+    law: &Law<I>,
+    rows: impl IntoIterator<Item = &'a ElevatorKind>,
+    inputs: &impl Strategy<Value = I>,
+) {
     let cases = std::env::var("PROPTEST_CASES").ok().map_or(CASES, |cases| cases.parse().expect("a number of cases"));
     for kind in rows {
-        let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
-        let checked = TestRunner::new(config)
-            .run(&inputs(), |input: Input| judge(law, kind, &input).map_err(TestCaseError::fail));
-        if let Err(TestError::Fail(why, input)) = checked {
+        if let Err((why, input)) = search(law, kind, inputs, cases) {
             panic!("{} breaks the law {}: {why}\nwith {input:?}", kind.name, law.name);
         }
-        checked.expect("the strategy yields inputs");
     }
+}
+
+/// Looks for an input with which a row breaks a law.
+///
+/// # Errors
+/// How the law is broken, and the smallest input found.
+///
+/// # Panics
+/// If the strategy yields no input.
+pub fn search<I: std::fmt::Debug>(
+    law: &Law<I>,
+    kind: &ElevatorKind,
+    inputs: &impl Strategy<Value = I>,
+    cases: u32,
+) -> Result<(), (String, I)> {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+    match TestRunner::new(config).run(inputs, |input| judge(law, kind, &input).map_err(TestCaseError::fail)) {
+        Err(TestError::Fail(why, input)) => Err((why.to_string(), input)),
+        other => {
+            other.expect("the strategy yields inputs");
+            Ok(())
+        }
+    }
+}
+
+/// The promises that a row's source makes and that the row says are not kept, each with whether one of these inputs and scenarios
+/// breaks a law if the row makes only this promise.
+pub fn broken_promises(kind: &ElevatorKind, inputs: &[Input], scenarios: &[Scenario]) -> Vec<(Promise, bool)> {
+    let given_up = kind.promises.iter().filter_map(|promise| match promise {
+        Promise::NotKept { promises, .. } => Some(promises.iter()),
+        _ => None,
+    });
+    let mut found = Vec::new();
+    for promise in given_up.flatten() {
+        let only = kind.promising(std::slice::from_ref(promise));
+        let broken = !broken_laws(&[&only], inputs).is_empty() || !broken_of(FLOW_LAWS, &[&only], scenarios).is_empty();
+        found.push((*promise, broken));
+    }
+    found
 }

@@ -172,7 +172,7 @@ pub enum Promise {
     LatencyInsideCurve,
     /// Each flow gets at least this part of its share, by weight, of the throughput that it has alone under the same scheduler, on a
     /// disk with 5 ms of positioning for whatever does not continue the request before and 64 KiB transferred in a millisecond,
-    /// over 10 s, for up to 4 flows without think time that are sequential or random.
+    /// over 10 s, for up to 4 flows without think time that are sequential or random, with weights of 1:3 at most.
     Insulates {
         /// Percent.
         percent: u32,
@@ -182,6 +182,13 @@ pub enum Promise {
     RealTimeBehind {
         /// The tunable.
         tunable: &'static str,
+    },
+    /// What its source promises and it does not keep: the laws find a counter-example for each.
+    NotKept {
+        /// The promises.
+        promises: &'static [Promise],
+        /// The smallest counter-example, or the reason, in a few words.
+        because: &'static str,
     },
     /// Not a promise but a warning: a decision looks at every held request by nature of the algorithm, so that its cost grows
     /// with their number. All others grow at most logarithmically.
@@ -219,6 +226,10 @@ impl Promise {
             Promise::Insulates { percent } => format!("each flow has {percent} % of its share of its throughput alone"),
             Promise::RealTimeBehind { tunable } => {
                 format!("real-time requests wait for at most {tunable} others in the device")
+            }
+            Promise::NotKept { promises, because } => {
+                let promises: Vec<String> = promises.iter().map(Promise::words).collect();
+                format!("NOT KEPT: {} ({because})", promises.join("; "))
             }
             Promise::LinearTime => "a decision looks at every request (slow with deep queues)".to_owned(),
         }
@@ -281,6 +292,13 @@ impl ElevatorKind {
     /// The row of one of its tunables.
     pub fn tunable(&self, name: &str) -> Option<&'static Tunable> {
         self.tunables.iter().find(|tunable| tunable.name == name)
+    }
+
+    /// The same scheduler with other promises, for laws that ask whether it would keep them.
+    #[must_use]
+    pub fn promising(&self, promises: &'static [Promise]) -> ElevatorKind {
+        let ElevatorKind { name, origin, help, source, evidence, promises: _, tunables, build } = *self;
+        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
     }
 
     /// Whether it makes this promise.

@@ -4,14 +4,27 @@
 #[allow(dead_code, reason = "main is the example's own")]
 mod shortest_first;
 
-use elevator::ELEVATORS;
-use elevator_laws::{Law, check, samples, test_every_law};
+use elevator::{ELEVATORS, ElevatorKind, Promise};
+use elevator_laws::{
+    Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples, test_every_flow_law,
+    test_every_law,
+};
 
 fn hold(law: &Law) {
-    check(law, ELEVATORS.iter().chain([&samples::SWEEP, &samples::IDLER, &shortest_first::ROW]));
+    check(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
 }
 
 test_every_law!(hold);
+
+mod flows {
+    use super::*;
+
+    fn hold(law: &Law<Scenario>) {
+        check_flows(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
+    }
+
+    test_every_flow_law!(hold);
+}
 
 #[test]
 fn rows_have_names_of_their_own_and_say_where_they_come_from() {
@@ -27,4 +40,18 @@ fn rows_have_names_of_their_own_and_say_where_they_come_from() {
             );
         }
     }
+}
+
+#[test]
+fn a_promise_is_called_not_kept_only_where_there_is_a_counter_example() {
+    let (inputs, scenarios) = (fixed_inputs(60), fixed_scenarios(60));
+    for kind in ELEVATORS {
+        for (promise, broken) in broken_promises(kind, &inputs, &scenarios) {
+            assert!(broken, "{} keeps {promise:?}: declare it", kind.name);
+        }
+    }
+    const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
+    const NOT_KEPT: &[Promise] = &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
+    let of = |kind: &ElevatorKind| broken_promises(&kind.promising(NOT_KEPT), &inputs, &scenarios)[0].1;
+    assert!(of(&samples::SWEEP) && !of(&samples::FAIR), "the check sees both");
 }

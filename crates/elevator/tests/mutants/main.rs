@@ -6,7 +6,7 @@
 mod mutant;
 
 use elevator::{Build, ElevatorKind, Origin, Promise, find};
-use elevator_laws::{LAWS, broken_laws, fixed_inputs, law, samples};
+use elevator_laws::{FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, samples};
 use mutant::{Fault, Mutant};
 
 /// A row with a fault.
@@ -57,6 +57,22 @@ mod base {
     pub(super) fn idler() -> ElevatorKind {
         samples::IDLER
     }
+
+    pub(super) fn fair() -> ElevatorKind {
+        samples::FAIR
+    }
+
+    pub(super) fn bounds() -> ElevatorKind {
+        samples::BOUNDS
+    }
+
+    pub(super) fn quanta() -> ElevatorKind {
+        samples::QUANTA
+    }
+
+    pub(super) fn classes() -> ElevatorKind {
+        samples::CLASSES
+    }
 }
 
 plant![
@@ -90,14 +106,25 @@ plant![
     none RemembersTheOneBefore => "same_input_same_output",
     idler CountsFailuresTwice => "anticipation_adds_up",
     idler TakesBackAWait => "anticipation_adds_up",
+    fair IgnoresWeights => "lag_at_most",
+    fair IgnoresWeights => "share_within",
+    idler StarvesOne => "no_flow_starves",
+    bounds IgnoresBounds => "latency_inside_the_curve",
+    quanta IgnoresWeights => "insulated_from_others",
+    classes CompletesTwice => "real_time_first",
 ];
 
 #[test]
 fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
-    let inputs = fixed_inputs(80);
+    let (inputs, scenarios) = (fixed_inputs(80), fixed_scenarios(40));
+    let broken = |row: &ElevatorKind| {
+        let mut broken = broken_laws(&[row], &inputs);
+        broken.extend(broken_of(FLOW_LAWS, &[row], &scenarios));
+        broken
+    };
     std::panic::set_hook(Box::new(|_| {}));
     let judged = planted().into_iter().map(|planted| {
-        let by = broken_laws(&[&planted.row], &inputs);
+        let by = broken(&planted.row);
         (planted, by)
     });
     let killed: Vec<_> = judged.collect();
@@ -106,8 +133,12 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
         ElevatorKind { build: |build| Mutant::wrap(&base::legacy(), build, Fault::None), ..base::legacy() },
         ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
         ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::fair(), build, Fault::None), ..base::fair() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::bounds(), build, Fault::None), ..base::bounds() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::quanta(), build, Fault::None), ..base::quanta() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::classes(), build, Fault::None), ..base::classes() },
     ];
-    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken_laws(&[row], &inputs))).collect();
+    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row))).collect();
     let _ = std::panic::take_hook();
     for (Planted { fault, law, .. }, by) in &killed {
         let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");
@@ -125,8 +156,8 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
 #[test]
 fn every_law_kills_a_mutant() {
     let planted = planted();
-    for of in LAWS {
-        assert!(planted.iter().any(|planted| planted.law == law(of.name).name), "no mutant is planted for {}", of.name);
+    for name in LAWS.iter().map(|law| law.name).chain(FLOW_LAWS.iter().map(|law| law.name)) {
+        assert!(planted.iter().any(|planted| planted.law == name), "no mutant is planted for {name}");
     }
 }
 
@@ -141,4 +172,9 @@ fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
     assert!(promised(|promise| matches!(promise, Promise::Sweeping { .. })));
     assert!(promised(|promise| matches!(promise, Promise::PassedAtMost { .. })));
     assert!(promised(|promise| matches!(promise, Promise::WaitsAtMostMs(_))));
+    assert!(promised(|promise| matches!(promise, Promise::LagAtMost { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::ShareWithin { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::LatencyInsideCurve)));
+    assert!(promised(|promise| matches!(promise, Promise::Insulates { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::RealTimeBehind { .. })));
 }

@@ -40,6 +40,9 @@ pub(crate) enum Fault {
     RemembersTheOneBefore,
     CountsFailuresTwice,
     TakesBackAWait,
+    IgnoresWeights,
+    IgnoresBounds,
+    CompletesTwice,
 }
 
 /// A right elevator with a fault.
@@ -169,6 +172,9 @@ impl Elevator for Mutant {
     fn complete(&mut self, now: Time, done: &Finished) {
         self.in_flight -= 1;
         self.inner.complete(now, done);
+        if self.fault == Fault::CompletesTwice {
+            self.inner.complete(now, done);
+        }
     }
 
     fn len(&self) -> usize {
@@ -237,7 +243,12 @@ impl Elevator for Mutant {
     }
 
     fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
-        self.inner.flow(process, flow, spec);
+        let spec = match self.fault {
+            Fault::IgnoresWeights => FlowSpec { weight: None, ..*spec },
+            Fault::IgnoresBounds => FlowSpec { latency_ns: None, ..*spec },
+            _ => *spec,
+        };
+        self.inner.flow(process, flow, &spec);
     }
 
     fn get(&self, tunable: &str) -> u64 {

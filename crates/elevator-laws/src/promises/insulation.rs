@@ -1,0 +1,63 @@
+//! The law of insulation: a flow beside others has its share of what it has alone.
+
+use elevator::{ElevatorKind, Promise, Time};
+
+use crate::promises::drive::{Demand, What, World, run};
+use crate::promises::scenario::Scenario;
+
+/// Most flows that share.
+const NR_FLOWS: usize = 4;
+/// Positioning time of the disk.
+const POSITIONING_NS: u64 = 5_000_000;
+/// Length of a run.
+const LENGTH_NS: u64 = 10_000_000_000;
+
+/// Each flow has the promised part of its share of its throughput alone.
+pub(crate) fn insulated_from_others(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
+    let bounds = kind.promises.iter().filter_map(|promise| match promise {
+        Promise::Insulates { percent } => Some(*percent),
+        _ => None,
+    });
+    for percent in bounds {
+        let mut all = scenario.clone();
+        all.flows.truncate(NR_FLOWS);
+        for flow in &mut all.flows {
+            // A sequential flow of small requests would only make the run long.
+            flow.kib = flow.kib.max(32);
+            (flow.requests, flow.starts_us) = (u32::MAX, 0);
+            // The run has several rounds of quanta.
+            flow.weight = 1 + flow.weight % 3;
+        }
+        let together = throughput(kind, &all, None)?;
+        let weights: u64 = all.flows.iter().map(|flow| u64::from(flow.weight)).sum();
+        for (flow, together) in together.into_iter().enumerate() {
+            let alone = throughput(kind, &all, Some(flow))?[flow];
+            let due = alone * u64::from(all.flows[flow].weight) / weights;
+            require!(
+                together * 100 >= due * u64::from(percent),
+                "flow {flow} has {} KiB in 10 s, {} % of its share of the {} KiB that it has alone",
+                together >> 10,
+                together * 100 / due.max(1),
+                alone >> 10
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that each flow got.
+fn throughput(kind: &ElevatorKind, scenario: &Scenario, only: Option<usize>) -> Result<Vec<u64>, String> {
+    let world = World {
+        demand: Demand::Closed,
+        depth: 1,
+        positioning_ns: POSITIONING_NS,
+        until: Some(Time::from_ns(LENGTH_NS)),
+        only,
+        ..World::of(scenario)
+    };
+    let mut bytes = vec![0; scenario.flows.len()];
+    for event in run(kind, scenario, &world)?.iter().filter(|event| event.what == What::Completed) {
+        bytes[event.flow] += event.request.bytes();
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,46 @@
+//! The law of starvation among flows: the bound on waiting times holds whichever flow a request belongs to.
+
+use std::collections::BTreeMap;
+
+use elevator::{ElevatorKind, FlowSpec, Promise};
+
+use crate::promises::drive::{What, World, run};
+use crate::promises::scenario::Scenario;
+
+/// The service time that the promise is about.
+const SERVICE_NS: u64 = 20_000_000;
+
+/// No request of a flow waits longer than promised while the others are backlogged.
+pub(crate) fn no_flow_starves(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
+    let bounds = kind.promises.iter().filter_map(|promise| match promise {
+        Promise::WaitsAtMostMs(ms) => Some(ms * 1_000_000),
+        _ => None,
+    });
+    for bound in bounds {
+        let specs = vec![FlowSpec::default(); scenario.flows.len()];
+        // As all are served in the same time, all have the same size.
+        let mut scenario = scenario.clone();
+        let kib = scenario.flows[0].kib;
+        scenario.flows.iter_mut().for_each(|flow| flow.kib = kib);
+        let scenario = &scenario;
+        let world = World { depth: 1, service_ns: Some(SERVICE_NS), specs, ..World::of(scenario) };
+        let mut arrived = BTreeMap::new();
+        for event in run(kind, scenario, &world)? {
+            match event.what {
+                What::Inserted => _ = arrived.insert(event.request.seq, event.at),
+                What::Dispatched => {
+                    let waited = event.at - arrived[&event.request.seq];
+                    require!(
+                        waited <= bound,
+                        "a request of flow {} waits for {} ms from {} ms on",
+                        event.flow,
+                        waited / 1_000_000,
+                        arrived[&event.request.seq].as_ns() / 1_000_000
+                    );
+                }
+                What::Completed => {}
+            }
+        }
+    }
+    Ok(())
+}
