@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::error::Error;
 use crate::root::Root;
 
@@ -58,6 +58,9 @@ pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     let mut facts = of_machine(root)?;
     facts.insert("device".into(), about(device));
+    if let (Some(tags), Some(about)) = (device::tags(root, &device.name), facts.get_mut("device")) {
+        about.insert("hardware_tags".into(), tags.to_string());
+    }
     facts.insert("queue".into(), device.queue.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
     facts.insert("tunables".into(), device.tunables.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
     if let Some(file) = &device.backing_file {
@@ -104,6 +107,7 @@ fn about(device: &Device) -> BTreeMap<String, String> {
     section([
         ("name", device.name.clone()),
         ("kind", device.kind.name().to_string()),
+        ("number", device.number.clone()),
         ("identity", device.identity.clone()),
         ("size_bytes", device.size_bytes.to_string()),
         ("model", or(&device.model)),

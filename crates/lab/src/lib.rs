@@ -12,6 +12,7 @@ pub mod driver;
 pub mod failure;
 pub mod foreign;
 pub mod inside;
+pub mod iocost;
 pub mod length;
 pub mod output;
 pub mod progress;

@@ -69,6 +69,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Set(args) => command::settings::set(root, args),
         Command::Keep(args) => command::keep::keep(root, args),
         Command::Forget(args) => command::keep::forget(root, args),
+        Command::Iocost(args) => command::iocost::run(root, args),
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),
         Command::Trace(args) => command::trace::run(args),

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
+use super::give::{give_v1, give_v2, write};
 use super::share::Limits;
 use crate::error::Error;
 use crate::hierarchies::{Hierarchies, has_word};
@@ -23,9 +24,6 @@ use crate::root::Root;
 
 /// How long a group whose processes are dead may take to be empty.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The highest weight that bfq takes.
-const BFQ_WEIGHT: u32 = 1000;
 
 /// A controller that was switched on for a session, at the root of the hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +101,7 @@ fn fill(
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
     // Without permission, or in a container, there is none: what is started is found by its mark then.
     let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
-    if !limits.needs_group() {
+    if !limits.needs_group() && !(limits.own_group && (found.io().is_some() || found.blkio.is_some())) {
         return Ok(());
     }
     let device = device.ok_or_else(|| refuse("of which device is not known: check the share first".to_string()))?;
@@ -125,7 +123,7 @@ fn fill(
             blkio.display()
         ))
     })?;
-    give_v1(&dir, limits, device).map_err(|(what, why)| Fault::Share { what, why })?;
+    give_v1(&dir, limits, device, found.why_no_io()).map_err(|(what, why)| Fault::Share { what, why })?;
     group.account = Some((dir.join("blkio.throttle.io_service_bytes_recursive"), device.to_string()));
     Ok(())
 }
@@ -138,7 +136,9 @@ fn switch_on(
     enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let of_session = v2.join(Path::new(name).parent().unwrap_or(Path::new("")));
-    let writes = limits.weight.is_some() || limits.max.iter().any(|(bound, _)| bound.starts_with('w'));
+    let Limits { weight, cost_weight, bfq_weight, .. } = limits;
+    let writes =
+        weight.or(*cost_weight).or(*bfq_weight).is_some() || limits.max.iter().any(|(bound, _)| bound.starts_with('w'));
     for controller in ["io", "memory"] {
         if controller == "memory" && !(writes && has_word(&v2.join("cgroup.controllers"), controller)) {
             continue;
@@ -152,50 +152,6 @@ fn switch_on(
         write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on", &file))?;
     }
     Ok(())
-}
-
-type Refused = (String, String);
-
-fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
-    if !limits.max.is_empty() {
-        let bounds: Vec<String> = limits.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
-        give(dir, "io.max", &format!("{device} {}", bounds.join(" ")), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
-    }
-    let Some(weight) = limits.weight else { return Ok(()) };
-    // The cost model and bfq each have a weight of their own; which of them works is the device's matter.
-    let has = |name: &str| dir.join(name).exists();
-    if !has("io.weight") && !has("io.bfq.weight") {
-        return give(dir, "io.weight", "", "it needs bfq (`modprobe bfq`), or a kernel with CONFIG_BLK_CGROUP_IOCOST");
-    }
-    if has("io.weight") {
-        give(dir, "io.weight", &format!("default {weight}"), "")?;
-    }
-    if has("io.bfq.weight") { give_bfq(dir, "io.bfq.weight", weight) } else { Ok(()) }
-}
-
-fn give_v1(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
-    for (name, bound) in &limits.max {
-        let direction = if name.starts_with('r') { "read" } else { "write" };
-        let unit = if name.ends_with("bps") { "bps" } else { "iops" };
-        let file = format!("blkio.throttle.{direction}_{unit}_device");
-        give(dir, &file, &format!("{device} {bound}"), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
-    }
-    limits.weight.map_or(Ok(()), |weight| give_bfq(dir, "blkio.bfq.weight", weight))
-}
-
-fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
-    if weight > BFQ_WEIGHT {
-        let why =
-            format!("{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others");
-        return Err((format!("io_weight {weight}"), why));
-    }
-    give(dir, file, &weight.to_string(), "it needs the scheduler bfq, and its control groups (`modprobe bfq`)")
-}
-
-fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
-    let path = dir.join(file);
-    write(&path, value)
-        .map_err(|cause| (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display())))
 }
 
 impl Group {
@@ -293,11 +249,6 @@ fn below(dir: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
 }
 
-/// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on a fake machine.
-fn write(path: &Path, value: &str) -> io::Result<()> {
-    io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,7 +279,7 @@ mod tests {
     const V2: &str = "cgroup2 /cg cgroup2 rw 0 0\n";
 
     fn limits() -> Limits {
-        Limits { weight: Some(50), max: vec![("wbps", 1024)], ioprio: None }
+        Limits { weight: Some(50), max: vec![("wbps", 1024)], ..Limits::default() }
     }
 
     fn asked(root: &Root, limits: &Limits) -> Result<Group, String> {
@@ -377,5 +328,45 @@ mod tests {
         let (_dir, root) = machine("cgroup /cg cgroup rw,relatime,blkio 0 0\n", &files);
         let error = asked(&root, &Limits { weight: Some(2000), ..Limits::default() }).expect_err("too high");
         assert!(error.contains("io_weight 2000") && error.contains("1 to 1000"), "{error}");
+    }
+
+    #[test]
+    fn a_flow_gets_latency_class_and_the_weight_of_the_one_who_reads_it() {
+        let names = ["io.latency", "io.prio.class", "io.weight", "io.bfq.weight", "cgroup.procs"];
+        let of_group: Vec<String> = names.iter().map(|name| format!("cg/k/1/{name}")).collect();
+        let mut files = vec![("cg/cgroup.controllers", "cpu io"), ("cg/cgroup.subtree_control", "io")];
+        files.push(("cg/k/cgroup.subtree_control", ""));
+        files.extend(of_group.iter().map(|name| (name.as_str(), "")));
+        let (_dir, root) = machine(V2, &files);
+        let limits = Limits {
+            latency_us: Some(10_000),
+            prio_class: Some("restrict-to-be"),
+            cost_weight: Some(400),
+            ..Limits::default()
+        };
+        asked(&root, &limits).expect("all is there");
+        let shows = |file: &str| fs::read_to_string(root.path("cg/k/1").join(file)).expect("a fake file");
+        assert_eq!((shows("io.latency"), shows("io.prio.class")), ("7:0 target=10000".into(), "restrict-to-be".into()));
+        assert_eq!((shows("io.weight"), shows("io.bfq.weight")), ("default 400".into(), String::new()));
+    }
+
+    #[test]
+    fn v1_has_bfqs_weight_and_says_what_it_takes_to_have_the_others() {
+        let files = [("cg/k/1/cgroup.procs", ""), ("cg/k/1/blkio.bfq.weight", "")];
+        let (_dir, root) = machine("cgroup /cg cgroup rw,relatime,blkio 0 0\n", &files);
+        asked(&root, &Limits { bfq_weight: Some(400), ..Limits::default() }).expect("v1 has it");
+        let shown = fs::read_to_string(root.path("cg/k/1/blkio.bfq.weight")).expect("a fake file");
+        assert_eq!(shown, "400");
+        for limits in [
+            Limits { cost_weight: Some(400), ..Limits::default() },
+            Limits { latency_us: Some(1), ..Limits::default() },
+        ] {
+            let error = asked(&root, &limits).expect_err("not in v1");
+            assert!(error.contains("boot with cgroup_no_v1=io"), "{error}");
+        }
+        let error = asked(&root, &Limits { prio_class: Some("idle"), ..Limits::default() }).expect_err("no file");
+        assert!(error.contains("CONFIG_BLK_CGROUP_IOPRIO"), "{error}");
+        let group = asked(&root, &Limits { own_group: true, ..Limits::default() }).expect("a group");
+        assert_eq!(group.dirs, [root.path("cg/k/1")], "a flow of which nothing is asked is beside the others");
     }
 }

@@ -6,6 +6,7 @@
 
 mod fault;
 mod files;
+mod give;
 mod group;
 mod process;
 mod scan;

@@ -2,6 +2,9 @@
 
 use super::Fault;
 
+/// The highest weight that bfq takes.
+pub(super) const BFQ_WEIGHT: u32 = 1000;
+
 /// Weights as control groups know them.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
@@ -13,7 +16,20 @@ pub struct Share {
     pub io_max: Option<String>,
     /// `idle`, `best-effort:0…7` or `realtime:0…7`, 0 being the highest.
     pub ioprio: Option<String>,
+    /// Weight of its control group for the cost model alone, 1 to 10000.
+    pub cost_weight: Option<u32>,
+    /// The same for bfq alone, 1 to 1000.
+    pub bfq_weight: Option<u32>,
+    /// The latency in microseconds that its siblings are throttled for.
+    pub latency_us: Option<u64>,
+    /// The class that all of its requests get: `no-change`, `none-to-rt`, `promote-to-rt`, `restrict-to-be` or `idle`.
+    pub prio_class: Option<String>,
+    /// Whether it has a control group of its own even where nothing is asked of that, so that it competes as the others do.
+    pub own_group: bool,
 }
+
+/// The classes that a control group can give.
+const CLASSES: [&str; 5] = ["no-change", "none-to-rt", "promote-to-rt", "restrict-to-be", "idle"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Limits {
@@ -22,20 +38,48 @@ pub(super) struct Limits {
     pub(super) max: Vec<(&'static str, u64)>,
     /// As the kernel takes it: class and level.
     pub(super) ioprio: Option<u16>,
+    pub(super) cost_weight: Option<u32>,
+    pub(super) bfq_weight: Option<u32>,
+    pub(super) latency_us: Option<u64>,
+    pub(super) prio_class: Option<&'static str>,
+    pub(super) own_group: bool,
 }
 
 impl Limits {
     pub(super) fn read(share: &Share) -> Result<Limits, Fault> {
-        if let Some(weight) = share.io_weight.filter(|weight| !WEIGHTS.contains(weight)) {
-            return Err(refused(&format!("io_weight {weight}"), "a weight is a whole number from 1 to 10000"));
+        for (name, weight) in [("io_weight", share.io_weight), ("io.weight", share.cost_weight)] {
+            if let Some(weight) = weight.filter(|weight| !WEIGHTS.contains(weight)) {
+                return Err(refused(&format!("{name} {weight}"), "a weight is a whole number from 1 to 10000"));
+            }
         }
-        let max = share.io_max.as_deref().map_or(Ok(Vec::new()), bounds)?;
-        let ioprio = share.ioprio.as_deref().map(priority).transpose()?;
-        Ok(Limits { weight: share.io_weight, max, ioprio })
+        if let Some(weight) = share.bfq_weight.filter(|weight| !(1..=BFQ_WEIGHT).contains(weight)) {
+            return Err(refused(&format!("io.bfq.weight {weight}"), "bfq takes a whole number from 1 to 1000"));
+        }
+        let class = |text: &String| {
+            let known = CLASSES.into_iter().find(|class| class == text);
+            known.ok_or_else(|| {
+                refused(&format!("io.prio.class {text}"), &format!("it is one of {}", CLASSES.join(", ")))
+            })
+        };
+        Ok(Limits {
+            weight: share.io_weight,
+            max: share.io_max.as_deref().map_or(Ok(Vec::new()), bounds)?,
+            ioprio: share.ioprio.as_deref().map(priority).transpose()?,
+            cost_weight: share.cost_weight,
+            bfq_weight: share.bfq_weight,
+            latency_us: share.latency_us,
+            prio_class: share.prio_class.as_ref().map(class).transpose()?,
+            own_group: share.own_group,
+        })
     }
 
+    /// Whether something is asked for that only a control group with a controller gives.
     pub(super) fn needs_group(&self) -> bool {
-        self.weight.is_some() || !self.max.is_empty()
+        let Limits { weight, max, ioprio: _, cost_weight, bfq_weight, latency_us, prio_class, own_group: _ } = self;
+        weight.or(*cost_weight).or(*bfq_weight).is_some()
+            || !max.is_empty()
+            || latency_us.is_some()
+            || prio_class.is_some()
     }
 
     /// For messages.
@@ -43,7 +87,11 @@ impl Limits {
         let weight = self.weight.map(|weight| format!("io_weight {weight}"));
         let max: Vec<String> = self.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
         let max = (!max.is_empty()).then(|| format!("io_max {}", max.join(" ")));
-        [weight, max].into_iter().flatten().collect::<Vec<_>>().join(" with ")
+        let cost = self.cost_weight.map(|weight| format!("io.weight {weight}"));
+        let bfq = self.bfq_weight.map(|weight| format!("io.bfq.weight {weight}"));
+        let latency = self.latency_us.map(|us| format!("io.latency {us} us"));
+        let class = self.prio_class.map(|class| format!("io.prio.class {class}"));
+        [weight, max, cost, bfq, latency, class].into_iter().flatten().collect::<Vec<_>>().join(" with ")
     }
 }
 
@@ -98,7 +146,7 @@ mod tests {
 
     fn of(io_weight: Option<u32>, io_max: &str, ioprio: &str) -> Result<Limits, String> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio) })
+        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio), ..Share::default() })
             .map_err(|fault| fault.to_string())
     }
 

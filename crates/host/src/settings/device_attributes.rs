@@ -119,6 +119,11 @@ pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
+/// Whether a device of this machine can have a cost model.
+pub fn has_cost_model(root: &Root) -> bool {
+    Hierarchies::of(root).io().is_some_and(|v2| v2.join("io.cost.qos").exists())
+}
+
 /// The order in which they are written: what is switched off first, since command duration limits and priorities exclude each other; and
 /// the model before what switches it on.
 pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {

@@ -10,7 +10,7 @@ use crate::signals::Stop;
 /// A plan's share of the device as `host` takes it.
 pub(super) fn share_of(share: &plan::Share) -> Share {
     let plan::Share { io_weight, io_max, ioprio } = share.clone();
-    Share { io_weight, io_max, ioprio }
+    Share { io_weight, io_max, ioprio, ..Share::default() }
 }
 
 /// A problem with a setting as a reason against a trial.

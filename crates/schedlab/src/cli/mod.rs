@@ -3,6 +3,7 @@
 //! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
 
 mod design;
+mod iocost;
 mod keep;
 mod kernel;
 mod settings;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use design::*;
+pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use settings::*;
@@ -22,6 +24,7 @@ pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
+use self::iocost::IOCOST_HELP;
 use self::sweep::{SWEEP_HELP, budget};
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
@@ -102,6 +105,9 @@ pub(crate) enum Command {
     /// Remove what `keep` wrote.
     #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
+    /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for the kernel and for systemd.
+    #[command(after_help = IOCOST_HELP)]
+    Iocost(IocostArgs),
     /// Test a device periodically in quiet hours and report when the verdict changes.
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),

@@ -3,6 +3,7 @@
 pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;
+pub(crate) mod iocost;
 pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;

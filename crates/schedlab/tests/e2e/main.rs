@@ -10,6 +10,7 @@ mod cpu_settings;
 mod cpu_works;
 mod faults;
 mod files;
+mod iocost;
 mod keep;
 mod kernel;
 mod kernel_arena;

@@ -1,0 +1,367 @@
+//! `schedlab iocost`: measures the cost model of a device for Linux's io.cost, and the QoS that fits it.
+//!
+//! # What is measured
+//! Without a scheduler, without merging and without a cost model at work, with direct requests at a depth that keeps the device busy:
+//! sequential requests of 1 MiB (`bps`), sequential and random ones of 4 KiB (`seqiops`, `randiops`), reads and then writes. The kernel's own
+//! tool (tools/cgroup/iocost_coef_gen.py) does the same with fio, 128 MiB at a time and 120 s for each; here each coefficient is the median
+//! of several trials, and its spread is told.
+//!
+//! # QoS
+//! `rlat` and `wlat` are the 99th percentiles under the random loads of the model (`rpct`, `wpct` 99): above them the device has more to do
+//! than the model allows. `min` and `max` are how much less or more than the model's speed the device reaches under loads that the model
+//! was not made from: random reads of 64 KiB and, where writes are measured, reads and writes 70 : 30. Both are rules of this program: the
+//! published solutions of resctl-bench come from a search under memory pressure.
+//!
+//! Trials take place in an arena, so that what speaks against a trial (another program's I/O, a setting that was changed) is found as in any
+//! experiment, and settings are journaled.
+
+mod model;
+mod published;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
+use experiment::record::{Environment, VoidReason};
+use host::Root;
+use host::settings::device_attributes;
+use serde::Serialize;
+
+pub use model::{Model, Qos, Rates, hwdb_lines, model_line, qos_line};
+pub use published::{Published, Publisher};
+
+use crate::arena::model::Model as Device;
+use crate::arena::{Arena, ArmIndex, TrialSpec};
+use crate::progress::Progress;
+use crate::resolve::bare;
+use crate::signals::Stop;
+
+/// The percentile whose latency the controller is to keep.
+const PERCENTILE: f64 = 99.0;
+
+/// How many requests are kept open, as the kernel's tool does.
+const DEPTH: u64 = 64;
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// `disk` or `sim`.
+    pub arena: ArenaKind,
+    pub device: String,
+    /// Leaves the writes out.
+    pub reads_only: bool,
+    pub repetitions: u32,
+    /// The length of a trial; none: 10 s, or in the simulator the model's own.
+    pub trial: Option<Duration>,
+    /// Clients that keep requests open, for devices that one cannot saturate.
+    pub clients: u32,
+    pub seed: u64,
+}
+
+/// One load and the figure that it gives.
+struct Load {
+    /// A coefficient, or the name of a mixed load.
+    name: &'static str,
+    kind: &'static str,
+    params: &'static [(&'static str, &'static str)],
+    metric: &'static str,
+    /// From the metric's unit to that of the coefficient.
+    scale: f64,
+    writes: bool,
+}
+
+impl Load {
+    /// The metrics that are used of it.
+    fn metrics(&self) -> impl Iterator<Item = &'static str> {
+        let p99 = match self.name {
+            "rrandiops" => Some(READ_P99),
+            "wrandiops" => Some(WRITE_P99),
+            _ => None,
+        };
+        std::iter::once(self.metric).chain(p99)
+    }
+}
+
+const READ_P99: &str = "read_latency_p99_us";
+const WRITE_P99: &str = "write_latency_p99_us";
+const SMALL: &[(&str, &str)] = &[("block_size", "4k")];
+const LARGE: &[(&str, &str)] = &[("block_size", "1M")];
+const MB: f64 = 1e6;
+
+/// In the order in which they are measured: what writes comes last, since it leaves a drive that has to clean up.
+const LOADS: [Load; 8] = [
+    Load { name: "rbps", kind: "seqread", params: LARGE, metric: "read_mb_per_s", scale: MB, writes: false },
+    Load { name: "rseqiops", kind: "seqread", params: SMALL, metric: "read_iops", scale: 1.0, writes: false },
+    Load { name: "rrandiops", kind: "randread", params: SMALL, metric: "read_iops", scale: 1.0, writes: false },
+    Load {
+        name: LARGE_READS,
+        kind: "randread",
+        params: &[("block_size", "64k")],
+        metric: "read_iops",
+        scale: 1.0,
+        writes: false,
+    },
+    Load { name: "wbps", kind: "seqwrite", params: LARGE, metric: "write_mb_per_s", scale: MB, writes: true },
+    Load { name: "wseqiops", kind: "seqwrite", params: SMALL, metric: "write_iops", scale: 1.0, writes: true },
+    Load { name: "wrandiops", kind: "randwrite", params: SMALL, metric: "write_iops", scale: 1.0, writes: true },
+    Load {
+        name: MIXED,
+        kind: "oltp",
+        params: &[("block_size", "4k"), ("read_share", "70")],
+        metric: "iops",
+        scale: 1.0,
+        writes: true,
+    },
+];
+
+const LARGE_READS: &str = "random reads of 64 KiB";
+const MIXED: &str = "random reads and writes 70 : 30";
+
+/// A figure of several trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    pub name: &'static str,
+    /// The median; none where no trial is evidence.
+    pub value: Option<f64>,
+    /// From the lowest to the highest, in parts of the median.
+    pub spread: Option<f64>,
+    pub values: Vec<f64>,
+    /// Why trials are no evidence.
+    pub voids: Vec<String>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    pub device: String,
+    pub arena: &'static str,
+    /// MAJOR:MINOR; of a modelled device 0:0.
+    pub number: String,
+    /// As the drive names itself.
+    pub drive: Option<String>,
+    pub reads_only: bool,
+    pub repetitions: u32,
+    pub trial_ms: u64,
+    pub figures: Vec<Figure>,
+    pub model: Option<Model>,
+    pub qos: Option<Qos>,
+    /// The preset that the kernel would begin with, where that is known.
+    pub preset: Option<&'static Published>,
+    /// What others have published for this drive.
+    pub published: Option<&'static Published>,
+}
+
+/// The plan whose workloads are the loads of a measurement.
+///
+/// # Errors
+/// A modelled device that does not exist.
+pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
+    let depth = match request.arena {
+        // What waits in the queue could be merged, and the simulator has no switch for that.
+        ArenaKind::Sim => Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH),
+        _ => DEPTH,
+    };
+    let mut plan = Plan {
+        schema: SCHEMA,
+        name: "io.cost".to_owned(),
+        arena: request.arena,
+        device: request.device.clone(),
+        kernel: None,
+        seed: request.seed,
+        baseline: None,
+        budget: Budget::default(),
+        trial: TrialLength::default(),
+        criteria: Criteria::default(),
+        limits: Limits::default(),
+        arms: vec![Arm { tunables: tunables(root, request.arena), ..bare("none") }],
+        workloads: Vec::new(),
+        files: None,
+        metrics: Vec::new(),
+        published: Vec::new(),
+    };
+    for load in loads(request) {
+        let mut spec = experiment::plan::parse_workload(load.kind)?;
+        load.name.clone_into(&mut spec.name);
+        let given = load.params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let open = if load.params == LARGE { depth.min(32) } else { depth };
+        let sizes = [("clients", u64::from(request.clients)), ("iodepth", open)];
+        spec.params = given.chain(sizes.map(|(name, value)| (name.to_owned(), value.to_string()))).collect();
+        plan.workloads.push(spec);
+    }
+    Ok(plan)
+}
+
+fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
+    let reads_only = request.reads_only;
+    LOADS.iter().filter(move |load| !(reads_only && load.writes))
+}
+
+/// The device alone: nothing merges, nobody thinks, and no cost model of before is at work.
+fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    if arena == ArenaKind::Sim {
+        all.insert("turnaround_us".to_owned(), "0".to_owned());
+        return all;
+    }
+    all.insert("nomerges".to_owned(), "2".to_owned());
+    if device_attributes::has_cost_model(root) {
+        all.insert("io.cost.qos".to_owned(), "enable=0".to_owned());
+    }
+    all
+}
+
+/// Measures in an arena that was opened for [`plan`].
+///
+/// # Errors
+/// Those of the arena; a signal.
+pub fn measure(
+    request: &Request,
+    plan: &Plan,
+    arena: &mut dyn Arena,
+    (stop, progress): (&Stop, &dyn Progress),
+) -> Result<Report> {
+    let facts = arena.capture()?;
+    let duration = match request.arena {
+        ArenaKind::Sim => Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms())),
+        _ => Duration::from_secs(10),
+    };
+    let duration = request.trial.unwrap_or(duration);
+    let warmup = duration / 5;
+    let loads: Vec<&Load> = loads(request).collect();
+    let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); loads.len()];
+    let total = loads.len() as u32 * request.repetitions;
+    let mut done = 0;
+    for repetition in 0..request.repetitions {
+        for (workload, load) in loads.iter().enumerate() {
+            let left = (duration + warmup) * (total - done);
+            progress.trial(f64::from(done) / f64::from(total), Some(left), load.name, "none", repetition);
+            let seed = plan.seed.wrapping_add(u64::from(repetition));
+            let spec = TrialSpec { workload, seed, duration, warmup };
+            trials[workload].push(trial(arena, load, &spec)?);
+            done += 1;
+            if let Some(signal) = stop.signal() {
+                bail!("iocost: interrupted by {signal}; nothing was concluded, and the settings are restored");
+            }
+        }
+    }
+    progress.clear();
+    Ok(report(request, (plan, &facts), duration, &loads.into_iter().zip(trials).collect::<Vec<_>>()))
+}
+
+/// What one trial showed.
+#[derive(Debug, Clone, Default)]
+struct Trial {
+    value: Option<f64>,
+    read_p99_us: Option<f64>,
+    write_p99_us: Option<f64>,
+    voids: Vec<String>,
+}
+
+fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> {
+    let mut voids: Vec<VoidReason> = arena.apply(ArmIndex(0))?;
+    if !voids.is_empty() {
+        return Ok(Trial { voids: voids.iter().map(ToString::to_string).collect(), ..Trial::default() });
+    }
+    let seen = arena.measure(spec)?;
+    voids.extend(seen.voids);
+    // Too few requests speak against a percentile, and against nothing else.
+    let of_other =
+        |void: &VoidReason, name: &str| matches!(void, VoidReason::TooFewIos { metric, .. } if metric != name);
+    let metric = |name: &str| {
+        let is_evidence = voids.iter().all(|void| of_other(void, name));
+        seen.metrics.get(name).copied().filter(|_| is_evidence)
+    };
+    let shown = voids.iter().filter(|void| load.metrics().any(|name| !of_other(void, name)));
+    Ok(Trial {
+        value: metric(load.metric).map(|value| value * load.scale),
+        read_p99_us: metric(READ_P99),
+        write_p99_us: metric(WRITE_P99),
+        voids: shown.map(ToString::to_string).collect(),
+    })
+}
+
+fn report(
+    request: &Request,
+    (plan, facts): (&Plan, &Environment),
+    duration: Duration,
+    trials: &[(&Load, Vec<Trial>)],
+) -> Report {
+    let figures: Vec<Figure> = trials.iter().map(|(load, trials)| Figure::of(load.name, trials)).collect();
+    let value = |name: &str| figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value);
+    let rates = |letter: char| {
+        let of = |name: &str| value(&format!("{letter}{name}")).map(|value| (value.round() as u64).max(1));
+        Some(Rates { bps: of("bps")?, seqiops: of("seqiops")?, randiops: of("randiops")? })
+    };
+    let (read, write) = (rates('r'), rates('w'));
+    let model = read.filter(|_| request.reads_only || write.is_some()).map(|read| Model { read, write });
+    let p99 = |name: &str, of: fn(&Trial) -> Option<f64>| {
+        let (_, trials) = trials.iter().find(|(load, _)| load.name == name)?;
+        median(trials.iter().filter_map(of).collect()).map(|us| us.ceil() as u64)
+    };
+    let qos = model.and_then(|model| {
+        let reached = [reached(&model, LARGE_READS, value(LARGE_READS)), reached(&model, MIXED, value(MIXED))];
+        let reached = || reached.iter().flatten().copied();
+        let percent = |share: f64| (share * 100.0).round();
+        Some(Qos {
+            rpct: PERCENTILE,
+            rlat: p99("rrandiops", |trial| trial.read_p99_us)?,
+            wpct: PERCENTILE,
+            wlat: p99("wrandiops", |trial| trial.write_p99_us),
+            min: percent(reached().fold(1.0, f64::min)).clamp(1.0, 100.0),
+            max: percent(reached().fold(1.0, f64::max)).clamp(100.0, 10_000.0),
+        })
+    });
+    let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
+    let drive = fact("device", "model").filter(|name| *name != "not exposed").cloned();
+    let depth = fact("device", "hardware_tags").and_then(|text| text.parse().ok());
+    let preset = fact("queue", "rotational").map(|text| published::chosen(text == "1", depth));
+    Report {
+        device: plan.device.clone(),
+        arena: request.arena.name(),
+        number: fact("device", "number").cloned().unwrap_or_else(|| "0:0".to_owned()),
+        published: drive.as_deref().and_then(published::of_drive),
+        drive,
+        reads_only: request.reads_only,
+        repetitions: request.repetitions,
+        trial_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        figures,
+        model,
+        qos,
+        preset: preset.and_then(published::of_preset),
+    }
+}
+
+/// How much of the model's device time a mixed load got done in a second.
+fn reached(model: &Model, load: &str, per_s: Option<f64>) -> Option<f64> {
+    let cost_s = match load {
+        LARGE_READS => model.read.random_cost_s(65_536.0),
+        _ => 0.7 * model.read.random_cost_s(4096.0) + 0.3 * model.write?.random_cost_s(4096.0),
+    };
+    Some(per_s? * cost_s)
+}
+
+impl Figure {
+    fn of(name: &'static str, trials: &[Trial]) -> Figure {
+        let values: Vec<f64> = trials.iter().filter_map(|trial| trial.value).collect();
+        let value = median(values.clone()).filter(|value| *value > 0.0);
+        let (least, most) = values.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
+        let mut voids: Vec<String> = trials.iter().flat_map(|trial| trial.voids.clone()).collect();
+        voids.sort();
+        voids.dedup();
+        Figure { name, spread: value.map(|median| (most - least) / median), value, values, voids }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+#[cfg(test)]
+mod tests;

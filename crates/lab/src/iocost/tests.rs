@@ -1,0 +1,92 @@
+//! Coefficients of modelled devices, held against the speeds that their descriptions state.
+
+use super::*;
+use crate::arena::open::{OpenOptions, within};
+use crate::resolve::Resolved;
+
+#[derive(Debug)]
+struct Silent;
+
+impl Progress for Silent {
+    fn trial(&self, share: f64, left: Option<Duration>, _: &str, _: &str, _: u32) {
+        assert!((0.0..1.0).contains(&share) && left.is_some());
+    }
+    fn prepare(&self, _: &str, _: u64, _: u64) {}
+    fn phase(&self, _: &str) {}
+    fn say(&self, text: &str) {
+        panic!("{text}");
+    }
+    fn remark(&self, _: &str) {}
+    fn clear(&self) {}
+}
+
+fn simulated(device: &str, reads_only: bool) -> Report {
+    let request = Request {
+        arena: ArenaKind::Sim,
+        device: device.to_owned(),
+        reads_only,
+        repetitions: 2,
+        trial: None,
+        clients: 1,
+        seed: 1,
+    };
+    let root = Root::at("/nonexistent");
+    let plan = plan(&root, &request).expect("a plan");
+    let resolved = Resolved::of(plan).expect("a plan that can be read");
+    let stop = Stop::install().expect("signals");
+    within(&root, resolved, &OpenOptions::default(), &stop, &Silent, |plan, arena| {
+        measure(&request, plan, arena, (&stop, &Silent))
+    })
+    .expect("measured")
+}
+
+fn assert_near(found: u64, expected: f64, what: &str) {
+    assert!((found as f64 / expected - 1.0).abs() < 0.01, "{what}: {found} instead of {expected}");
+}
+
+#[test]
+fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_of_any_kind() {
+    let report = simulated("null:service_ns=100000:servers=4:queue_depth=4", false);
+    let model = report.model.unwrap_or_else(|| panic!("{report:?}"));
+    for rates in [model.read, model.write.expect("writes are measured")] {
+        assert_near(rates.seqiops, 40_000.0, "seqiops");
+        assert_near(rates.randiops, 40_000.0, "randiops");
+        // The simulated kernel splits at 512 KiB, as a real one does at max_sectors_kb.
+        assert_near(rates.bps, 40_000.0 * f64::from(512 << 10), "bps");
+    }
+    let qos = report.qos.expect("all is measured");
+    assert_eq!((qos.rlat, qos.wlat), (100, Some(100)));
+    assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 100.0).abs() <= 1.0, "{qos:?}");
+    assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));
+}
+
+#[test]
+fn a_flash_of_one_request_at_a_time_reads_as_fast_as_its_cells() {
+    let report = simulated("femu:queue_depth=1", true);
+    let model = report.model.unwrap_or_else(|| panic!("{report:?}"));
+    assert_near(model.read.randiops, 25_000.0, "randiops: 40 us a read");
+    assert_eq!((model.write, report.qos.and_then(|qos| qos.wlat)), (None, None));
+    assert_eq!(report.figures.len(), 4);
+}
+
+#[test]
+fn of_a_rotating_disk_random_requests_are_the_dear_ones_and_the_controller_keeps_to_that() {
+    let report = simulated("hp97560", true);
+    let model = report.model.unwrap_or_else(|| panic!("{report:?}"));
+    // 2.3 MB/s under the heads without the switches between tracks and cylinders (HP 97560 in DiskSim's validation).
+    assert!((1_500_000..2_400_000).contains(&model.read.bps), "{model:?}");
+    assert!(model.read.seqiops > 4 * model.read.randiops && model.read.randiops > 20, "{model:?}");
+    assert!(report.qos.expect("reads are measured").rlat > 20_000);
+}
+
+#[test]
+fn a_figure_without_evidence_gives_no_model_and_says_why() {
+    let trials = vec![Trial { voids: vec!["why".to_owned()], ..Trial::default() }; 2];
+    let figure = Figure::of("rbps", &trials);
+    assert_eq!((figure.value, figure.spread, figure.voids), (None, None, vec!["why".to_owned()]));
+}
+
+#[test]
+fn the_middle_of_an_even_number_is_between_its_neighbours() {
+    assert_eq!((median(vec![3.0, 1.0, 2.0, 10.0]), median(vec![]), median(vec![4.0])), (Some(2.5), None, Some(4.0)));
+}
