@@ -13,7 +13,7 @@ fn a_modelled_device_has_the_coefficients_that_its_description_states_bit_for_bi
     let report = ran.json();
     assert_eq!((&report["model"]["read"]["seqiops"], &report["number"]), (&40_000.into(), &"0:0".into()), "{report}");
     let line = report["io.cost.model"].as_str().unwrap();
-    assert!(line.starts_with("0:0 ctrl=user model=linear rbps=2097") && line.contains("wrandiops=40000"), "{line}");
+    assert!(line.starts_with("0:0 ctrl=user model=linear rbps=2099") && line.contains("wrandiops=40000"), "{line}");
     assert!(report["hwdb"].as_str().unwrap().starts_with("block::name:MODEL:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n"));
     assert_eq!(lab.run(words).stdout, ran.stdout);
 }
