@@ -22,6 +22,8 @@ use crate::sys;
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// Directories that programs write to without being asked.
 const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+/// The control groups v2 of a guest; its root passes I/O and memory on to the groups below.
+pub const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// Where the machine's directory is mounted under one that covers it.
 const MACHINE: &str = ".machine";
 
@@ -132,10 +134,25 @@ fn base() -> io::Result<()> {
         ("devtmpfs", "/dev"),
         ("configfs", "/sys/kernel/config"),
         ("debugfs", "/sys/kernel/debug"),
+        ("cgroup2", CONTROL_GROUPS),
     ] {
         mount_on(kind, Path::new(target), MountFlags::empty(), "")?;
     }
-    Ok(())
+    // Memory comes with I/O: a group's buffered writes are its own only if its pages are.
+    let switch = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
+    fs::write(&switch, "+io +memory").map_err(|e| io::Error::other(format!("{}: cannot write: {e}", switch.display())))
+}
+
+/// An I/O priority of a process, as the kernel has it: class and level in one number.
+///
+/// # Errors
+/// If the kernel rejects it, or does not show it afterwards.
+pub fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
+    sys::set_ioprio(process, priority)?;
+    match sys::ioprio(process)? {
+        found if found == i32::from(priority) => Ok(()),
+        found => Err(io::Error::other(format!("found {found}, expected {priority}"))),
+    }
 }
 
 /// Covers a directory with one in memory that has links to the machine's files.

@@ -13,6 +13,23 @@ pub(crate) fn kill_all_others() -> io::Result<()> {
     }
 }
 
+/// Of `ioprio_set` and `ioprio_get`: the number names a process.
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+
+/// Gives an I/O priority to a process, and to what it starts from then on.
+pub(crate) fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
+    // SAFETY: the call has three integers for arguments and touches no memory.
+    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, process, libc::c_int::from(priority)) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The I/O priority of a process.
+pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
+    // SAFETY: the call has two integers for arguments and touches no memory.
+    let found = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, process) };
+    i32::try_from(found).ok().filter(|found| *found >= 0).ok_or_else(io::Error::last_os_error)
+}
+
 /// Forks a process that does `work`; its exit status is 0 if that returns true, else 1.
 ///
 /// # Errors

@@ -231,6 +231,8 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
         measured.window_ns = window_end.saturating_sub(tally.open_ns);
         measured.reads.add(&tally.reads);
         measured.writes.add(&tally.writes);
+        measured.deadlines.add(&tally.deadlines);
+        measured.intervals.add(&tally.intervals);
         measured.syncs += tally.syncs;
         measured.issued.add(&tally.issued);
         measured.errors += tally.errors;

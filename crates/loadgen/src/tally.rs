@@ -5,10 +5,10 @@
 use std::io;
 use std::path::Path;
 
-use elevator::{Op, Request};
+use elevator::{Op, Request, Time};
 use rustix::time::{ClockId, clock_gettime};
 
-use workload::{ClientTotals, Issued, OpTotals};
+use workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
 /// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
@@ -19,6 +19,8 @@ pub(super) struct Tally {
     pub(super) close_ns: u64,
     pub(super) reads: OpTotals,
     pub(super) writes: OpTotals,
+    pub(super) deadlines: DeadlineTotals,
+    pub(super) intervals: Intervals,
     pub(super) issued: Issued,
     pub(super) syncs: u64,
     pub(super) errors: u64,
@@ -55,6 +57,8 @@ impl Tally {
             close_ns,
             reads: OpTotals::default(),
             writes: OpTotals::default(),
+            deadlines: DeadlineTotals::default(),
+            intervals: Intervals::default(),
             issued: Issued::default(),
             syncs: 0,
             errors: 0,
@@ -99,8 +103,13 @@ impl Tally {
                 &mut self.writes
             }
         };
+        if request.deadline.is_some() {
+            let window = (Time::from_ns(self.open_ns), Time::from_ns(self.close_ns));
+            self.deadlines.record(request, Time::from_ns(completed), window);
+        }
         if completed >= self.open_ns && completed <= self.close_ns {
             totals.record(bytes, completed - submitted);
+            self.intervals.record(completed - self.open_ns, bytes);
         }
     }
 

@@ -4,17 +4,19 @@
 //! role, in a control group that the arena has made for it. The process reads a [`FlowRequest`] from standard input up to its end, prepares
 //! its clients, lets them begin at an instant of the monotonic clock which the flows of a trial have in common, and prints one
 //! line, its [`FlowReport`]. An arena starts the processes in its own way, puts them where they belong before it writes the
-//! request, and makes one result of the reports ([`Flows`]).
+//! request, and makes one result of the reports ([`merged`]).
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use experiment::plan::{Share, WorkloadSpec};
 use loadgen::{ClientFile, Drive};
 use serde::{Deserialize, Serialize};
-use workload::{ClientTotals, Issued, Measured, OpTotals};
+use workload::{
+    ClientTotals, Contract, DeadlineTotals, FlowMeasured, FlowWork, Intervals, Issued, Measured, OpTotals, Params,
+};
 
 use crate::role::{DONE, line};
 use crate::signals::Stop;
@@ -35,6 +37,8 @@ pub struct FlowRequest {
     pub flow: String,
     kind: String,
     params: Vec<(String, String)>,
+    /// Bytes a second, bytes at once, and nanoseconds of its contract.
+    contract: Option<(u64, u64, u64)>,
     files: Vec<(PathBuf, u64, u64)>,
     seed: u64,
     /// The common start on the monotonic clock.
@@ -62,17 +66,51 @@ pub fn lead(flows: usize) -> Duration {
     LEAD + LEAD_A_FLOW * u32::try_from(flows).unwrap_or(u32::MAX)
 }
 
+/// Gives each client of a workload its part of a device; one list for each flow, or one for a workload without flows.
+///
+/// # Errors
+/// Wrong usage: parameters that need another device.
+pub fn place_on_device(work: &Work, path: &Path, len: u64, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
+    let Work { kind, params } = work;
+    let mut files = loadgen::place_on_device(kind, params, path, len, logical_block)?;
+    if params.flows.is_empty() {
+        return Ok(vec![files]);
+    }
+    let of = |flow: &FlowWork| files.drain(..flow.kind.clients(&flow.params) as usize).collect();
+    Ok(params.flows.iter().map(of).collect())
+}
+
+/// Makes the files of a workload in a directory; each flow has a directory of its own in it.
+///
+/// # Errors
+/// No room, any error of writing, parameters that need another target.
+pub fn place_in_directory(work: &Work, dir: &Path, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
+    let made = |kind, params: &Params, dir: &Path| loadgen::place_in_directory(kind, params, dir, logical_block);
+    let Work { kind, params } = work;
+    if params.flows.is_empty() {
+        return Ok(vec![made(kind, params, dir)?]);
+    }
+    let of = |flow: &FlowWork| {
+        let dir = dir.join(&flow.name);
+        std::fs::create_dir(&dir).with_context(|| format!("{}: cannot create", dir.display()))?;
+        Ok(made(flow.kind, &flow.params, &dir)?)
+    };
+    params.flows.iter().map(of).collect()
+}
+
 impl FlowRequest {
     /// The request for the flow with this number among the flows of a workload.
-    pub fn new(flow: &str, number: usize, work: &Work, files: &[ClientFile], span: &Span) -> FlowRequest {
-        let Work { kind, params } = work;
+    pub fn new(flow: &FlowWork, number: usize, files: &[ClientFile], span: &Span) -> FlowRequest {
+        let FlowWork { name, kind, params, .. } = flow;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         FlowRequest {
-            flow: flow.to_owned(),
+            flow: name.clone(),
             kind: kind.name.to_owned(),
             params: kind.show(params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            contract: params.contract.map(|Contract { rate, burst, latency_ns }| (rate, burst, latency_ns)),
             files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
-            seed: seed(span.seed, number),
+            // Flows draw their own random choices, the same ones under every arm.
+            seed: span.seed.wrapping_add((number as u64) << 32),
             start_ns: span.start_ns,
             warmup_ns: ns(span.warmup),
             duration_ns: ns(span.duration),
@@ -100,6 +138,8 @@ impl FlowRequest {
             flows: Vec::new(),
         };
         let Work { kind, params } = workloads::work_of(&spec)?;
+        let contract = self.contract.map(|(rate, burst, latency_ns)| Contract { rate, burst, latency_ns });
+        let params = Params { contract, ..params };
         let files =
             self.files.iter().map(|(path, base, len)| ClientFile { path: path.clone(), base: *base, len: *len });
         let [duration, warmup, patience] =
@@ -108,11 +148,6 @@ impl FlowRequest {
         let start_ns = self.start_ns + if drive.has_warmup() { 0 } else { self.warmup_ns };
         Ok((drive, start_ns))
     }
-}
-
-/// Flows draw their own random choices, the same ones under every arm.
-fn seed(trial: u64, flow: usize) -> u64 {
-    trial ^ (flow as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// What a flow's process prints.
@@ -133,54 +168,37 @@ impl FlowReport {
         let report = stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
         report.filter(|report| report.flow == flow).ok_or_else(|| {
             let why = stderr.trim().trim_start_matches("schedlab: ");
-            anyhow!(
-                "flow {flow}: its process ended without a result: {}",
-                if why.is_empty() { "it said nothing" } else { why }
-            )
+            let why = if why.is_empty() { "it said nothing" } else { why };
+            anyhow!("flow {flow}: its process ended without a result: {why}")
         })
     }
-}
 
-/// The flows of a trial, in the order of the workload.
-#[derive(Debug, Clone, Default)]
-pub struct Flows {
-    /// By name.
-    pub each: Vec<(String, Measured)>,
-    /// What speaks against the trial: a flow that began late, in words.
-    pub late: Vec<String>,
-}
-
-impl Flows {
-    pub fn of(reports: Vec<FlowReport>) -> Flows {
-        let late = reports.iter().filter(|report| report.late_ns > LATE_NS).map(|report| {
-            let ms = report.late_ns as f64 / 1e6;
-            format!("flow {} began {ms:.1} ms after the others; the machine was busy", report.flow)
-        });
-        let late = late.collect();
-        let each = reports.into_iter().map(|report| (report.flow, report.measured.measured()));
-        Flows { each: each.collect(), late }
+    /// That it began late, in words, which speaks against the trial.
+    pub fn late(&self) -> Option<String> {
+        let ms = self.late_ns as f64 / 1e6;
+        (self.late_ns > LATE_NS)
+            .then(|| format!("flow {} began {ms:.1} ms after the others; the machine was busy", self.flow))
     }
 
-    /// All flows together: what is judged where no flow is named, and what the device's counters are compared with.
-    pub fn merged(&self) -> Measured {
-        let mut all = Measured { passes: 1, ..Measured::default() };
-        for (flow, one) in &self.each {
-            let named = |text: &Option<String>| text.as_ref().map(|text| format!("flow {flow}: {text}"));
-            all.window_ns = all.window_ns.max(one.window_ns);
-            all.reads.add(&one.reads);
-            all.writes.add(&one.writes);
-            all.syncs += one.syncs;
-            all.clients.extend(&one.clients);
-            all.issued.add(&one.issued);
-            all.cpu_ns += one.cpu_ns;
-            all.errors += one.errors;
-            all.first_error = all.first_error.take().or_else(|| named(&one.first_error));
-            all.vanished = all.vanished.take().or_else(|| named(&one.vanished));
-            all.no_space = all.no_space.take().or_else(|| named(&one.no_space));
-            all.interrupted |= one.interrupted;
-        }
-        all
+    /// What its clients have done.
+    pub fn measured(self) -> Measured {
+        self.measured.measured()
     }
+}
+
+/// The flows of a workload together, each with its report.
+pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
+    let part = |(flow, report): (&FlowWork, FlowReport)| {
+        let mut measured = report.measured();
+        let named = |text: &mut Option<String>| {
+            *text = text.take().map(|text| format!("flow {}: {text}", flow.name));
+        };
+        [&mut measured.first_error, &mut measured.vanished, &mut measured.no_space].into_iter().for_each(named);
+        FlowMeasured { measured, ..flow.unmeasured() }
+    };
+    let mut all = Measured::default();
+    all.take_flows(flows.iter().zip(reports).map(part).collect());
+    all
 }
 
 /// [`Measured`] as text.
@@ -190,6 +208,9 @@ struct Totals {
     reads: OfOp,
     writes: OfOp,
     syncs: u64,
+    /// Count, missed, sum and maximum of the tardiness.
+    deadlines: [u64; 4],
+    intervals: Vec<u64>,
     clients: Vec<(u64, u64, u64, u64, u64, bool)>,
     issued: [u64; 4],
     cpu_ns: u64,
@@ -231,11 +252,14 @@ impl Totals {
     fn of(measured: Measured) -> Totals {
         let client = |c: &ClientTotals| (c.ios, c.bytes, c.elapsed_ns, c.cpu_ns, c.errors, c.finished);
         let Issued { reads, read_bytes, writes, written_bytes } = measured.issued;
+        let DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns } = measured.deadlines;
         Totals {
             window_ns: measured.window_ns,
             reads: OfOp::of(&measured.reads),
             writes: OfOp::of(&measured.writes),
             syncs: measured.syncs,
+            deadlines: [count, missed, tardiness_sum_ns, tardiness_max_ns],
+            intervals: measured.intervals.0,
             clients: measured.clients.iter().map(client).collect(),
             issued: [reads, read_bytes, writes, written_bytes],
             cpu_ns: measured.cpu_ns,
@@ -259,11 +283,14 @@ impl Totals {
             finished,
         };
         let [reads, read_bytes, writes, written_bytes] = self.issued;
+        let [count, missed, tardiness_sum_ns, tardiness_max_ns] = self.deadlines;
         Measured {
             window_ns: self.window_ns,
             reads: self.reads.totals(),
             writes: self.writes.totals(),
             syncs: self.syncs,
+            deadlines: DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns },
+            intervals: Intervals(self.intervals),
             clients: self.clients.into_iter().map(client).collect(),
             issued: Issued { reads, read_bytes, writes, written_bytes },
             cpu_ns: self.cpu_ns,
@@ -301,13 +328,11 @@ mod tests {
         let mut measured = Measured { window_ns: 1_000_000, passes: 1, ..Measured::default() };
         latencies_us.iter().for_each(|us| measured.reads.record(4096, us * 1000 + 7));
         measured.issued.read_bytes = 4096 * latencies_us.len() as u64;
+        measured.intervals.record(250_000_000, 5);
+        measured.deadlines = DeadlineTotals { count: 4, missed: 3, tardiness_sum_ns: 2, tardiness_max_ns: 1 };
         let ios = latencies_us.len() as u64;
-        measured.clients.push(ClientTotals {
-            ios,
-            bytes: 4096 * ios,
-            elapsed_ns: 1_000_000,
-            ..ClientTotals::default()
-        });
+        let elapsed_ns = 1_000_000;
+        measured.clients.push(ClientTotals { ios, bytes: 4096 * ios, elapsed_ns, ..ClientTotals::default() });
         measured
     }
 
@@ -315,26 +340,34 @@ mod tests {
         FlowReport { flow: flow.to_owned(), late_ns, measured: Totals::of(measured(latencies_us)) }
     }
 
+    /// The flows that `flows` has by itself: reader and writers.
+    fn flows() -> Work {
+        let kind = workload::find("flows").unwrap();
+        Work { kind, params: (kind.defaults)() }
+    }
+
     #[test]
     fn a_report_brings_every_figure_of_its_flow_over() {
         let sent = measured(&[3, 50, 50, 7_000, 4_000_000]);
         let text = serde_json::to_string(&report("reader", 5, &[3, 50, 50, 7_000, 4_000_000])).unwrap();
         let read = FlowReport::read("reader", &format!("noise\n{text}\n"), "").unwrap();
-        let flows = Flows::of(vec![read]);
-        assert_eq!(workload::metrics(&flows.each[0].1), workload::metrics(&sent));
-        assert_eq!(flows.each[0].1.reads.latency, sent.reads.latency, "the histogram, bucket by bucket");
-        assert_eq!((flows.each[0].1.clients[0], flows.each[0].1.issued), (sent.clients[0], sent.issued));
-        assert!(flows.late.is_empty());
+        assert_eq!(read.late(), None);
+        let got = read.measured();
+        assert_eq!(workload::metrics(&got), workload::metrics(&sent));
+        assert_eq!(got.reads.latency, sent.reads.latency, "the histogram, bucket by bucket");
+        assert_eq!((got.clients[0], got.issued), (sent.clients[0], sent.issued));
+        assert_eq!((got.deadlines, got.intervals), (sent.deadlines, sent.intervals));
     }
 
     #[test]
     fn the_whole_is_the_sum_of_the_flows_over_one_window() {
-        let flows = Flows::of(vec![report("a", 0, &[1, 2]), report("b", 2_000_000, &[1000])]);
-        let all = flows.merged();
+        let reports = vec![report("reader", 0, &[1, 2]), report("writers", 2_000_000, &[1000])];
+        assert!(reports[1].late().unwrap().starts_with("flow writers began 2.0 ms after"));
+        let all = merged(&flows().params.flows, reports);
         assert_eq!((all.reads.count, all.window_ns, all.clients.len()), (3, 1_000_000, 2));
-        assert_eq!(all.reads.latency.max(), flows.each[1].1.reads.latency.max());
-        assert_eq!(flows.late.len(), 1);
-        assert!(flows.late[0].starts_with("flow b began 2.0 ms after"), "{:?}", flows.late);
+        assert_eq!(all.reads.latency.max(), all.flows[1].measured.reads.latency.max());
+        let metrics = workload::metrics(&all);
+        assert_eq!(metrics["reader.share_percent"], 200.0 / 3.0);
     }
 
     #[test]
@@ -344,5 +377,30 @@ mod tests {
         assert!(failed("{}", "").contains("said nothing"));
         let other = serde_json::to_string(&report("b", 0, &[1])).unwrap();
         assert!(failed(&other, "").contains("flow a"));
+    }
+
+    #[test]
+    fn a_flow_begins_with_its_contract_its_part_of_the_device_and_a_seed_of_its_own() {
+        let mut work = flows();
+        let latency_ns = 20_000_000;
+        work.params.flows[0].params.contract = Some(Contract { rate: 1, burst: 2, latency_ns });
+        let files = place_on_device(&work, Path::new("/dev/x"), 1 << 30, 512).unwrap();
+        assert_eq!((files.len(), files[0].len(), files[1].len()), (2, 1, 16));
+        assert!(files[0][0].base + files[0][0].len <= files[1][0].base, "{files:?}");
+        let [duration, warmup, patience] = [3, 1, 9].map(Duration::from_secs);
+        let span = Span { start_ns: 5, warmup, duration, patience, seed: 7 };
+        let of = |work: &Work, number: usize| {
+            let text = FlowRequest::new(&work.params.flows[number], number, &files[number], &span).to_json().unwrap();
+            serde_json::from_slice::<FlowRequest>(&text).unwrap().drive().unwrap()
+        };
+        let ((reader, start), (writers, _)) = (of(&work, 0), of(&work, 1));
+        assert_eq!((reader.kind.name, start, reader.duration, reader.warmup), ("randread", 5, duration, warmup));
+        assert_eq!(reader.params, work.params.flows[0].params);
+        assert_eq!(writers.params, work.params.flows[1].params);
+        assert!(reader.seed != writers.seed && reader.files == files[0]);
+        // Buffered writes have no warm-up: they begin with the window of the others.
+        work.params.flows[1].params.direct = false;
+        let (_, start) = of(&work, 1);
+        assert_eq!(start, 1_000_000_005);
     }
 }

@@ -8,6 +8,7 @@
 mod values;
 
 use anyhow::Result;
+use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 use text::did_you_mean;
 
@@ -185,6 +186,17 @@ pub struct Control {
     pub flow: Option<String>,
     /// The value in the kernel's own form, without the device.
     pub value: String,
+}
+
+/// The settings of flows and of the device among the tunables of an arm, in the order in which they are written.
+///
+/// # Errors
+/// As [`read`].
+pub fn of(arm: &Arm) -> Result<Vec<Control>> {
+    let read = |(word, text): (&String, &String)| read(&arm.name, word, text).transpose();
+    let mut controls = arm.tunables.iter().filter_map(read).collect::<Result<Vec<_>>>()?;
+    sort(&mut controls);
+    Ok(controls)
 }
 
 /// Reads a word of an arm; None: it is none of a controller, but perhaps a tunable of the scheduler.

@@ -3,7 +3,7 @@
 //! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
 //! wrong without touching the machine is refused with the next step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,7 +11,7 @@ use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    ArenaKind, Arm, Better, Budget, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, WorkloadSpec,
+    ArenaKind, Arm, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, WorkloadSpec,
 };
 use runner::{Form, RunnerKind};
 use workload::WorkloadKind;
@@ -20,6 +20,7 @@ use crate::arena::cpu as cpu_arena;
 use crate::arena::model::Model;
 use crate::arena::sim::Setting;
 use crate::arena::{Arms, disk, kernel};
+use crate::controllers;
 use crate::failure::usage;
 use crate::length;
 use crate::workloads::{self, Program, Workloads};
@@ -151,6 +152,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
     plan.baseline = Some(plan.baseline().to_owned());
+    check_controls(&plan, say)?;
     if plan.arena != ArenaKind::Kernel && plan.kernel.is_some() {
         return Err(usage(
             "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out".to_owned(),
@@ -266,6 +268,25 @@ pub fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm, say: &mu
             setting.check_known(kernel)
         }
     }
+}
+
+/// The flows that an arm has settings for are flows of the plan; what a scheduler ignores is said.
+fn check_controls(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<()> {
+    if !matches!(plan.arena, ArenaKind::Disk | ArenaKind::Kernel) {
+        return Ok(());
+    }
+    let mut flows = BTreeSet::new();
+    for spec in plan.workloads.iter().filter(|spec| spec.kind == FLOWS) {
+        flows.extend(workloads::work_of(spec)?.params.flows.into_iter().map(|flow| flow.name));
+    }
+    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
+    for arm in &plan.arms {
+        let controls = controllers::of(arm)?;
+        controllers::check_flows(&arm.name, &controls, &flows)?;
+        let scheduler = arm.scheduler.split('@').next().unwrap_or_default();
+        controllers::remarks(&arm.name, scheduler, &controls).iter().for_each(|remark| say(remark));
+    }
+    Ok(())
 }
 
 /// A metric that decides exists, and can decide.

@@ -83,5 +83,11 @@ fn setting(args: &ExecArgs) -> Result<Setting> {
     let setting = Setting::of(&arm)?;
     setting.renamed.iter().for_each(out::note);
     setting.check_known(Some(&args.kernel))?;
+    if let Some(control) = setting.controls.iter().find(|control| control.flow.is_some()) {
+        return Err(usage(format!(
+            "--scheduler: {}: a program's guest has no flows; make control groups below /sys/fs/cgroup in it, or use compare",
+            control.word()
+        )));
+    }
     Ok(Setting { files: args.fs.map(Into::into), ..setting })
 }

@@ -15,6 +15,7 @@ mod keep;
 mod kernel;
 mod kernel_arena;
 mod kernel_cpus;
+mod kernel_flows;
 mod programs;
 mod programs_command;
 mod programs_fio;

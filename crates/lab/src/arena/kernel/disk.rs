@@ -50,6 +50,16 @@ impl Modelled {
         &self.path
     }
 
+    /// Its directory in /sys/block.
+    pub(super) fn directory(&self) -> &Path {
+        self.queue.parent().expect("the queue is in the disk's directory")
+    }
+
+    /// Its number, `MAJOR:MINOR`.
+    pub(super) fn number(&self) -> Result<String> {
+        get(&self.directory().join("dev"))
+    }
+
     /// Its size.
     pub(super) fn bytes(&self) -> Result<u64> {
         let path = self.queue.with_file_name("size");

@@ -20,9 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::Modelled;
 use super::files::{FileSystem, Files};
+use super::flows;
 use super::order::{self, Answer, Disk};
 use super::{Built, Setting};
 use crate::arena::model::Model;
+use crate::controllers::Control;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
@@ -80,6 +82,7 @@ struct GuestRequest {
     disk: Option<Disk>,
     scheduler: String,
     attributes: Vec<(String, String)>,
+    controls: Vec<Control>,
     files: Option<FileSystem>,
 }
 
@@ -110,6 +113,7 @@ pub fn execute(
         disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
         scheduler: spec.setting.scheduler.clone(),
         attributes: spec.setting.attributes(),
+        controls: spec.setting.controls.clone(),
         files,
     };
     order::write(dir, order::ORDER, &order)?;
@@ -204,6 +208,7 @@ fn command(inside: &Inside) -> Result<u8> {
             command.env("SCHEDLAB_DIR", FILES_AT);
         }
         disk.apply(&order.scheduler, &order.attributes)?;
+        flows::set_device(&order.controls, &disk)?;
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
     std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;

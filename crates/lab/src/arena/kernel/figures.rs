@@ -1,5 +1,7 @@
 //! From what a trial in a guest showed to the metrics and counters of the record.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use experiment::record::Observation;
 use workload::{ClientTotals, Measured};
@@ -16,6 +18,14 @@ pub(super) struct Shown {
     pub(super) longest_wait_ns: Option<u64>,
     /// Requests that had been joined with others before the clients began.
     pub(super) merged: u64,
+    /// Metrics of flows held against themselves alone, where that was asked for.
+    pub(super) against_alone: BTreeMap<String, f64>,
+}
+
+impl Shown {
+    pub(super) fn of(measured: Measured) -> Shown {
+        Shown { measured, longest_wait_ns: None, merged: 0, against_alone: BTreeMap::new() }
+    }
 }
 
 /// The trial as the record keeps it; nothing is said against it yet.
@@ -23,7 +33,8 @@ pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation>
     let measured = &shown.measured;
     let mut metrics = workload::metrics(measured);
     // No CPU's time is measured where computing takes none.
-    metrics.remove("cpu_us_per_io");
+    metrics.retain(|name, _| name.rsplit('.').next() != Some("cpu_us_per_io"));
+    metrics.extend(shown.against_alone.clone());
     let (device, merges) = (disk.stats()?, disk.merges()? - shown.merged);
     if !metrics.is_empty() {
         let rates: Vec<f64> = measured.clients.iter().map(ClientTotals::bytes_per_s).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
@@ -16,8 +16,14 @@ use workload::Measured;
 use super::disk::Modelled;
 use super::figures::{self, Shown};
 use super::files::{self, FileSystem};
+use super::flows;
 use super::order::{self, TrialRequest};
 use super::setting::Clients;
+use crate::arena::flows::{Span, place_in_directory, place_on_device};
+use crate::workloads::Work;
+
+/// The files of each flow's clients; one list for work without flows.
+type Placed = Vec<Vec<ClientFile>>;
 
 /// A device that has not answered for so long, in virtual time, hangs.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -49,6 +55,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
     let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
+    flows::set_device(&order.controls, &disk)?;
     let merged = disk.merges()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
@@ -59,20 +66,23 @@ fn trial(inside: &Inside) -> Result<Observation> {
 }
 
 /// Makes the file system and the clients' files, and forgets what of them is in memory.
-fn files_of(order: &TrialRequest, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Vec<ClientFile>> {
+fn files_of(order: &TrialRequest, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Placed> {
     let at = inside.workdir().join(order::FILES);
     files.make(inside, disk.path(), &at)?;
     let work = crate::workloads::work_of(&order.workload)?;
-    let made = loadgen::place_in_directory(work.kind, &work.params, &at, LOGICAL_BLOCK)?;
+    let made = place_in_directory(&work, &at, LOGICAL_BLOCK)?;
     files::cold()?;
     Ok(made)
 }
 
 /// Lets the clients work: as threads of the kernel, or by system calls.
-fn work(order: &TrialRequest, disk: &Modelled, files: Option<Vec<ClientFile>>) -> Result<Shown> {
-    let kind = workload::find(&order.workload.kind).map_err(|e| anyhow!("{e}"))?;
-    let params = crate::workloads::work_of(&order.workload)?.params;
+fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<Shown> {
+    let work = crate::workloads::work_of(&order.workload)?;
     let disk_bytes = disk.bytes()?;
+    if !work.params.flows.is_empty() {
+        return of_flows(order, disk, &work, files);
+    }
+    let Work { kind, params } = work;
     if order.clients != Clients::Syscalls && files.is_none() {
         let file = File::options().read(true).write(true).open(disk.path()).context("modelled disk: cannot open")?;
         let TrialRequest { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
@@ -99,7 +109,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Vec<ClientFile>>) -
         };
         match load::drive(&load) {
             Ok(LoadOutcome { measured, longest_wait_ns, .. }) => {
-                return Ok(Shown { measured, longest_wait_ns: Some(longest_wait_ns), merged: 0 });
+                return Ok(Shown { longest_wait_ns: Some(longest_wait_ns), ..Shown::of(measured) });
             }
             Err(LoadError::NeedsSystemCalls { .. }) if order.clients == Clients::Auto => {}
             Err(error) => return Err(error.into()),
@@ -107,12 +117,24 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Vec<ClientFile>>) -
     }
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let files = match files {
-        Some(files) => files,
+        Some(files) => files.concat(),
         None => loadgen::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
     };
     let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
     disk.begin_at(guest::inside::now_ns())?;
-    Ok(Shown { measured: loadgen::run(&drive, &AtomicBool::new(false))?, longest_wait_ns: None, merged: 0 })
+    Ok(Shown::of(loadgen::run(&drive, &AtomicBool::new(false))?))
+}
+
+/// Lets each flow work in a process and a control group of its own.
+fn of_flows(order: &TrialRequest, disk: &Modelled, work: &Work, files: Option<Placed>) -> Result<Shown> {
+    let files = match files {
+        Some(files) => files,
+        None => place_on_device(work, disk.path(), disk.bytes()?, LOGICAL_BLOCK)?,
+    };
+    let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
+    let span = Span { start_ns: 0, warmup, duration, patience: PATIENCE, seed: order.seed };
+    let (measured, against_alone) = flows::run(&work.params, &files, &order.controls, disk, &span)?;
+    Ok(Shown { against_alone, ..Shown::of(measured) })
 }
 
 /// What the trial itself says against it.

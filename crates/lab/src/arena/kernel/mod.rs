@@ -8,6 +8,7 @@ mod disk;
 pub mod exec;
 mod figures;
 pub mod files;
+mod flows;
 pub mod inside;
 pub mod order;
 mod setting;
@@ -25,6 +26,7 @@ use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation};
 use guest::{Boot, BootError, Cache, Image, Kernel, ModuleSet, Request, Source, TimeTravel};
 
+use setting::Clients;
 pub use setting::{ATTRIBUTES, MODULES, Setting};
 
 use super::defaults::{self, Defaults};
@@ -42,6 +44,8 @@ use order::{Answer, Disk, TrialRequest};
 
 /// Memory of a guest whose clients are all there is.
 const MEMORY_MIB: u32 = 256;
+/// Memory of the process of a flow.
+const FLOW_MIB: u32 = 24;
 /// Bytes of files that a guest may hold: its disk is kept in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
@@ -115,6 +119,7 @@ impl<'a> KernelArena<'a> {
     ) -> Result<KernelArena<'a>> {
         tables(&model, 0)?;
         check_files(&arms, &workloads)?;
+        check_clients(&arms, &workloads)?;
         let cache = cache(cache_dir)?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in arms.iter() {
@@ -183,8 +188,8 @@ impl<'a> KernelArena<'a> {
         let memory_mib = memory_mib(setting.files, self.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
-        let trace = request.workload.params.get(TRACE).map(PathBuf::from);
-        let readable: Vec<PathBuf> = trace.into_iter().chain([built.modules.dir().to_owned()]).collect();
+        let traces = traces(&request.workload).map(PathBuf::from);
+        let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
@@ -227,6 +232,7 @@ impl<'a> KernelArena<'a> {
             disk: Disk { log: *log, ..disk(setting, &self.model) },
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
+            controls: setting.controls.clone(),
             workload: with_whole_path(self.specs[key.workload].clone(), &self.here),
             clients: setting.clients,
             files: None,
@@ -270,11 +276,18 @@ fn reachable(here: &Path) -> Vec<PathBuf> {
 
 /// The workload with the name of its file as it is from everywhere.
 fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
-    if let Some(file) = workload.params.get_mut(TRACE) {
+    let of_flows = workload.flows.iter_mut().map(|flow| &mut flow.params);
+    for file in of_flows.chain([&mut workload.params]).filter_map(|params| params.get_mut(TRACE)) {
         let whole = here.join(&*file);
         *file = whole.canonicalize().unwrap_or(whole).display().to_string();
     }
     workload
+}
+
+/// The traces that a workload or its flows replay.
+fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
+    let of_flows = workload.flows.iter().map(|flow| &flow.params);
+    of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
 }
 
 /// The cache of kernels: where the user says, or at its usual place.
@@ -318,6 +331,18 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
     Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: setting.files.is_some() }
 }
 
+/// Whether an arm wants threads of the kernel for flows, which are processes.
+fn check_clients(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
+    let arm = arms.iter().find(|(_, _, setting)| setting.clients == Clients::Kernel);
+    let flows = workloads.engine().find(|(_, work)| !work.params.flows.is_empty());
+    match (arm, flows) {
+        (Some((_, arm, _)), Some((label, _))) => Err(usage(format!(
+            "arm {arm}: clients=kernel has no processes, and each flow of workload {label} is one; leave clients out"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the files of every workload can be made where an arm wants files.
 fn check_files(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
     for files in arms.iter().filter_map(|(_, _, setting)| setting.files) {
@@ -347,13 +372,15 @@ fn file_bytes(work: &Work) -> Result<u64> {
 
 /// Memory of a guest: for files as much again as they hold, and again where they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
+    let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
+    let processes = MEMORY_MIB + flows * FLOW_MIB;
     if files.is_none() {
-        return Ok(MEMORY_MIB);
+        return Ok(processes);
     }
     let mib = file_bytes(work)?.div_ceil(1 << 20);
     let copies = if work.params.direct { 1 } else { 2 };
     let more = u32::try_from(copies * mib + 2 * files::JOURNAL_MIB).expect("files are bounded");
-    Ok(MEMORY_MIB + more)
+    Ok(processes + more)
 }
 
 impl Virtual for KernelArena<'_> {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::FileSystem;
 use super::setting::Clients;
+use crate::controllers::Control;
 
 /// One trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub(super) struct TrialRequest {
     pub(super) scheduler: String,
     /// What is written into sysfs, in this order: below `queue/`, and the value.
     pub(super) attributes: Vec<(String, String)>,
+    /// Settings of the device and of flows, in the order in which they are written.
+    pub(super) controls: Vec<Control>,
     /// The work.
     pub(super) workload: WorkloadSpec,
     /// Who does it.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::Files;
 use crate::arena::sim::TURNAROUND_NS;
+use crate::controllers::{self, Control, Location};
 use crate::failure::usage;
 use text::did_you_mean as nearest;
 
@@ -58,6 +59,8 @@ pub struct Setting {
     pub patch: Option<PathBuf>,
     /// Its tunables, as they are written into sysfs.
     pub tunables: Vec<(String, String)>,
+    /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in which they are written.
+    pub controls: Vec<Control>,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once, where the arm says so.
@@ -84,6 +87,7 @@ impl Setting {
             scheduler,
             patch,
             tunables: Vec::new(),
+            controls: Vec::new(),
             nr_requests: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
@@ -94,6 +98,7 @@ impl Setting {
         for (name, text) in &arm.tunables {
             setting.take(&arm.name, name, text.trim())?;
         }
+        controllers::sort(&mut setting.controls);
         if setting.files.is_some() && setting.clients == Clients::Kernel {
             return Err(usage(format!(
                 "arm {}: clients=kernel works on the bare device; files (fs) need system calls: leave one of them out",
@@ -145,6 +150,17 @@ impl Setting {
                     }
                 }
             }
+            return Ok(());
+        }
+        if let Some(control) = controllers::read(arm, name, text)? {
+            if let Location::Device(file) = control.row().location
+                && file.starts_with("device/")
+            {
+                return Err(usage(format!(
+                    "arm {arm}: {name} belongs to a real drive; the modelled disk has no {file}: leave it out, or use --arena disk"
+                )));
+            }
+            self.controls.push(control);
             return Ok(());
         }
         self.check_tunable(arm, name, text)?;
@@ -257,6 +273,14 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_flows_and_of_the_device_are_sorted_out_of_the_tunables() {
+        let setting = read("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95").unwrap();
+        assert_eq!(setting.tunables, [("slice_idle".to_owned(), "0".to_owned())]);
+        let lines: Vec<String> = setting.controls.iter().map(|control| control.line("254:0")).collect();
+        assert_eq!(lines, ["254:0 enable=1 rpct=95", "default 400"]);
+    }
+
+    #[test]
     fn our_own_modules_are_not_the_schedulers_that_are_gone() {
         assert_eq!(read("anticipatory").unwrap().scheduler, "anticipatory");
         let error = read("cfq").unwrap_err().to_string();
@@ -285,6 +309,10 @@ mod tests {
             ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none, ext4"),
             ("none:fs=ext4:clients=kernel", "need system calls"),
+            ("none:io.weight=400", "io.weight@FLOW"),
+            ("none:io.wieght@reader=400", "did you mean \"io.weight\""),
+            ("none:io.weight@../x=400", "no name of a flow"),
+            ("none:cdl_enable=1", "modelled disk has no device/cdl_enable"),
         ] {
             let error = read(word).expect_err(word).to_string();
             assert!(error.contains(says), "{word}: {error}");
