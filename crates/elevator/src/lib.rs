@@ -13,6 +13,7 @@ mod algorithm;
 mod chain;
 mod choose;
 mod clock;
+pub mod curves;
 mod decay;
 mod dispatch_list;
 mod fifo;

@@ -180,6 +180,11 @@ pub trait Elevator: fmt::Debug + Send {
     /// which it is not called is a flow of its own with the default promise ([`crate::Flows`] keeps that for schedulers).
     fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
 
+    /// Declared flows that asked for more than there is, and that are served only when no other flow has requests.
+    fn demoted(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Whether requests are inserted before their release time, so that a whole task set can be planned. The scheduler then
     /// dispatches none before its release and has a timer for the next release; else the queue holds requests back.
     fn takes_unreleased(&self) -> bool {

@@ -33,6 +33,15 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::vscan_r::ROW,
     algorithm::sptf::ROW,
     algorithm::asptf::ROW,
+    // Reservations.
+    algorithm::yfq::ROW,
+    algorithm::argon::ROW,
+    algorithm::pclock::ROW,
+    algorithm::drr::ROW,
+    algorithm::mbac::ROW,
+    algorithm::dvt::ROW,
+    algorithm::hybrid::ROW,
+    algorithm::bfq_2010::ROW,
 ];
 
 /// The row of a scheduler.

@@ -154,6 +154,11 @@ fn no_golden_trace_is_left_of_a_scheduler_that_is_gone() {
 const TWINS: &[(&str, &str, &str)] = &[
     ("scan", "look", "they differ in where the arm turns, not in whom it serves"),
     ("c-scan", "c-look", "they differ in where the arm turns, not in whom it serves"),
+    ("c-scan", "mbac", "nobody asks for a rate: all have what is left over, in one sweep"),
+    ("c-look", "mbac", "nobody asks for a rate: all have what is left over, in one sweep"),
+    ("fscan", "yfq", "no more wait than one batch has"),
+    ("hybrid", "bfq-2010", "nobody uses up a budget"),
+    ("fcfs", "pclock", "all flows have the same arrival curve and bound unless they are promised others"),
     ("sptf", "asptf", "nothing waits long enough to count as old"),
 ];
 

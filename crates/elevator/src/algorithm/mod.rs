@@ -30,3 +30,19 @@ pub(crate) mod scan;
 pub(crate) mod sptf;
 pub(crate) mod sstf;
 pub(crate) mod vscan_r;
+
+// Schedulers of flows: what they share.
+pub(crate) mod flow_queues;
+pub(crate) mod flow_rule;
+#[cfg(test)]
+mod flow_testing;
+
+// Reservations.
+pub(crate) mod argon;
+pub(crate) mod bfq_2010;
+pub(crate) mod drr;
+pub(crate) mod dvt;
+pub(crate) mod hybrid;
+pub(crate) mod mbac;
+pub(crate) mod pclock;
+pub(crate) mod yfq;

@@ -52,6 +52,9 @@ impl Bfq {
 
     /// The largest budget of a queue; a default until enough were given out.
     pub(super) fn device_budget(&self) -> u64 {
+        if let Some(set) = self.core_budget() {
+            return set;
+        }
         if self.budgets_given < ENOUGH_BUDGETS { DEFAULT_MAX_BUDGET } else { self.max_budget }
     }
 
@@ -92,7 +95,8 @@ impl Bfq {
 
     /// Whether the time of the queue in service is over.
     pub(super) fn is_timed_out(&self, now: Time, id: u32) -> bool {
-        self.queue(id).budget_timeout.is_some_and(|timeout| timeout <= self.clock.jiffies(now))
+        self.variant.times_out()
+            && self.queue(id).budget_timeout.is_some_and(|timeout| timeout <= self.clock.jiffies(now))
     }
 
     /// Whether the queue in service shall go because its time is over. While it is waited for, only if much of its budget is
@@ -120,7 +124,11 @@ impl Bfq {
         self.timer = None;
         let jiffies = self.clock.jiffies(now);
         if why != Expiry::Exited {
-            self.charge_time(now, id, idled, why);
+            if self.variant.is_linux() {
+                self.charge_time(now, id, idled, why);
+            } else {
+                self.charge_core(id, why);
+            }
             let low_latency = self.settings.low_latency;
             let queue = self.queue_mut(id);
             if low_latency && !queue.is_raised() {
@@ -186,10 +194,13 @@ impl Bfq {
     /// Gives a queue the budget of its next turn.
     pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
         let (least, most) = (self.min_budget(), self.max_budget);
+        let fixed = !self.variant.feeds_back();
         let automatic = self.budgets_given >= ENOUGH_BUDGETS && self.settings.max_budget == 0;
         let queue = self.queue_mut(id);
         let old = queue.max_budget;
-        let mut budget = if queue.is_raised() {
+        let mut budget = if fixed {
+            most
+        } else if queue.is_raised() {
             2 * least
         } else if !queue.is_sync() {
             most

@@ -74,7 +74,7 @@ impl Bfq {
         if self.settings.slice_idle_ns == 0 || !queue.is_sync() || queue.class == 2 {
             return false;
         }
-        self.idling_boosts_throughput(id) || self.idling_keeps_guarantees(id)
+        !self.variant.is_linux() || self.idling_boosts_throughput(id) || self.idling_keeps_guarantees(id)
     }
 
     /// Whether the queue in service is waited for.
@@ -115,7 +115,9 @@ impl Bfq {
     fn start_idling(&mut self, now: Time, id: u32) {
         let queue = self.queue(id);
         let slice = self.settings.slice_idle_ns;
-        let ns = if queue.is_raised() {
+        let ns = if !self.variant.is_linux() {
+            slice
+        } else if queue.is_raised() {
             slice.max(RAISED_IDLE_NS)
         } else if queue.is_seeky() && !self.is_asymmetric(Some(id)) {
             slice.min(MIN_IDLE_NS)
@@ -138,7 +140,7 @@ impl Bfq {
             alone && self.queue(id).sorted.first().is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
         let timed_out = self.is_timed_out(now, id);
         // More of a stream may come and merge; the next dispatch call ends the wait anyway.
-        if lone_and_small && self.idling_boosts_throughput(id) && !timed_out {
+        if self.variant.is_linux() && lone_and_small && self.idling_boosts_throughput(id) && !timed_out {
             return;
         }
         self.timer = None;

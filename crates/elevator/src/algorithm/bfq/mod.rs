@@ -40,6 +40,7 @@ mod raising;
 mod rate;
 mod select;
 mod settings;
+mod variant;
 mod wf2q;
 
 #[cfg(test)]
@@ -48,6 +49,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::clock::Clock;
+use crate::flows::Flows;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
@@ -59,6 +61,8 @@ use burst::Burst;
 use queue::{BfqQueue, class_and_weight};
 use rate::Rate;
 use settings::Settings;
+pub(crate) use settings::tunable;
+pub(crate) use variant::Variant;
 use wf2q::ServiceTree;
 
 const MS: u64 = 1_000_000;
@@ -96,6 +100,9 @@ struct Slot {
 
 #[derive(Debug)]
 struct Bfq {
+    variant: Variant,
+    /// Of the core; Linux has a queue for each process.
+    flows: Flows,
     clock: Clock,
     rotational: bool,
     nr_tags: u64,
@@ -142,12 +149,14 @@ struct Bfq {
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(Bfq::new(build))
+    Variant::Linux.boxed(build)
 }
 
 impl Bfq {
     fn new(build: &Build) -> Bfq {
         Bfq {
+            variant: Variant::Linux,
+            flows: Flows::default(),
             clock: Clock::new(build.hz),
             rotational: build.rotational,
             nr_tags: u64::from(build.nr_tags),
@@ -198,7 +207,9 @@ impl Bfq {
 
     /// The queue that a request belongs to, if it exists.
     fn find_queue(&self, request: &BlockRequest) -> Option<u32> {
-        if request.sync {
+        if !self.variant.is_linux() {
+            self.by_process.get(&self.flow_of(request)?).copied()
+        } else if request.sync {
             self.by_process.get(&request.process).copied()
         } else {
             self.asynchronous.get(&class_and_weight(request.priority)).copied()
@@ -208,14 +219,19 @@ impl Bfq {
     /// The queue that a request belongs to.
     fn queue_for(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let (class, weight) = class_and_weight(request.priority);
-        let promised = self.promised.get(&request.process).filter(|_| request.sync);
-        let wanted = (class, promised.copied().unwrap_or(weight));
+        let (owner, wanted) = if self.variant.is_linux() {
+            let promised = self.promised.get(&request.process).filter(|_| request.sync);
+            (request.sync.then_some(request.process), (class, promised.copied().unwrap_or(weight)))
+        } else {
+            let (flow, wanted) = self.owner_in_core(request);
+            (Some(flow), wanted)
+        };
         if let Some(id) = self.find_queue(request) {
             self.queue_mut(id).wanted = wanted;
             return id;
         }
-        let (jiffies, budget) = (self.clock.jiffies(now), 2 * self.device_budget() / 3);
-        let new = BfqQueue::new(now, jiffies, request.sync.then_some(request.process), wanted, budget);
+        let (jiffies, budget) = (self.clock.jiffies(now), self.first_budget());
+        let new = BfqQueue::new(now, jiffies, owner, wanted, budget);
         let id = match self.spare.pop() {
             Some(id) => {
                 self.queues[id as usize] = new;
@@ -226,11 +242,10 @@ impl Bfq {
                 self.queues.len() as u32 - 1
             }
         };
-        if request.sync {
-            self.by_process.insert(request.process, id);
-        } else {
-            self.asynchronous.insert((class, weight), id);
-        }
+        match owner {
+            Some(owner) => self.by_process.insert(owner, id),
+            None => self.asynchronous.insert((class, weight), id),
+        };
         id
     }
 
@@ -330,6 +345,7 @@ impl Elevator for Bfq {
     fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
         let sixteenths = match (sync, self.raised_busy > 0) {
             (true, _) if op == Op::Read => return None,
+            _ if !self.variant.is_linux() => return None,
             (true, false) => 12,
             (false, false) => 8,
             (true, true) => 6,
@@ -339,7 +355,7 @@ impl Elevator for Bfq {
     }
 
     fn least_depth(&self, _word: u32) -> Option<u32> {
-        Some(1)
+        self.variant.is_linux().then_some(1)
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
@@ -387,6 +403,9 @@ impl Elevator for Bfq {
     }
 
     fn exited(&mut self, now: Time, process: u32) {
+        if !self.variant.is_linux() {
+            return;
+        }
         let Some(id) = self.by_process.remove(&process) else { return };
         self.queue_mut(id).alive = false;
         let (busy, empty) = (self.queue(id).busy, self.queue(id).sorted.is_empty());
@@ -401,11 +420,8 @@ impl Elevator for Bfq {
         }
     }
 
-    fn flow(&mut self, process: u32, _flow: u32, spec: &FlowSpec) {
-        match spec.weight {
-            Some(weight) => self.promised.insert(process, u64::from(weight.clamp(1, 1000))),
-            None => self.promised.remove(&process),
-        };
+    fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
+        self.declare(process, flow, spec);
     }
 
     fn get(&self, tunable: &str) -> u64 {

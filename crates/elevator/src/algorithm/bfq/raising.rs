@@ -74,7 +74,8 @@ impl Bfq {
     fn preempts(&self, id: u32, goes_on: bool, current: u32) -> bool {
         let (new, old) = (self.queue(id), self.queue(current));
         let above = new.class < old.class || (new.class == old.class && new.entity.weight > old.entity.weight);
-        (goes_on && new.coefficient >= old.coefficient) || above || !self.better_to_idle(current)
+        self.variant.is_linux()
+            && ((goes_on && new.coefficient >= old.coefficient) || above || !self.better_to_idle(current))
     }
 
     /// A busy asynchronous queue that had no arrival for half a second has got one.

@@ -38,7 +38,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
         .of(Role::Reading),
 ];
 
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+pub(crate) const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
     Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 

@@ -1,0 +1,305 @@
+//! drr: deficit round robin whose batches and concurrency adapt themselves.
+//!
+//! Problem: a few requests of each flow in turn share fairly and make the device seek; long turns do the reverse.
+//!
+//! Approach: flows have turns. A turn adds the flow's quantum (`batch` by its weight, in multiples of the least weight) to its deficit
+//! and serves its requests in order of arrival while the deficit covers them; what a flow leaves when it runs empty is dropped. At most
+//! `concurrency` requests are in the device. Every `interval` both are tuned: while shares of flows with requests all the
+//! time keep within `fairness`, the concurrency goes up to its bound, then the batch doubles as long as that gains throughput; when
+//! shares are off, the batch is halved, then the concurrency decreases.
+//!
+//! Source: Gulati, Merchant, Uysal, Varman: "Efficient and adaptive proportional share I/O scheduling", HPL-2007-186 (2009); abstract
+//! confirmed, tuning recalled.
+//!
+//! Parameters: `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the device's queue depth), `interval`
+//! (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1); defaults are proposed.
+//!
+//! Departures (proposed): the steps of the tuning; a flow is not waited for when its turn ends early.
+//!
+//! Cost: O(1) for each request (a request larger than the batch takes a few rounds), O(flows) for each interval.
+
+use std::collections::VecDeque;
+
+use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_rule::{FlowRule, LeastWeight};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator};
+use crate::vocabulary::Time;
+
+const MS: u64 = 1_000_000;
+const LEAST_BATCH_KIB: u64 = 64;
+/// Intervals without tuning after a larger batch gained nothing.
+const REST: u32 = 8;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "drr",
+    origin: Origin::Literature,
+    help: "deficit round robin by weight, with self-tuned batches and bounded concurrency",
+    source: "Gulati, Merchant, Uysal, Varman: Efficient and adaptive proportional share I/O scheduling, HPL-2007-186",
+    evidence: Evidence::Recalled,
+    promises: &[Promise::IdlesWithTimer, Promise::ShareWithin { percent: 5, over_ms: 5000 }],
+    tunables: &[
+        tunable("batch", "KiB", LEAST_BATCH_KIB, 1 << 20, "quantum of the least weight at the start"),
+        tunable(
+            "max_batch",
+            "KiB",
+            LEAST_BATCH_KIB,
+            1 << 20,
+            "largest quantum of the least weight that tuning reaches",
+        ),
+        tunable("concurrency", "requests", 1, 1024, "largest number of requests in the device").of(Role::Window),
+        tunable("interval", "ms", 1, 60_000, "time from one step of the tuning to the next"),
+        tunable("fairness", "percent", 1, 100, "largest error of a share, of the share, at which batches may grow"),
+        tunable("adapt", "switch", 0, 1, "1: batch and concurrency tune themselves; 0: they stay"),
+    ],
+    build,
+};
+
+const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    FlowElevator::boxed(build, Drr::new(u64::from(build.queue_depth.clamp(1, 1024))))
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    in_ring: bool,
+    /// Sectors.
+    deficit: u64,
+    /// Sectors served in this interval.
+    served: u64,
+    /// Whether it ran empty in this interval.
+    ran_empty: bool,
+}
+
+#[derive(Debug)]
+struct Drr {
+    settings: Settings,
+    /// In force: KiB and requests.
+    batch: u64,
+    concurrency: u64,
+    ring: VecDeque<usize>,
+    /// Whether the first of the ring has had its quantum.
+    in_turn: bool,
+    flows: Vec<Flow>,
+    least: LeastWeight,
+    interval_end: Option<Time>,
+    /// Sectors of the interval before, if the batch was raised after it.
+    before_raise: Option<u64>,
+    rest: u32,
+}
+
+#[derive(Debug)]
+struct Settings {
+    batch: u64,
+    max_batch: u64,
+    concurrency: u64,
+    interval_ms: u64,
+    fairness: u64,
+    adapt: bool,
+}
+
+impl Drr {
+    fn new(concurrency: u64) -> Drr {
+        let settings =
+            Settings { batch: 256, max_batch: 4096, concurrency, interval_ms: 1000, fairness: 10, adapt: true };
+        Drr {
+            batch: settings.batch,
+            settings,
+            concurrency,
+            ring: VecDeque::new(),
+            in_turn: false,
+            flows: Vec::new(),
+            least: LeastWeight::default(),
+            interval_end: None,
+            before_raise: None,
+            rest: 0,
+        }
+    }
+
+    fn quantum(&self, queues: &FlowQueues, flow: usize) -> u64 {
+        self.batch * 2 * queues.flows().weight(flow) / self.least.get()
+    }
+
+    /// Whether the shares of flows that had requests all the time are by weight; true if there are no two such flows.
+    fn is_fair(&self, queues: &FlowQueues) -> bool {
+        let busy = self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);
+        let busy: Vec<(u64, u64)> = busy.map(|(at, flow)| (flow.served, queues.flows().weight(at))).collect();
+        let (served, weights) = busy.iter().fold((0, 0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+        busy.iter().all(|(mine, weight)| {
+            let (mine, due) = (u128::from(*mine) * u128::from(weights), u128::from(served) * u128::from(*weight));
+            mine.abs_diff(due) * 100 <= due * u128::from(self.settings.fairness)
+        })
+    }
+
+    fn tune(&mut self, queues: &FlowQueues) {
+        let total: u64 = self.flows.iter().map(|flow| flow.served).sum();
+        let raised = self.before_raise.take();
+        if !self.is_fair(queues) {
+            if self.batch > LEAST_BATCH_KIB {
+                self.batch = (self.batch / 2).max(LEAST_BATCH_KIB);
+            } else {
+                self.concurrency = (self.concurrency - 1).max(1);
+            }
+        } else if raised.is_some_and(|before| total * 100 < before * 102) {
+            self.batch = (self.batch / 2).max(LEAST_BATCH_KIB);
+            self.rest = REST;
+        } else if self.rest > 0 {
+            self.rest -= 1;
+        } else if self.concurrency < self.settings.concurrency {
+            self.concurrency += 1;
+        } else if self.batch < self.settings.max_batch {
+            self.batch = (self.batch * 2).min(self.settings.max_batch);
+            self.before_raise = Some(total);
+        }
+    }
+
+    fn end_interval(&mut self, now: Time, queues: &FlowQueues) {
+        let end = *self.interval_end.get_or_insert(now + self.settings.interval_ms * MS);
+        if now < end {
+            return;
+        }
+        if self.settings.adapt {
+            self.tune(queues);
+        }
+        for (at, flow) in self.flows.iter_mut().enumerate() {
+            flow.served = 0;
+            flow.ran_empty = queues.queued(at) == 0;
+        }
+        self.interval_end = Some(now + self.settings.interval_ms * MS);
+    }
+}
+
+impl FlowRule for Drr {
+    fn arrived(&mut self, _now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        if self.flows.len() <= flow {
+            self.flows.resize(flow + 1, Flow::default());
+        }
+        self.least.learn(queues.flows());
+        if !self.flows[flow].in_ring {
+            self.flows[flow].in_ring = true;
+            self.ring.push_back(flow);
+        }
+    }
+
+    fn choose(&mut self, _now: Time, queues: &mut FlowQueues, _disk: &dyn Disk) -> Option<u32> {
+        if u64::from(queues.all_in_flight()) >= self.concurrency {
+            return None;
+        }
+        loop {
+            let flow = *self.ring.front()?;
+            let Some(tag) = queues.oldest(flow) else {
+                self.ring.pop_front();
+                self.in_turn = false;
+                (self.flows[flow].in_ring, self.flows[flow].deficit) = (false, 0);
+                continue;
+            };
+            if !self.in_turn {
+                self.flows[flow].deficit += self.quantum(queues, flow);
+                self.in_turn = true;
+            }
+            if u64::from(queues.request(tag).nr_sectors) <= self.flows[flow].deficit {
+                return Some(tag);
+            }
+            self.ring.rotate_left(1);
+            self.in_turn = false;
+        }
+    }
+
+    fn sent(&mut self, _now: Time, queues: &FlowQueues, tag: u32) {
+        let (number, sectors) = (queues.flow_of(tag), u64::from(queues.request(tag).nr_sectors));
+        let flow = &mut self.flows[number];
+        flow.deficit -= sectors;
+        flow.served += sectors;
+        flow.ran_empty |= queues.queued(number) == 0;
+    }
+
+    fn completed(&mut self, now: Time, queues: &FlowQueues, _flow: usize, _done: &Finished) {
+        self.end_interval(now, queues);
+    }
+
+    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _: &BlockRequest, _: &BlockRequest) {}
+
+    fn declared(&mut self, queues: &FlowQueues, _flow: usize) {
+        self.least.learn_all(queues.flows());
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        let of = &self.settings;
+        match tunable {
+            "batch" => of.batch,
+            "max_batch" => of.max_batch,
+            "concurrency" => of.concurrency,
+            "interval" => of.interval_ms,
+            "fairness" => of.fairness,
+            _ => u64::from(of.adapt),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        let of = &mut self.settings;
+        match tunable {
+            "batch" => (of.batch, self.batch) = (value, value),
+            "max_batch" => of.max_batch = value,
+            "concurrency" => (of.concurrency, self.concurrency) = (value, value),
+            "interval" => of.interval_ms = value,
+            "fairness" => of.fairness = value,
+            _ => of.adapt = value == 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::flow_testing::{Drive, of};
+
+    #[test]
+    fn a_turn_is_a_batch_by_weight_and_the_rest_of_a_deficit_is_kept() {
+        // 64 KiB are 128 sectors: at 48 a request, 2, then 3 (32 are left, then 16), then 3.
+        let mut drive = Drive::new(&ROW, &[100, 200], &[("batch", 64), ("adapt", 0)]);
+        for tag in 0..10 {
+            drive.insert(BlockRequest { nr_sectors: 48, ..of(0, tag, u64::from(tag) * 1000) });
+            drive.insert(BlockRequest { nr_sectors: 64, ..of(1, 10 + tag, u64::from(tag) * 1000) });
+        }
+        let turns = drive.processes(15);
+        assert_eq!(turns, [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn shares_are_those_of_the_weights() {
+        let served = Drive::new(&ROW, &[100, 400, 50], &[]).shares(3, 20, 64, 30_000);
+        let total: u64 = served.iter().sum();
+        for (served, weight) in served.iter().zip([100, 400, 50]) {
+            let error = (served * 550 * 100 / total).abs_diff(weight * 100);
+            assert!(error <= weight * 5, "{served} of {total} for {weight}");
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_bound_is_in_the_device() {
+        let mut drive = Drive::new(&ROW, &[100], &[("concurrency", 2)]);
+        (0..4).for_each(|tag| drive.insert(of(0, tag, u64::from(tag) * 1000)));
+        let given = [(); 3].map(|()| drive.elevator.dispatch(drive.now, &crate::scheduler::NoDisk).is_some());
+        assert_eq!(given, [true, true, false]);
+    }
+
+    #[test]
+    fn batches_shrink_while_shares_are_off_and_stop_growing_where_they_gain_nothing() {
+        let mut rule = Drr::new(1);
+        rule.flows = vec![Flow { served: 100, ..Flow::default() }, Flow { served: 300, ..Flow::default() }];
+        let queues = FlowQueues::of_weights(&[100, 100]);
+        (0..4).for_each(|_| rule.tune(&queues));
+        assert_eq!((rule.batch, rule.concurrency), (LEAST_BATCH_KIB, 1));
+        rule.flows[1].served = 100;
+        rule.tune(&queues);
+        assert_eq!(rule.batch, 128, "fair: it grows");
+        rule.tune(&queues);
+        assert_eq!((rule.batch, rule.rest), (64, REST), "it gained nothing");
+    }
+}

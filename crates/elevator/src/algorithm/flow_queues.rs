@@ -1,0 +1,323 @@
+//! What the schedulers of flows have in common, so that the file of each holds its rule and nothing else.
+//!
+//! Papers know flows, each with a queue, and a rule that says whose request is next. The rest (which process belongs to which flow,
+//! merges, requeued requests, counts of what the device has) is bookkeeping that papers leave out, and it is the same for all of
+//! them. [`FlowElevator`] does it around a [`FlowRule`], over the queues of [`FlowQueues`].
+//!
+//! A queue is in order of arrival. A rule that groups requests takes them out of their queues by [`FlowQueues::detach`] and keeps
+//! their tags itself. Proposed, as no paper speaks of it: requests of different flows never join; nothing joins a request that was
+//! detached or requeued; a requeued request goes first and is not charged again; a flow outlives its processes.
+//!
+//! Cost: constant for each request, and what the rule needs.
+
+use crate::algorithm::flow_rule::FlowRule;
+use crate::chain::{Chain, Links};
+use crate::flows::Flows;
+use crate::kind::Build;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
+use crate::vocabulary::Time;
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the queue of its flow.
+    Queued,
+    /// In a group of the rule.
+    Detached,
+    /// Requeued: before everything else.
+    Head,
+    InFlight,
+}
+
+/// What is known of a tag.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    request: BlockRequest,
+    flow: usize,
+    /// Order of arrival; a request that took a neighbour in has the earlier of the two.
+    rank: u64,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct FlowQueue {
+    chain: Chain,
+    queued: usize,
+    in_flight: u32,
+}
+
+/// The requests of all flows, and where they are.
+#[derive(Debug)]
+pub(crate) struct FlowQueues {
+    flows: Flows,
+    queues: Vec<FlowQueue>,
+    slots: Vec<Option<Slot>>,
+    links: Links,
+    arrived: u64,
+    queued: usize,
+    detached: usize,
+    in_flight: u32,
+}
+
+impl FlowQueues {
+    fn new(nr_tags: u32) -> FlowQueues {
+        FlowQueues {
+            flows: Flows::default(),
+            queues: Vec::new(),
+            slots: vec![None; nr_tags as usize],
+            links: Links::new(nr_tags),
+            arrived: 0,
+            queued: 0,
+            detached: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Without requests, with flows of these weights.
+    #[cfg(test)]
+    pub(crate) fn of_weights(weights: &[u32]) -> FlowQueues {
+        let mut queues = FlowQueues::new(1);
+        for (number, weight) in (0..).zip(weights) {
+            queues.flows.declare(number, number, &FlowSpec { weight: Some(*weight), ..FlowSpec::default() });
+            queues.reach(number as usize);
+        }
+        queues
+    }
+
+    /// The flows: their weights and promises.
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// The request of a tag that is held or in flight.
+    #[inline]
+    pub(crate) fn request(&self, tag: u32) -> &BlockRequest {
+        &self.slot(tag).request
+    }
+
+    /// The flow of a request that is held or in flight.
+    #[inline]
+    pub(crate) fn flow_of(&self, tag: u32) -> usize {
+        self.slot(tag).flow
+    }
+
+    /// The first in the queue of a flow.
+    #[inline]
+    pub(crate) fn oldest(&self, flow: usize) -> Option<u32> {
+        self.queues.get(flow).and_then(|queue| queue.chain.oldest())
+    }
+
+    /// How many requests stand in the queue of a flow.
+    #[inline]
+    pub(crate) fn queued(&self, flow: usize) -> usize {
+        self.queues.get(flow).map_or(0, |queue| queue.queued)
+    }
+
+    /// How many requests stand in the queues of all flows.
+    pub(crate) fn all_queued(&self) -> usize {
+        self.queued
+    }
+
+    /// How many requests of a flow the device has.
+    #[inline]
+    pub(crate) fn in_flight(&self, flow: usize) -> u32 {
+        self.queues.get(flow).map_or(0, |queue| queue.in_flight)
+    }
+
+    /// How many requests the device has.
+    pub(crate) fn all_in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it from [`FlowRule::choose`] later.
+    pub(crate) fn detach(&mut self, tag: u32) {
+        self.unlink(tag);
+        self.slot_mut(tag).place = Place::Detached;
+        self.detached += 1;
+    }
+
+    #[inline]
+    fn slot(&self, tag: u32) -> &Slot {
+        self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
+    }
+
+    fn slot_mut(&mut self, tag: u32) -> &mut Slot {
+        self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
+    }
+
+    /// Room for the flow of this number.
+    fn reach(&mut self, flow: usize) {
+        if self.queues.len() <= flow {
+            self.queues.resize(flow + 1, FlowQueue::default());
+        }
+    }
+
+    /// Enters a request; true if its tag was in flight.
+    fn enter(&mut self, request: BlockRequest, place: Place) -> bool {
+        let tag = request.tag as usize;
+        if self.slots.len() <= tag {
+            self.slots.resize(tag + 1, None);
+        }
+        let was = self.slots[tag];
+        let flow = was.map_or_else(|| self.flows.of(request.process), |was| was.flow);
+        self.reach(flow);
+        self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, place });
+        self.arrived += 1;
+        if place == Place::Queued {
+            let queue = &mut self.queues[flow];
+            self.links.push_back(&mut queue.chain, request.tag);
+            queue.queued += 1;
+            self.queued += 1;
+        }
+        if was.is_some() {
+            self.queues[flow].in_flight -= 1;
+            self.in_flight -= 1;
+        }
+        was.is_some()
+    }
+
+    fn unlink(&mut self, tag: u32) {
+        let slot = *self.slot(tag);
+        debug_assert_eq!(slot.place, Place::Queued, "request {tag} stands in the queue of its flow");
+        let queue = &mut self.queues[slot.flow];
+        self.links.remove(&mut queue.chain, tag);
+        queue.queued -= 1;
+        self.queued -= 1;
+    }
+
+    /// Gives a request to the device.
+    fn send(&mut self, tag: u32) -> BlockRequest {
+        let slot = *self.slot(tag);
+        match slot.place {
+            Place::Queued => self.unlink(tag),
+            Place::Detached => self.detached -= 1,
+            Place::Head => {}
+            Place::InFlight => unreachable!("request {tag} is not in flight yet"),
+        }
+        self.queues[slot.flow].in_flight += 1;
+        self.in_flight += 1;
+        self.slot_mut(tag).place = Place::InFlight;
+        slot.request
+    }
+
+    /// The survivor takes the place of `gone` if that is the earlier; `gone` is held no more.
+    fn absorb(&mut self, survivor: u32, gone: u32) -> usize {
+        let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
+        if lost.rank < kept.rank {
+            let chain = &mut self.queues[kept.flow].chain;
+            self.links.remove(chain, survivor);
+            self.links.insert_before(chain, survivor, gone);
+            self.slot_mut(survivor).rank = lost.rank;
+        }
+        self.unlink(gone);
+        self.slots[gone as usize] = None;
+        kept.flow
+    }
+}
+
+/// An elevator around a rule.
+#[derive(Debug)]
+pub(crate) struct FlowElevator<R> {
+    rule: R,
+    queues: FlowQueues,
+    /// Tags of requests that came back, the next one last. Nearly always empty.
+    head: Vec<u32>,
+}
+
+impl<R: FlowRule + 'static> FlowElevator<R> {
+    pub(crate) fn boxed(build: &Build, rule: R) -> Box<dyn Elevator> {
+        Box::new(FlowElevator { rule, queues: FlowQueues::new(build.nr_tags), head: Vec::new() })
+    }
+}
+
+impl<R: FlowRule> Elevator for FlowElevator<R> {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        let place = if at == InsertAt::Head { Place::Head } else { Place::Queued };
+        let came_back = self.queues.enter(request, place);
+        if place == Place::Queued {
+            self.rule.arrived(now, &self.queues, request.tag);
+        } else {
+            self.head.push(request.tag);
+            if came_back {
+                self.rule.returned(now, &self.queues, request.tag);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        if let Some(tag) = self.head.pop() {
+            let request = self.queues.send(tag);
+            self.rule.sent_again(now, &self.queues, tag);
+            return Some(request);
+        }
+        if self.queues.all_queued() + self.queues.detached == 0 {
+            return None;
+        }
+        let tag = self.rule.choose(now, &mut self.queues, disk)?;
+        let request = self.queues.send(tag);
+        self.rule.sent(now, &self.queues, tag);
+        Some(request)
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let tag = done.request.tag as usize;
+        let slot = self.queues.slots[tag].take().expect("a completed request was dispatched");
+        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        self.queues.queues[slot.flow].in_flight -= 1;
+        self.queues.in_flight -= 1;
+        self.rule.completed(now, &self.queues, slot.flow, done);
+    }
+
+    fn len(&self) -> usize {
+        self.queues.queued + self.queues.detached + self.head.len()
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.rule.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.rule.on_timer(now, &self.queues);
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+        let slot = self.queues.slot(request.tag);
+        slot.place == Place::Queued && self.queues.flows.known(piece.process) == Some(slot.flow)
+    }
+
+    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
+        self.queues.slot_mut(before.tag).request = *after;
+        self.rule.grown(now, &self.queues, before, after);
+    }
+
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let flow = self.queues.absorb(survivor.tag, gone.tag);
+        self.rule.absorbed(now, &self.queues, flow, survivor, gone);
+    }
+
+    fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
+        let number = self.queues.flows.declare(process, flow, spec);
+        self.queues.reach(number);
+        self.rule.declared(&self.queues, number);
+    }
+
+    fn demoted(&self) -> Vec<u32> {
+        self.rule.demoted().into_iter().filter_map(|number| self.queues.flows.declared(number)).collect()
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        self.rule.get(tunable)
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.rule.set(tunable, value);
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        self.rule.anticipation()
+    }
+}
+
+#[cfg(test)]
+mod tests;

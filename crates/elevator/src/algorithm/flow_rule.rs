@@ -1,0 +1,184 @@
+//! The rule of a scheduler of flows: which request is next; and the orders by tags and virtual times that such rules keep.
+//!
+//! Virtual times are sectors divided by weight in fixed point, 64 bits of it: [`FRACTION_BITS`] of 20 leave room for 8 PiB of
+//! service to a flow of weight 1. Source of the idea of start and finish tags: fair queueing of packets; each rule names its own.
+
+use std::fmt;
+
+use crate::algorithm::flow_queues::FlowQueues;
+use crate::flows::Flows;
+use crate::ordered::Ordered;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Anticipation, Disk};
+use crate::vocabulary::Time;
+
+/// Bits of a virtual time after the point.
+pub(crate) const FRACTION_BITS: u32 = 20;
+
+/// Virtual time that `sectors` take at a weight.
+#[inline]
+pub(crate) fn virtual_time(sectors: u64, weight: u64) -> u64 {
+    (sectors << FRACTION_BITS) / weight
+}
+
+/// Whose request is next.
+pub(crate) trait FlowRule: fmt::Debug + Send {
+    /// A request has joined the queue of its flow, as the youngest.
+    fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
+
+    /// The request that the device shall get, held by `queues`; None: idling on purpose, with a timer or with requests in flight.
+    /// Called only while a request is held that was not requeued. [`FlowRule::sent`] follows.
+    fn choose(&mut self, now: Time, queues: &mut FlowQueues, disk: &dyn Disk) -> Option<u32>;
+
+    /// The chosen request has left the queue of its flow for the device.
+    fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32);
+
+    /// A requeued request has gone to the device again.
+    fn sent_again(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
+
+    /// The device has given a request back unserved; it waits before all others.
+    fn returned(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
+
+    /// The device has completed a request of this flow.
+    fn completed(&mut self, _now: Time, _queues: &FlowQueues, _flow: usize, _done: &Finished) {}
+
+    /// A queued request has grown.
+    fn grown(&mut self, _now: Time, _queues: &FlowQueues, _before: &BlockRequest, _after: &BlockRequest) {}
+
+    /// The queued request `gone` is part of the queued request `survivor` now and held no more; [`FlowRule::grown`] follows.
+    fn absorbed(&mut self, now: Time, queues: &FlowQueues, flow: usize, survivor: &BlockRequest, gone: &BlockRequest);
+
+    /// A flow was declared, or its promise has changed.
+    fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}
+
+    /// Flows that asked for more than they get: see [`crate::Elevator::demoted`].
+    fn demoted(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+
+    fn on_timer(&mut self, _now: Time, _queues: &FlowQueues) {}
+
+    fn get(&self, tunable: &str) -> u64 {
+        unreachable!("this scheduler has no tunable {tunable}")
+    }
+
+    fn set(&mut self, tunable: &str, _value: u64) {
+        unreachable!("this scheduler has no tunable {tunable}")
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        None
+    }
+}
+
+/// The least weight of all flows: what quanta are multiples of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeastWeight {
+    /// 0: no flow is known.
+    least: u64,
+    known: usize,
+}
+
+impl LeastWeight {
+    pub(crate) fn get(&self) -> u64 {
+        self.least.max(1)
+    }
+
+    /// There may be more flows than before.
+    pub(crate) fn learn(&mut self, flows: &Flows) {
+        for flow in self.known..flows.len() {
+            let weight = flows.weight(flow);
+            self.least = if self.least == 0 { weight } else { self.least.min(weight) };
+        }
+        self.known = flows.len();
+    }
+
+    /// A weight has changed.
+    pub(crate) fn learn_all(&mut self, flows: &Flows) {
+        *self = LeastWeight::default();
+        self.learn(flows);
+    }
+}
+
+/// Numbers (of requests or flows) by a value of each, the smallest value first; of equal values the one that was entered first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tags {
+    tree: Ordered<(u64, u64)>,
+    /// The key of each number in the tree.
+    keys: Vec<Option<(u64, u64)>>,
+    entered: u64,
+}
+
+impl Tags {
+    /// Gives a number this value, in place of the one that it has.
+    pub(crate) fn set(&mut self, number: u32, value: u64) {
+        self.remove(number);
+        if self.keys.len() <= number as usize {
+            self.keys.resize(number as usize + 1, None);
+        }
+        self.put(number, (value, self.entered));
+        self.entered += 1;
+    }
+
+    /// Takes a number out; its value, if it was in.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<u64> {
+        let key = self.keys.get_mut(number as usize).and_then(Option::take)?;
+        self.tree.remove(key).expect("the key of a number is in the tree");
+        Some(key.0)
+    }
+
+    /// The value of a number that is in.
+    pub(crate) fn value(&self, number: u32) -> Option<u64> {
+        self.keys.get(number as usize).copied().flatten().map(|(value, _)| value)
+    }
+
+    /// The smallest value, and whose it is.
+    pub(crate) fn first(&self) -> Option<(u64, u32)> {
+        self.tree.first().map(|((value, _), number)| (value, number))
+    }
+
+    /// Of two numbers in the order, the survivor stays, with the earlier of the two keys.
+    pub(crate) fn keep_earlier(&mut self, survivor: u32, gone: u32) {
+        let keys = [survivor, gone].map(|number| self.keys.get(number as usize).copied().flatten());
+        if let [Some(kept), Some(lost)] = keys {
+            self.remove(gone);
+            if lost < kept {
+                self.remove(survivor);
+                self.put(survivor, lost);
+            }
+        }
+    }
+
+    fn put(&mut self, number: u32, key: (u64, u64)) {
+        assert!(self.tree.insert(key, number), "a key belongs to one number: {key:?}");
+        self.keys[number as usize] = Some(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_value_is_first_and_of_equal_ones_the_first_entered() {
+        let mut tags = Tags::default();
+        [(4, 70), (2, 50), (9, 50)].into_iter().for_each(|(number, value)| tags.set(number, value));
+        assert_eq!((tags.first(), tags.value(4), tags.value(3)), (Some((50, 2)), Some(70), None));
+        tags.set(2, 50);
+        assert_eq!(tags.first(), Some((50, 9)), "entered anew, it is the later of two");
+        tags.keep_earlier(4, 9);
+        assert_eq!((tags.first(), tags.value(9)), (Some((50, 4)), None));
+        assert_eq!((tags.remove(2), tags.remove(2), tags.remove(4)), (Some(50), None, Some(50)));
+        assert_eq!(tags.first(), None);
+    }
+
+    #[test]
+    fn virtual_time_goes_half_as_fast_at_twice_the_weight() {
+        assert_eq!((virtual_time(8, 100), virtual_time(8, 200)), (83_886, 41_943));
+        assert_eq!(virtual_time(1 << 43, 1) >> FRACTION_BITS, 1 << 43);
+    }
+}
