@@ -18,6 +18,8 @@ pub mod promises;
 pub mod samples;
 #[cfg(feature = "proptest")]
 mod strategy;
+#[cfg(feature = "proptest")]
+pub mod verdicts;
 
 pub use drive::catch_panic;
 pub use input::Input;

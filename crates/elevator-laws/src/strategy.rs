@@ -172,8 +172,21 @@ pub fn search<I: std::fmt::Debug>(
     inputs: &impl Strategy<Value = I>,
     cases: u32,
 ) -> Result<(), (String, I)> {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
-    match TestRunner::new(config).run(inputs, |input| judge(law, kind, &input).map_err(TestCaseError::fail)) {
+    search_by(TestRunner::new(config(cases)), inputs, |input| judge(law, kind, input))
+}
+
+/// How many cases, and how long to look for a smaller one.
+pub(crate) fn config(cases: u32) -> Config {
+    Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() }
+}
+
+/// Looks for an input that fails.
+pub(crate) fn search_by<I: std::fmt::Debug>(
+    mut runner: TestRunner,
+    inputs: &impl Strategy<Value = I>,
+    holds: impl Fn(&I) -> Result<(), String>,
+) -> Result<(), (String, I)> {
+    match runner.run(inputs, |input| holds(&input).map_err(TestCaseError::fail)) {
         Err(TestError::Fail(why, input)) => Err((why.to_string(), input)),
         other => {
             other.expect("the strategy yields inputs");

@@ -54,6 +54,10 @@ pub struct Header {
     pub command: String,
 }
 
+/// Section of the environment that says of each arm whose scheduler is not confirmed in its source how sure it is: a mark, a space
+/// and words, as `R recalled, not confirmed`.
+pub const UNCONFIRMED: &str = "evidence";
+
 /// Facts about the machine, by section (`kernel`, `device`, `cpu`, …) and name, as text.
 pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
 

@@ -1,6 +1,6 @@
 //! What a report shows beside the study: the record, and what the caller knows of the tunables and of the device.
 
-use experiment::record::{End, Header, Note, Record, Trial};
+use experiment::record::{End, Header, Note, Record, Trial, UNCONFIRMED};
 
 use crate::actuator::ActuatorPath;
 
@@ -28,6 +28,11 @@ impl<'a> Evidence<'a> {
     /// The same, where its trials are of the CPU arena: only there do the counters of the CPU scheduler explain a verdict.
     pub(crate) fn of_cpus(&self) -> Option<&Evidence<'a>> {
         Some(self).filter(|evidence| evidence.header.plan.arena.is_cpu())
+    }
+
+    /// How sure it is that this arm's scheduler is its source's, where that is not confirmed: the mark, and words.
+    pub(crate) fn unconfirmed(&self, arm: &str) -> Option<(&'a str, &'a str)> {
+        self.header.environment.get(UNCONFIRMED)?.get(arm)?.split_once(' ')
     }
 
     /// What a record shows, without units of tunables and without traces.

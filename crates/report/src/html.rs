@@ -54,6 +54,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         three_sigma => page.has_three_sigma.then_some(three_sigma::ERRORS),
         rules => page.rules.replace(" %", "\u{a0}%"),
         overhead => page.overhead,
+        unconfirmed => page.unconfirmed,
         facts => page.facts,
         notes => notes.map(|note| (number::span_ms(note.at_ms), words::clean(&note.event.to_string()))).collect::<Vec<_>>(),
         environment,
@@ -103,7 +104,8 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
             let row = metric.rows.iter().find(|row| row.arm == *arm);
             cells.push(row.map(|row| cell(page.study, metric, row)).transpose()?);
         }
-        rows.push(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?), cells });
+        let name = view::marked(arm, view::mark(page.evidence.as_ref(), arm));
+        rows.push(context! { arm => name, mark => safe(plot::canvas::legend_mark(place)?), cells });
     }
     Ok(context! { columns, rows })
 }
@@ -121,7 +123,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
     // Empty instead of none throughout: the template engine would print a none as a word.
     context! {
-        arm => words::clean(row.arm),
+        arm => row.marked(),
         baseline => judgement.is_none(),
         median => of_trials(&|s| metric.scale.with_unit(s.median)),
         bare_median => of_trials(&|s| metric.scale.bare(s.median)),

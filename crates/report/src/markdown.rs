@@ -56,6 +56,9 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     if page.has_three_sigma {
         line(&mut out, &format!("\n{}", three_sigma::ERRORS));
     }
+    if let Some(unconfirmed) = &page.unconfirmed {
+        line(&mut out, &escaped(unconfirmed));
+    }
     if let Some(overhead) = &page.overhead {
         line(&mut out, overhead);
     }

@@ -3,12 +3,14 @@
 //! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so the words follow the
 //! judgements, not only the criteria.
 
+use std::collections::BTreeMap;
+
 use experiment::plan::{ArenaKind, Method};
-use experiment::record::{OWN_CPU, Trial};
+use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
 use experiment::study::{Judgement, Study};
 
 use super::evidence::Evidence;
-use super::number;
+use super::{number, words};
 
 /// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be checked.
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
@@ -79,6 +81,23 @@ pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     ))
 }
 
+/// The arms whose schedulers are not confirmed in their sources, by mark; `None` if all are. What such an arm shows is a property of the
+/// model and not necessarily of the scheduler that the source describes.
+pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
+    let arms = evidence.header.environment.get(UNCONFIRMED)?;
+    let mut by_mark: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for (arm, said) in arms {
+        by_mark.entry(said.split_once(' ')?).or_default().push(words::clean(arm));
+    }
+    let of = |((mark, said), arms): ((&str, &str), Vec<String>)| {
+        format!("[{}] {}: {}", words::clean(mark), words::clean(said), words::listed(&arms))
+    };
+    let all: Vec<String> = by_mark.into_iter().map(of).collect();
+    (!all.is_empty()).then(|| {
+        format!("Evidence that a simulated scheduler is its source's: {}; all others: confirmed.", all.join("; "))
+    })
+}
+
 /// The kernel that was measured, where it is not this machine's own: in the kernel arena.
 pub(crate) fn kernel(study: &Study, evidence: &Evidence<'_>) -> Option<String> {
     let facts = evidence.header.environment.get("kernel").filter(|_| study.arena == ArenaKind::Kernel.name())?;
@@ -103,6 +122,24 @@ mod tests {
                 .unwrap()
                 .contains("0.20 % of one CPU while programs were measured (median; at most 0.40 %)")
         );
+    }
+
+    #[test]
+    fn a_scheduler_that_is_not_confirmed_is_marked_wherever_its_name_stands() {
+        let mut lab = Lab::typical();
+        assert_eq!(unconfirmed(&lab.evidence()), None);
+        let facts = [("bfq".to_owned(), "R recalled, not confirmed".to_owned())];
+        lab.header.environment.insert(UNCONFIRMED.to_owned(), facts.into());
+        let said = "[R] recalled, not";
+        let options = crate::terminal::Options { colour: false, width: 200, verbose: false };
+        let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
+        let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
+        let (html, markdown) =
+            (crate::html::render(&page).expect("a page"), crate::markdown::render(&page).expect("a page"));
+        for text in [&terminal, &html] {
+            assert!(text.contains(said) && text.contains("bfq [R]") && !text.contains("kyber [R]"), "{text}");
+        }
+        assert!(markdown.contains("recalled, not confirmed: bfq") && markdown.contains("bfq \\[R\\]"), "{markdown}");
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) struct Page<'a> {
     pub(crate) method: [&'static str; 3],
     /// How the intervals were made, without a full stop.
     pub(crate) rules: String,
+    /// The arms whose schedulers are not confirmed in their sources.
+    pub(crate) unconfirmed: Option<String>,
     /// The CPU time that schedlab itself used.
     pub(crate) overhead: Option<String>,
     /// Device, time, trials, arena.
@@ -65,6 +67,7 @@ impl<'a> Page<'a> {
             has_three_sigma: three_sigma::is_there(study),
             method: method::method(study),
             rules: method::rules(study),
+            unconfirmed: evidence.and_then(method::unconfirmed),
             overhead: evidence.and_then(|evidence| method::overhead(evidence.trials)),
             facts: view::facts(study, evidence),
             study,

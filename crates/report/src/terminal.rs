@@ -204,6 +204,7 @@ impl Printed<'_> {
                 None => rules.push_str("; the record was cut off."),
             }
             rules.push_str(&method::kernel(page.study, evidence).map(|text| format!(" {text}")).unwrap_or_default());
+            rules.push_str(&page.unconfirmed.as_ref().map(|text| format!(" {text}")).unwrap_or_default());
         }
         if let Some(overhead) = &page.overhead {
             let _ = write!(rules, " {overhead}");
@@ -272,7 +273,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool
         if blocks {
             cells.push((count, plain));
         }
-        (words::clean(row.arm), cells)
+        (row.marked(), cells)
     });
     Grid { names: "arm", head, rows: rows.collect() }
 }
@@ -321,7 +322,7 @@ fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
             cells.extend([metric.scale.bare(of.min), metric.scale.bare(of.max)]);
         }
         cells.push(of.outliers.to_string());
-        Some((words::clean(row.arm), cells.into_iter().map(|text| (text, plain as Style)).collect()))
+        Some((row.marked(), cells.into_iter().map(|text| (text, plain as Style)).collect()))
     });
     let head = head.into_iter().map(|text| (text.to_string(), true));
     Grid { names: "arm", head: head.collect(), rows: rows.collect() }

@@ -46,12 +46,29 @@ pub(crate) struct RowView<'a> {
     pub(crate) summary: Option<&'a Summary>,
     /// The comparison; none for the baseline.
     pub(crate) judgement: Option<&'a Judgement>,
+    /// The mark of a scheduler that is not confirmed in its source.
+    pub(crate) mark: Option<&'a str>,
+}
+
+/// An arm's name with the mark of its scheduler's evidence: `rg-scan [R]`.
+pub(crate) fn marked(arm: &str, mark: Option<&str>) -> String {
+    mark.map_or_else(|| clean(arm), |mark| format!("{} [{}]", clean(arm), clean(mark)))
+}
+
+/// The mark of an arm, where its scheduler is not confirmed in its source.
+pub(crate) fn mark<'a>(evidence: Option<&Evidence<'a>>, arm: &str) -> Option<&'a str> {
+    evidence?.unconfirmed(arm).map(|(mark, _)| mark)
 }
 
 impl RowView<'_> {
+    /// The name with the mark.
+    pub(crate) fn marked(&self) -> String {
+        marked(self.arm, self.mark)
+    }
+
     /// `none (baseline)` or the name alone.
     pub(crate) fn name(&self, metric: &MetricView<'_>) -> String {
-        let name = clean(self.arm);
+        let name = self.marked();
         if metric.baseline == Some(self.arm) { format!("{name} (baseline)") } else { name }
     }
 
@@ -94,7 +111,8 @@ pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -
     let planned = evidence.into_iter().flat_map(|e| e.header.plan.workloads.iter().map(|w| w.name.as_str()));
     let judged = study.judgements.iter().map(|j| j.workload.as_str());
     let seen = study.summaries.iter().map(|s| s.workload.as_str());
-    let arms = arms(study, evidence);
+    let arms: Vec<(&str, Option<&str>)> =
+        arms(study, evidence).into_iter().map(|arm| (arm, mark(evidence, arm))).collect();
     unique(planned.chain(judged).chain(seen))
         .into_iter()
         .map(|name| WorkloadView {
@@ -106,7 +124,7 @@ pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -
         .collect()
 }
 
-fn metrics<'a>(study: &'a Study, workload: &str, arms: &[&'a str]) -> Vec<MetricView<'a>> {
+fn metrics<'a>(study: &'a Study, workload: &str, arms: &[(&'a str, Option<&'a str>)]) -> Vec<MetricView<'a>> {
     let of_workload = |j: &&Judgement| j.workload == workload;
     let primary = study.judgements.iter().filter(of_workload).filter(|j| j.primary).map(|j| j.metric.as_str());
     let judged = study.judgements.iter().filter(of_workload).map(|j| j.metric.as_str());
@@ -114,15 +132,21 @@ fn metrics<'a>(study: &'a Study, workload: &str, arms: &[&'a str]) -> Vec<Metric
     unique(primary.chain(judged).chain(seen)).into_iter().map(|name| metric_view(study, workload, name, arms)).collect()
 }
 
-fn metric_view<'a>(study: &'a Study, workload: &str, name: &'a str, arms: &[&'a str]) -> MetricView<'a> {
+fn metric_view<'a>(
+    study: &'a Study,
+    workload: &str,
+    name: &'a str,
+    arms: &[(&'a str, Option<&'a str>)],
+) -> MetricView<'a> {
     let judgements: Vec<&Judgement> =
         study.judgements.iter().filter(|j| j.workload == workload && j.metric == name).collect();
     let summaries: Vec<&Summary> =
         study.summaries.iter().filter(|s| s.workload == workload && s.metric == name).collect();
     let rows: Vec<RowView<'a>> = arms
         .iter()
-        .map(|&arm| RowView {
+        .map(|&(arm, mark)| RowView {
             arm,
+            mark,
             summary: summaries.iter().copied().find(|s| s.arm == arm),
             judgement: judgements.iter().copied().find(|j| j.arm == arm),
         })

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use elevator::{Build, ElevatorKind, LINUX};
+use elevator::{Build, ElevatorKind, LINUX, Promise};
 use experiment::metric::{Direction, METRICS};
 use host::Root;
 use host::device;
@@ -152,6 +152,7 @@ fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
     fields["evidence"] = json!(kind.evidence.mark());
     fields["evidence_words"] = json!(kind.evidence.words());
     fields["promises"] = json!(kind.promises.iter().map(|promise| format!("{promise:?}")).collect::<Vec<_>>());
+    fields["promises_words"] = json!(kind.promises.iter().map(Promise::words).collect::<Vec<_>>());
     fields["parameters"] = json!(parameters);
 }
 

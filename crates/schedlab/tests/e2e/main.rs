@@ -29,4 +29,3 @@ mod sweep;
 mod tune;
 mod usage;
 mod watch;
-mod weights;

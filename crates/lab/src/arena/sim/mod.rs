@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use elevator::Evidence;
 use experiment::plan::{Arm, Plan};
-use experiment::record::{Environment, Observation};
+use experiment::record::{Environment, Observation, UNCONFIRMED};
 use files::Dir;
 use sim::{Observer, Outcome, SimError, Trial};
 use workload::Measured;
@@ -228,6 +229,11 @@ impl Virtual for SimArena<'_> {
         for (_, arm, setting) in self.arms.iter() {
             let described = self.model.look(|device| setting.describe(device));
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
+            let evidence = setting.kind.evidence;
+            if evidence != Evidence::Confirmed {
+                let said = format!("{} {}", evidence.mark(), evidence.words());
+                facts.entry(UNCONFIRMED.to_owned()).or_default().insert(arm.to_owned(), said);
+            }
         }
         defaults::note(&mut facts, &self.defaults);
         facts

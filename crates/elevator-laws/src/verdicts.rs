@@ -1,0 +1,115 @@
+//! Which promise does a scheduler keep? The search for counter-examples as a tool: the book's table of promises is its output.
+//!
+//! The inputs are the same at every call, so that the table changes only when a scheduler, a promise or a law does.
+
+use std::fmt;
+
+use elevator::{ElevatorKind, Promise};
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+use crate::laws::{LAWS, judge};
+use crate::promises::{FLOW_LAWS, Scenario};
+use crate::strategy::{inputs, scenarios, search_by};
+
+/// What became of a promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// No counter-example in so many cases.
+    Holds { cases: u32 },
+    /// There is one.
+    Broken {
+        /// How the law is broken.
+        why: String,
+        /// The smallest scenario found; empty for laws of single requests.
+        smallest: String,
+    },
+    /// It is a remark and no promise.
+    Untested,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Holds { cases } => write!(f, "no counter-example in {cases} cases"),
+            Verdict::Broken { why, smallest } if smallest.is_empty() => write!(f, "{why}"),
+            Verdict::Broken { why, smallest } => write!(f, "{why}. Scenario: {smallest}"),
+            Verdict::Untested => Ok(()),
+        }
+    }
+}
+
+/// The laws that a promise is about.
+fn laws_of(promise: &Promise) -> &'static [&'static str] {
+    match promise {
+        Promise::WorkConserving => &["never_idle_while_holding_work"],
+        Promise::IdlesWithTimer => &["idling_ends_by_a_timer"],
+        Promise::ArrivalOrder => &["order_of_arrival"],
+        Promise::Ascending { .. } | Promise::Sweeping { .. } => &["order_of_sectors"],
+        Promise::PassedAtMost { .. } => &["passed_at_most"],
+        Promise::WaitsAtMostMs(_) => &["waits_at_most", "no_flow_starves"],
+        Promise::MeetsFeasibleDeadlines => &["meets_feasible_deadlines"],
+        Promise::MeetsWhatEdfMeets => &["meets_what_edf_meets"],
+        Promise::LagAtMost { .. } => &["lag_at_most"],
+        Promise::ShareWithin { .. } => &["share_within"],
+        Promise::LatencyInsideCurve => &["latency_inside_the_curve"],
+        Promise::Insulates { .. } => &["insulated_from_others"],
+        Promise::RealTimeBehind { .. } => &["real_time_first"],
+        Promise::NotKept { .. } | Promise::LinearTime => &[],
+    }
+}
+
+/// Each promise of a row, those that it does not keep included, with what became of it in so many cases.
+///
+/// # Panics
+/// If a strategy yields no input.
+pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Promise, Verdict)> {
+    let all = kind.promises.iter().flat_map(|promise| match promise {
+        Promise::NotKept { promises, .. } => promises.iter(),
+        promise => std::slice::from_ref(promise).iter(),
+    });
+    all.map(|promise| (promise, verdict(kind, promise, cases))).collect()
+}
+
+fn verdict(kind: &ElevatorKind, promise: &'static Promise, cases: u32) -> Verdict {
+    let only = kind.promising(std::slice::from_ref(promise));
+    let names = laws_of(promise);
+    let (mut tested, runner) = (0, || TestRunner::new_with_rng(crate::strategy::config(cases), rng()));
+    for law in LAWS.iter().filter(|law| names.contains(&law.name)) {
+        tested += cases;
+        if let Err((why, input)) = search_by(runner(), &inputs(), |input| judge(law, &only, input)) {
+            let steps = input.steps.len();
+            return Verdict::Broken { why, smallest: format!("{steps} requests") };
+        }
+    }
+    for law in FLOW_LAWS.iter().filter(|law| names.contains(&law.name)) {
+        tested += cases;
+        let found: Result<(), (String, Scenario)> =
+            search_by(runner(), &scenarios(), |scenario| judge(law, &only, scenario));
+        if let Err((why, scenario)) = found {
+            return Verdict::Broken { why, smallest: scenario.to_string() };
+        }
+    }
+    if tested == 0 { Verdict::Untested } else { Verdict::Holds { cases: tested } }
+}
+
+/// Always the same.
+fn rng() -> TestRng {
+    TestRng::deterministic_rng(RngAlgorithm::ChaCha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{FAIR, SWEEP};
+
+    #[test]
+    fn a_promise_that_is_broken_comes_with_a_scenario_of_two_flows() {
+        const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
+        const NOT_KEPT: &[Promise] = &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
+        let (kept, broken) = (verdicts(&FAIR, 16), verdicts(&SWEEP.promising(NOT_KEPT), 16));
+        assert!(kept.iter().all(|(_, verdict)| *verdict == Verdict::Holds { cases: 16 }), "{kept:?}");
+        let text = broken[0].1.to_string();
+        assert!(text.contains("flow 1") && !text.contains("flow 2"), "the smallest has two flows: {text}");
+        assert_eq!(verdicts(&SWEEP.promising(NOT_KEPT), 16), broken, "the search is repeatable");
+    }
+}
