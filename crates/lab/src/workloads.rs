@@ -11,7 +11,7 @@ use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
 use files::Bounded;
 use runner::{Needs, Options, RunnerKind};
 use text::limits::TRACE_BYTES;
-use workload::{Params, WorkloadKind};
+use workload::{FlowWork, Params, WorkloadKind};
 
 mod flows;
 
@@ -139,6 +139,11 @@ impl Workloads {
     /// The background loads of all workloads.
     pub fn loads(&self) -> impl Iterator<Item = &Load> {
         self.0.iter().flat_map(|workload| &workload.loads)
+    }
+
+    /// The flows of all workloads.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowWork> {
+        self.engine().flat_map(|(_, work)| &work.params.flows)
     }
 
     fn all_work(&self) -> impl Iterator<Item = &Work> {

@@ -88,7 +88,7 @@ pub struct Resolved {
 /// The device and the arms of a plan, by arena.
 #[derive(Debug)]
 pub enum UnderTest {
-    Disk { target: disk::Target, arms: Arms<host::Setting> },
+    Disk { target: disk::Target, arms: Arms<disk::ArmSetting> },
     Cpu { arms: Arms<::cpu::Setting>, loads: cpu_arena::background::BackgroundLoads },
     Sim { model: Model, arms: Arms<Setting> },
     Kernel { model: Model, source: guest::Source, arms: Arms<kernel::Setting> },
@@ -104,7 +104,7 @@ impl Resolved {
         let under_test = match plan.arena {
             ArenaKind::Disk => UnderTest::Disk {
                 target: disk::Target::parse(&plan.device)?,
-                arms: Arms::resolve(&plan.arms, |arm| Ok::<_, anyhow::Error>(disk::setting_of(arm)))?,
+                arms: Arms::resolve(&plan.arms, disk::setting_of)?,
             },
             ArenaKind::Cpu => UnderTest::Cpu {
                 arms: Arms::resolve(&plan.arms, cpu_arena::setting_of)?,

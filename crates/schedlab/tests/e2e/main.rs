@@ -29,3 +29,4 @@ mod sweep;
 mod tune;
 mod usage;
 mod watch;
+mod weights;

@@ -7,6 +7,8 @@
 
 pub mod background;
 mod device;
+mod flows;
+mod setting;
 mod target;
 mod trial;
 
@@ -23,9 +25,10 @@ use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::probe::{ProbeError, SystemCounters};
 use host::session::FileSystem;
-use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session, Setting};
+use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session};
 
 pub use self::device::Target;
+pub use self::setting::{ArmSetting, setting_of};
 use self::target::Targets;
 use super::defaults::{self, Defaults};
 use super::program::{Programs, TrialContext};
@@ -67,7 +70,9 @@ pub struct DiskArena<'a> {
     flag: Arc<AtomicBool>,
     words: Vec<String>,
     opened: Instant,
-    arms: Arms<Setting>,
+    arms: Arms<ArmSetting>,
+    /// The arm that was applied last.
+    applied: ArmIndex,
     /// The number of the arm that the others are compared with.
     baseline: ArmIndex,
     /// The tunables that a sweep turns.
@@ -95,7 +100,7 @@ impl<'a> DiskArena<'a> {
         root: &Root,
         plan: &Plan,
         target: &Target,
-        arms: Arms<Setting>,
+        arms: Arms<ArmSetting>,
         workloads: Workloads,
         consent: &Consent<'_>,
         (stop, progress): (&'a Stop, &'a dyn Progress),
@@ -156,6 +161,7 @@ impl<'a> DiskArena<'a> {
             words,
             opened: Instant::now(),
             arms,
+            applied: ArmIndex(0),
             baseline: baseline.expect("the baseline of a checked plan is one of its arms"),
             swept: defaults::swept(plan),
             workloads,
@@ -169,13 +175,15 @@ impl<'a> DiskArena<'a> {
     /// Makes the file system, the clients' files, and what programs need.
     fn prepare_target(&mut self) -> Result<()> {
         let has_loads = self.workloads.loads().next().is_some();
-        if self.files.is_some() || has_loads || self.workloads.programs().next().is_some() {
+        let has_flows = self.workloads.flows().next().is_some();
+        if self.files.is_some() || has_loads || has_flows || self.workloads.programs().next().is_some() {
             let mut session = Session::begin(&self.root)?;
             let run_as = self.run_as.as_deref();
             run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;
             for share in self.workloads.shares().filter(|share| !share.is_plain()) {
                 session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
             }
+            self.check_flows(&session)?;
             if !session.bounds_hold_for_the_page_cache()
                 && let Some(load) =
                     self.workloads.loads().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
@@ -209,6 +217,17 @@ impl<'a> DiskArena<'a> {
                 noted: &noted,
             };
             self.programs.prepare(&context)?;
+        }
+        Ok(())
+    }
+
+    /// Tries what each arm gives each flow, so that what this machine lacks is said before anything is measured.
+    fn check_flows(&self, session: &Session) -> Result<()> {
+        for (_, arm, setting) in self.arms.iter() {
+            for flow in self.workloads.flows() {
+                let tried = session.check_share(&self.device, &setting.share(flow));
+                tried.map_err(|e| usage(format!("arm {arm}, flow {}: {e}", flow.name)))?;
+            }
         }
         Ok(())
     }
@@ -258,14 +277,14 @@ impl Arena for DiskArena<'_> {
 
     fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
         check_scheduler(&self.device, &arm.scheduler)?;
-        Ok(self.arms.admit(&arm.name, setting_of(arm)))
+        Ok(self.arms.admit(&arm.name, setting_of(arm)?))
     }
 
     /// Tries every arm, and then makes what workloads need, which can take minutes. What the kernel refuses is left to the trials, where it is data.
     fn rehearse(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (arm, _, setting) in self.arms.iter() {
-            guard.apply(setting).map_err(as_usage)?;
+            guard.apply(&setting.device).map_err(as_usage)?;
             if arm == self.baseline {
                 let found = guard.in_effect().cloned().unwrap_or_default();
                 let all = found.queue.into_iter().chain(found.tunables);
@@ -278,7 +297,8 @@ impl Arena for DiskArena<'_> {
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
         let device = self.device.path.display().to_string();
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
-        match guard.apply(self.arms.setting(arm)) {
+        self.applied = arm;
+        match guard.apply(&self.arms.setting(arm).device) {
             Ok(problems) => Ok(problems.into_iter().map(void_of).collect()),
             Err(Error::DeviceGone { .. }) => {
                 Ok(vec![VoidReason::DeviceVanished { detail: format!("{device} is gone") }])
@@ -345,11 +365,6 @@ fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
         scheduler,
         offered().collect::<Vec<_>>().join(", ")
     )))
-}
-
-/// The setting of an arm.
-pub fn setting_of(arm: &Arm) -> Setting {
-    Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() }
 }
 
 /// Errors in the user's words become wrong usage.

@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use host::Device;
 use loadgen::ClientFile;
 
+use crate::arena::flows;
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::workloads::{Work, Workloads};
+use crate::workloads::{Load, Work, Workloads};
 
 /// The targets of all clients of a plan, by the number of their workload.
 #[derive(Debug, Default)]
@@ -18,7 +19,8 @@ pub(super) struct Targets(Vec<OfWorkload>);
 
 #[derive(Debug, Default)]
 struct OfWorkload {
-    clients: Vec<ClientFile>,
+    /// Of a workload of flows a list for each, else one.
+    clients: Vec<Vec<ClientFile>>,
     loads: Vec<Vec<ClientFile>>,
 }
 
@@ -31,26 +33,32 @@ impl Targets {
         progress: &dyn Progress,
     ) -> Result<Targets> {
         let mut made = 0;
-        let mut place = |work: &Work| -> Result<Vec<ClientFile>> {
+        let mut place = |work: &Work| -> Result<Vec<Vec<ClientFile>>> {
             let Some(directory) = directory else { return on_device(work, device) };
             let own = directory.join(format!("clients-{made}"));
             made += 1;
             progress.phase(&format!("filling the files of {}", work.kind.name));
             std::fs::create_dir(&own).with_context(|| format!("{}: cannot create", own.display()))?;
-            loadgen::place_in_directory(work.kind, &work.params, &own, block_of(device))
-                .map_err(|e| usage(format!("{}: {e}", work.kind.name)))
+            flows::place_in_directory(work, &own, block_of(device))
+                .map_err(|e| usage(format!("{}: {e:#}", work.kind.name)))
         };
         let mut all = Vec::new();
         for workload in workloads.iter() {
             let clients = workload.work().map(&mut place).transpose()?.unwrap_or_default();
-            let loads = workload.loads.iter().map(|load| place(&load.work)).collect::<Result<_>>()?;
+            let place_load = |load: &Load| Ok(place(&load.work)?.concat());
+            let loads = workload.loads.iter().map(place_load).collect::<Result<_>>()?;
             all.push(OfWorkload { clients, loads });
         }
         Ok(Targets(all))
     }
 
     /// The targets of a workload's clients.
-    pub(super) fn clients(&self, workload: usize) -> &[ClientFile] {
+    pub(super) fn clients(&self, workload: usize) -> Vec<ClientFile> {
+        self.0[workload].clients.concat()
+    }
+
+    /// The same, those of each flow by themselves.
+    pub(super) fn flows(&self, workload: usize) -> &[Vec<ClientFile>] {
         &self.0[workload].clients
     }
 
@@ -60,9 +68,8 @@ impl Targets {
     }
 }
 
-fn on_device(work: &Work, device: &Device) -> Result<Vec<ClientFile>> {
-    loadgen::place_on_device(work.kind, &work.params, &device.path, device.size_bytes, block_of(device))
-        .map_err(|e| usage(e.to_string()))
+fn on_device(work: &Work, device: &Device) -> Result<Vec<Vec<ClientFile>>> {
+    flows::place_on_device(work, &device.path, device.size_bytes, block_of(device)).map_err(|e| usage(format!("{e:#}")))
 }
 
 fn block_of(device: &Device) -> u32 {

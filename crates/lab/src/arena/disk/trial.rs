@@ -12,9 +12,11 @@ use host::placement::Placement;
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
 use loadgen::Drive;
 use runner::ProcessStats;
+use workload::Params;
 
 use super::DiskArena;
 use super::background::{Done, RunningLoads};
+use super::flows;
 use crate::arena::TrialSpec;
 use crate::arena::evidence::{self, Evidence};
 use crate::arena::program::TrialContext;
@@ -27,10 +29,13 @@ enum Outcome {
     Program(ProgramTrial),
 }
 
-/// A trial of the load engine.
+/// A trial of the load engine: in this process, or of flows in processes of their own.
 struct EngineTrial {
-    drive: Drive,
+    params: Params,
+    nr_clients: u64,
     measured: loadgen::Measured,
+    /// What the processes of flows say against it.
+    voids: Vec<VoidReason>,
 }
 
 /// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
@@ -71,6 +76,7 @@ impl DiskArena<'_> {
         let watch = self.guard()?.watch();
         let loads = self.background(spec)?;
         let outcome = match self.workloads.get(spec.workload).work() {
+            Some(work) if !work.params.flows.is_empty() => self.flows(work, spec).map(Box::new).map(Outcome::Engine),
             Some(work) => self.engine(work, spec).map(Box::new).map(Outcome::Engine),
             None => self.program(spec).map(Outcome::Program),
         };
@@ -119,11 +125,21 @@ impl DiskArena<'_> {
 
     fn engine(&self, work: &Work, spec: &TrialSpec) -> Result<EngineTrial> {
         let Work { kind, params } = work.clone();
-        let files = self.targets.clients(spec.workload).to_vec();
+        let files = self.targets.clients(spec.workload);
         let TrialSpec { seed, duration, warmup, .. } = *spec;
         let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
         let measured = loadgen::run(&drive, &self.flag)?;
-        Ok(EngineTrial { drive, measured })
+        let Drive { params, files, .. } = drive;
+        Ok(EngineTrial { params, nr_clients: files.len() as u64, measured, voids: Vec::new() })
+    }
+
+    fn flows(&self, work: &Work, spec: &TrialSpec) -> Result<EngineTrial> {
+        let session = self.session.as_ref().expect("flows are prepared in a session");
+        let (setting, params) = (self.arms.setting(self.applied), work.params.clone());
+        let files = self.targets.flows(spec.workload);
+        let driven = flows::run(session, (setting, &params.flows), files, spec, &self.flag)?;
+        let nr_clients = files.iter().map(|files| files.len() as u64).sum();
+        Ok(EngineTrial { params, nr_clients, measured: driven.measured, voids: driven.voids })
     }
 
     fn program(&mut self, spec: &TrialSpec) -> Result<ProgramTrial> {
@@ -142,7 +158,8 @@ impl DiskArena<'_> {
 
     fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {
         let Counted { device, system, done, gone } = counted;
-        let EngineTrial { drive, measured } = trial;
+        let EngineTrial { params, nr_clients, measured, voids: of_flows } = trial;
+        voids.extend(of_flows.iter().cloned());
         let gone = gone.or_else(|| measured.vanished.clone()).or_else(|| measured.no_space.clone());
         voids.extend(gone.map(|detail| VoidReason::DeviceVanished { detail }));
         if measured.interrupted || self.flag.load(Ordering::Relaxed) {
@@ -150,7 +167,7 @@ impl DiskArena<'_> {
         }
         let alone = without(&device, &done);
         let seen = Evidence { measured, device: &alone, system: &system };
-        let mut allowance = Allowance::of(&drive.params, drive.files.len() as u64, measured, &self.sysfs());
+        let mut allowance = Allowance::of(params, *nr_clients, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
             // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };

@@ -1,0 +1,119 @@
+//! What an arm asks of a real device, and of the control groups of its flows.
+
+use anyhow::Result;
+use elevator::{PrioClass, Priority};
+use experiment::plan::Arm;
+use host::Setting;
+use host::session::Share;
+use workload::FlowWork;
+
+use crate::controllers::{self, Control};
+
+/// The setting of an arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArmSetting {
+    /// Scheduler, tunables, and attributes of the queue and the device.
+    pub device: Setting,
+    /// Settings of flows.
+    pub flows: Vec<Control>,
+}
+
+/// Reads the setting of an arm.
+///
+/// # Errors
+/// Wrong usage: a setting of a flow or of the device that cannot be.
+pub fn setting_of(arm: &Arm) -> Result<ArmSetting> {
+    let mut device = Setting { scheduler: Some(arm.scheduler.clone()), tunables: Default::default() };
+    for (word, text) in &arm.tunables {
+        let value = match controllers::read(&arm.name, word, text)? {
+            Some(control) if control.flow.is_some() => continue,
+            Some(control) => control.value,
+            None => text.clone(),
+        };
+        device.tunables.insert(word.clone(), value);
+    }
+    let flows = controllers::of(arm)?.into_iter().filter(|control| control.flow.is_some()).collect();
+    Ok(ArmSetting { device, flows })
+}
+
+impl ArmSetting {
+    /// What a flow gets: its own control group in any case, so that all flows compete at one level.
+    pub(super) fn share(&self, flow: &FlowWork) -> Share {
+        let mut share = Share { own_group: true, ioprio: priority(flow.priority), ..Share::default() };
+        for control in self.flows.iter().filter(|control| control.flow.as_ref() == Some(&flow.name)) {
+            let value = &control.value;
+            match control.row().name {
+                "io.weight" => share.cost_weight = value.parse().ok(),
+                "io.bfq.weight" => share.bfq_weight = value.parse().ok(),
+                "io.max" => share.io_max = bounds(control),
+                "io.latency" => {
+                    share.latency_us =
+                        control.pairs().find(|(name, _)| *name == "target").and_then(|(_, us)| us.parse().ok());
+                }
+                "io.prio.class" => share.prio_class = Some(value.clone()),
+                "ioprio" => share.ioprio = Some(value.clone()),
+                other => unreachable!("{other} is a setting of the device"),
+            }
+        }
+        share
+    }
+}
+
+/// The bounds that bound something: `max` is none.
+fn bounds(control: &Control) -> Option<String> {
+    let bounds: Vec<String> =
+        control.pairs().filter(|(_, bound)| *bound != "max").map(|(name, bound)| format!("{name}={bound}")).collect();
+    (!bounds.is_empty()).then(|| bounds.join(" "))
+}
+
+/// The priority that the plan gives a flow.
+fn priority(of: Priority) -> Option<String> {
+    let class = match of.class {
+        _ if of == Priority::default() => return None,
+        PrioClass::RealTime => "realtime",
+        PrioClass::BestEffort => "best-effort",
+        PrioClass::Idle => return Some("idle".to_owned()),
+    };
+    Some(format!("{class}:{}", of.level))
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::plan::parse_arm;
+
+    use super::*;
+
+    fn share(arm: &str, flow: &str) -> Share {
+        let work = workload::find("flows").expect("a row");
+        let flows = (work.defaults)().flows;
+        let flow = flows.iter().find(|of| of.name == flow).expect("a flow that the workload has by itself");
+        setting_of(&parse_arm(arm).expect("an arm")).expect("a setting").share(flow)
+    }
+
+    #[test]
+    fn what_is_for_the_device_is_sorted_out_of_what_is_for_flows() {
+        let arm = parse_arm("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95").expect("an arm");
+        let setting = setting_of(&arm).expect("a setting");
+        let expected = Setting::of("bfq").with("slice_idle", "0").with("io.cost.qos", "enable=1 rpct=95");
+        assert_eq!((setting.device, setting.flows.len()), (expected, 1));
+    }
+
+    #[test]
+    fn a_flow_gets_what_is_named_for_it_and_a_group_in_any_case() {
+        let arm = "bfq:io.bfq.weight@reader=400:io.weight@reader=300:io.max@reader=wbps=1M+rbps=max:\
+                   io.latency@reader=10ms:io.prio.class@reader=idle:ioprio@reader=realtime/2";
+        let wanted = Share {
+            bfq_weight: Some(400),
+            cost_weight: Some(300),
+            io_max: Some("wbps=1048576".to_owned()),
+            latency_us: Some(10_000),
+            prio_class: Some("idle".to_owned()),
+            ioprio: Some("realtime:2".to_owned()),
+            own_group: true,
+            io_weight: None,
+        };
+        assert_eq!(share(arm, "reader"), wanted);
+        assert_eq!(share(arm, "writers"), Share { own_group: true, ..Share::default() });
+        assert_eq!(share("none:io.max@reader=rbps=max", "reader").io_max, None);
+    }
+}
