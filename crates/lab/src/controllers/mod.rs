@@ -285,6 +285,10 @@ pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> 
         "ioprio" | "io.prio.class" if in_linux && !matches!(scheduler, "bfq" | "mq-deadline") => {
             Some("only bfq and mq-deadline know priorities")
         }
+        // The idle class acts all the same: bfq does not idle for its processes.
+        "ioprio" | "io.prio.class" if scheduler == "bfq" && control.value != "idle" => {
+            Some("bfq orders classes within a control group, and each flow has a group of its own")
+        }
         _ => None,
     };
     let mut remarks: Vec<String> = controls

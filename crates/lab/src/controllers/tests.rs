@@ -104,6 +104,7 @@ fn a_weight_that_the_scheduler_ignores_is_a_loud_remark() {
         ("none", vec![weight.clone(), one("io.cost.qos", "enable=0")], "io.cost is off"),
         ("kyber", vec![one("io.bfq.weight@r", "400")], "only bfq reads it"),
         ("none", vec![one("ioprio@r", "idle")], "only bfq and mq-deadline"),
+        ("bfq", vec![one("ioprio@r", "realtime:0")], "within a control group"),
     ] {
         let said = remarks("a", scheduler, &controls);
         assert!(said.len() == 1 && said[0].starts_with("WARNING: arm a: ") && said[0].contains(says), "{said:?}");

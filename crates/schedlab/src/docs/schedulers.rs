@@ -8,6 +8,7 @@ use sim::DEVICES;
 
 use super::sheet::{Sheet, code, range};
 use lab::arena::{kernel, sim as simulator};
+use lab::controllers::{CONTROLLERS, Location, Scope};
 
 const MARKS: &str = "The mark says how sure it is that a rule or a figure is its source's: **C** confirmed in the source, **C2**\n\
                      second-hand, **D** derived, **R** recalled and not confirmed, **P** our proposal.";
@@ -55,6 +56,29 @@ fn the_page_about_schedulers_has_every_row() {
         kernel::MODULES.iter().map(code).collect::<Vec<_>>().join(" and ")
     ));
     super::check("schedulers", sheet);
+}
+
+fn controllers_of_linux(sheet: &mut Sheet) {
+    sheet.section("Settings of flows and of the device on Linux").text(
+        "For the arenas with a real kernel. `NAME@FLOW` is a setting of the control group, or of the processes, of a flow\n\
+         (`[[workload.flow]]` in a plan); without `@FLOW` it is the device's. On the command line `+` stands for a blank and `/`\n\
+         for a colon: `bfq:io.bfq.weight@reader=400`, `none:io.max@writers=wbps=10M+wiops=100`.",
+    );
+    sheet.table(
+        ["setting", "of", "values", "control groups v1", "kernel option", "meaning"],
+        CONTROLLERS.iter().map(|row| {
+            let of = match row.scope {
+                Scope::Device => "device",
+                Scope::Flow => "flow",
+            };
+            let v1 = match row.location {
+                Location::Group { v1: Some(file) } => code(file),
+                Location::Group { v1: None } | Location::Root => "no".to_owned(),
+                Location::Processes | Location::Device(_) => String::new(),
+            };
+            [code(row.name), of.to_owned(), row.values.to_owned(), v1, code(row.config), row.help.to_owned()]
+        }),
+    );
 }
 
 fn role(role: Role) -> String {
@@ -131,6 +155,7 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
         ["attribute", "values", "meaning"],
         kernel::ATTRIBUTES.iter().map(|(name, values, help)| [code(name), (*values).to_owned(), (*help).to_owned()]),
     );
+    controllers_of_linux(&mut sheet);
     super::check("tunables", sheet);
 }
 
