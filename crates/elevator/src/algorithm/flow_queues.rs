@@ -20,7 +20,7 @@ use crate::vocabulary::Time;
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// In the queue of its flow.
     Queued,
     /// In a group of the rule.
@@ -37,7 +37,7 @@ struct Slot {
     flow: usize,
     /// Order of arrival; a request that took a neighbour in has the earlier of the two.
     rank: u64,
-    place: Place,
+    position: Position,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -133,7 +133,7 @@ impl FlowQueues {
     /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it from [`FlowRule::choose`] later.
     pub(crate) fn detach(&mut self, tag: u32) {
         self.unlink(tag);
-        self.slot_mut(tag).place = Place::Detached;
+        self.slot_mut(tag).position = Position::Detached;
         self.detached += 1;
     }
 
@@ -154,7 +154,7 @@ impl FlowQueues {
     }
 
     /// Enters a request; true if its tag was in flight.
-    fn enter(&mut self, request: BlockRequest, place: Place) -> bool {
+    fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
@@ -162,9 +162,9 @@ impl FlowQueues {
         let was = self.slots[tag];
         let flow = was.map_or_else(|| self.flows.of(request.process), |was| was.flow);
         self.reach(flow);
-        self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, place });
+        self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, position });
         self.arrived += 1;
-        if place == Place::Queued {
+        if position == Position::Queued {
             let queue = &mut self.queues[flow];
             self.links.push_back(&mut queue.chain, request.tag);
             queue.queued += 1;
@@ -179,7 +179,7 @@ impl FlowQueues {
 
     fn unlink(&mut self, tag: u32) {
         let slot = *self.slot(tag);
-        debug_assert_eq!(slot.place, Place::Queued, "request {tag} stands in the queue of its flow");
+        debug_assert_eq!(slot.position, Position::Queued, "request {tag} stands in the queue of its flow");
         let queue = &mut self.queues[slot.flow];
         self.links.remove(&mut queue.chain, tag);
         queue.queued -= 1;
@@ -189,15 +189,15 @@ impl FlowQueues {
     /// Gives a request to the device.
     fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = *self.slot(tag);
-        match slot.place {
-            Place::Queued => self.unlink(tag),
-            Place::Detached => self.detached -= 1,
-            Place::Head => {}
-            Place::InFlight => unreachable!("request {tag} is not in flight yet"),
+        match slot.position {
+            Position::Queued => self.unlink(tag),
+            Position::Detached => self.detached -= 1,
+            Position::Head => {}
+            Position::InFlight => unreachable!("request {tag} is not in flight yet"),
         }
         self.queues[slot.flow].in_flight += 1;
         self.in_flight += 1;
-        self.slot_mut(tag).place = Place::InFlight;
+        self.slot_mut(tag).position = Position::InFlight;
         slot.request
     }
 
@@ -233,9 +233,9 @@ impl<R: FlowRule + 'static> FlowElevator<R> {
 
 impl<R: FlowRule> Elevator for FlowElevator<R> {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        let place = if at == InsertAt::Head { Place::Head } else { Place::Queued };
-        let came_back = self.queues.enter(request, place);
-        if place == Place::Queued {
+        let position = if at == InsertAt::Head { Position::Head } else { Position::Queued };
+        let came_back = self.queues.enter(request, position);
+        if position == Position::Queued {
             self.rule.arrived(now, &self.queues, request.tag);
         } else {
             self.head.push(request.tag);
@@ -263,7 +263,7 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
     fn complete(&mut self, now: Time, done: &Finished) {
         let tag = done.request.tag as usize;
         let slot = self.queues.slots[tag].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        debug_assert_eq!(slot.position, Position::InFlight, "a completed request was dispatched");
         self.queues.queues[slot.flow].in_flight -= 1;
         self.queues.in_flight -= 1;
         self.rule.completed(now, &self.queues, slot.flow, done);
@@ -283,7 +283,7 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let slot = self.queues.slot(request.tag);
-        slot.place == Place::Queued && self.queues.flows.known(piece.process) == Some(slot.flow)
+        slot.position == Position::Queued && self.queues.flows.known(piece.process) == Some(slot.flow)
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn service_that_nobody_needed_is_not_held_against_a_flow() {
+    fn service_that_no_other_flow_needed_is_not_held_against_a_flow() {
         // Alone for twenty requests: at ten a second the last is two seconds ahead. The other then has not two seconds to itself.
         let mut drive = Drive::promising(&ROW, &[curve(1, 10, 50), curve(1, 10, 50)], &[]);
         for tag in 0..20 {
