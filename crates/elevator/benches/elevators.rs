@@ -43,7 +43,7 @@ impl Bed {
     fn new(kind: &ElevatorKind, held: u32) -> Bed {
         let seek =
             SeekCurve { knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000, first: vec![] };
-        let geometry = Geometry { cylinders: DISK / 1368 + 1, sectors_per_cylinder: 1368, seek };
+        let geometry = Geometry { cylinders: DISK / 1368 + 1, sectors_per_cylinder: 1368, seek, ..Geometry::default() };
         let limits = Limits { nr_requests: held + 64, queue_depth: 1, max_sectors: 1024, merge: true };
         let queue = Queue::new(kind, &Build { geometry, ..Build::default() }, limits);
         let mut bed = Bed { queue, now: Time::ZERO, arm: Arm(0), random: 88_172_645_463_325_252, done: Vec::new() };

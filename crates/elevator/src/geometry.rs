@@ -52,6 +52,10 @@ pub struct Geometry {
     pub sectors_per_cylinder: u64,
     /// The actuator.
     pub seek: SeekCurve,
+    /// Nanoseconds of a revolution; 0: nothing turns, or it is not known.
+    pub revolution_ns: u64,
+    /// Nanoseconds in which a sector passes under the head, on average over the zones; 0: not known.
+    pub sector_ns: u64,
 }
 
 impl Geometry {

@@ -26,6 +26,7 @@ mod ordered;
 mod queue;
 mod queue_attribute;
 mod queue_attributes;
+pub mod realtime;
 mod request;
 mod scheduler;
 mod sorted;

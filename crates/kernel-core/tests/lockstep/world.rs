@@ -91,7 +91,7 @@ fn geometry(random: &mut Random) -> Geometry {
         _ => {}
     }
     let sectors_per_cylinder = random.of(&[1368, 64, 5000, 800_000]);
-    Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek }
+    Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek, ..Geometry::default() }
 }
 
 pub(super) fn client(random: &mut Random, number: u32) -> Client {

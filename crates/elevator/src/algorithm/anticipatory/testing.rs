@@ -13,7 +13,7 @@ use crate::vocabulary::{Op, Time};
 /// The geometry of the HP 97560.
 pub(crate) fn hp97560() -> Geometry {
     let seek = SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
-    Geometry { cylinders: 1962, sectors_per_cylinder: 19 * 72, seek }
+    Geometry { cylinders: 1962, sectors_per_cylinder: 19 * 72, seek, ..Geometry::default() }
 }
 
 /// A moment in microseconds.

@@ -379,10 +379,14 @@ impl DeviceModel for Hdd {
 
     fn geometry(&self) -> Geometry {
         let cylinders = u64::from(self.mechanics.cylinders);
+        let sectors_per_cylinder = self.mechanics.sectors.div_ceil(cylinders);
+        let revolution_ns = self.mechanics.revolution_ns;
         Geometry {
             cylinders,
-            sectors_per_cylinder: self.mechanics.sectors.div_ceil(cylinders),
+            sectors_per_cylinder,
             seek: self.mechanics.curve().clone(),
+            revolution_ns,
+            sector_ns: revolution_ns * u64::from(self.mechanics.heads) / sectors_per_cylinder,
         }
     }
 
