@@ -3,6 +3,7 @@
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
 use crate::bounds::{passed_at_most, waits_at_most};
+use crate::deadlines::{meets_feasible_deadlines, meets_what_edf_meets};
 use crate::drive::{Bare, Failure, Head, Log, catch_panic, directly, pieces, sums, through_queue};
 use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
@@ -45,6 +46,8 @@ table![
     tunables_read_back,
     same_input_same_output,
     anticipation_adds_up,
+    meets_feasible_deadlines,
+    meets_what_edf_meets,
 ];
 
 /// The law of this name.

@@ -10,6 +10,7 @@ mod require;
 
 mod adversary;
 mod bounds;
+pub mod deadlines;
 mod drive;
 pub mod input;
 pub mod laws;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, SeekCurve};
 use crate::vocabulary::Time;
 
 /// Distances whose seek times are tabulated: a plan asks for some hundred of them.
@@ -43,12 +43,15 @@ impl ServiceModel {
     /// The seek curve, half a revolution, and the mean rate of this disk. Without an arm every service takes no time until
     /// rotation or transfer are set.
     pub fn of(geometry: &Geometry) -> ServiceModel {
+        let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
+        let seek = if has_arm { geometry.seek.clone() } else { SeekCurve::default() };
+        let geometry = Geometry { seek, ..geometry.clone() };
         let distances = geometry.cylinders.min(TABULATED);
         ServiceModel {
             seeks: (0..distances).map(|distance| geometry.seek.seek_ns(distance)).collect(),
             rotation_ns: geometry.revolution_ns / 2,
             sector_ns: geometry.sector_ns,
-            geometry: geometry.clone(),
+            geometry,
         }
     }
 
@@ -62,6 +65,14 @@ impl ServiceModel {
     #[must_use]
     pub fn with_sector_ns(self, sector_ns: u64) -> ServiceModel {
         ServiceModel { sector_ns, ..self }
+    }
+
+    pub(crate) fn set_rotation_ns(&mut self, rotation_ns: u64) {
+        self.rotation_ns = rotation_ns;
+    }
+
+    pub(crate) fn set_sector_ns(&mut self, sector_ns: u64) {
+        self.sector_ns = sector_ns;
     }
 
     /// Rotational latency of each request.
@@ -191,7 +202,6 @@ pub fn schedule(model: &ServiceModel, start: Time, head: u64, tasks: &[Task], or
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::SeekCurve;
 
     /// A seek of 1 ms and 100 µs for each cylinder of 10 sectors; 4 ms of rotation, 100 µs a sector.
     fn model() -> ServiceModel {

@@ -42,6 +42,12 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::dvt::ROW,
     algorithm::hybrid::ROW,
     algorithm::bfq_2010::ROW,
+    // Real time.
+    algorithm::edf::ROW,
+    algorithm::scan_edf::ROW,
+    algorithm::dm_scan::ROW,
+    algorithm::rg_scan::ROW,
+    algorithm::gsr::ROW,
 ];
 
 /// The row of a scheduler.

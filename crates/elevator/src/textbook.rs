@@ -26,7 +26,7 @@ pub(crate) struct Held {
     /// When the oldest part of it was handed to the queue.
     pub(crate) since: Time,
     /// Requeued: dispatched before all others, without applying rules.
-    requeued: bool,
+    pub(crate) requeued: bool,
 }
 
 /// Where the actuator is, as far as the host can tell.

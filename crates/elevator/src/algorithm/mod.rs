@@ -19,6 +19,14 @@ pub(crate) mod antic_95;
 pub(crate) mod anticipatory;
 pub(crate) mod wpcas;
 
+// Real time.
+pub(crate) mod dm_scan;
+pub(crate) mod edf;
+pub(crate) mod gsr;
+mod realtime;
+pub(crate) mod rg_scan;
+pub(crate) mod scan_edf;
+
 // The literature.
 pub(crate) mod asptf;
 pub(crate) mod c_look;

@@ -50,6 +50,14 @@ mod base {
         ElevatorKind { origin: Origin::LegacyLinux, ..none() }
     }
 
+    pub(super) fn edf() -> ElevatorKind {
+        copy(find("edf").expect("edf is a row"))
+    }
+
+    pub(super) fn rg_scan() -> ElevatorKind {
+        copy(find("rg-scan").expect("rg-scan is a row"))
+    }
+
     pub(super) fn sweep() -> ElevatorKind {
         samples::SWEEP
     }
@@ -112,6 +120,10 @@ plant![
     bounds IgnoresBounds => "latency_inside_the_curve",
     quanta IgnoresWeights => "insulated_from_others",
     classes CompletesTwice => "real_time_first",
+    edf SwapsTwo => "meets_feasible_deadlines",
+    edf Overtakes => "meets_feasible_deadlines",
+    rg_scan SwapsTwo => "meets_what_edf_meets",
+    rg_scan Overtakes => "meets_what_edf_meets",
 ];
 
 #[test]
@@ -137,6 +149,8 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
         ElevatorKind { build: |build| Mutant::wrap(&base::bounds(), build, Fault::None), ..base::bounds() },
         ElevatorKind { build: |build| Mutant::wrap(&base::quanta(), build, Fault::None), ..base::quanta() },
         ElevatorKind { build: |build| Mutant::wrap(&base::classes(), build, Fault::None), ..base::classes() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::edf(), build, Fault::None), ..base::edf() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::rg_scan(), build, Fault::None), ..base::rg_scan() },
     ];
     let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row))).collect();
     let _ = std::panic::take_hook();
@@ -177,4 +191,6 @@ fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
     assert!(promised(|promise| matches!(promise, Promise::LatencyInsideCurve)));
     assert!(promised(|promise| matches!(promise, Promise::Insulates { .. })));
     assert!(promised(|promise| matches!(promise, Promise::RealTimeBehind { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::MeetsFeasibleDeadlines)));
+    assert!(promised(|promise| matches!(promise, Promise::MeetsWhatEdfMeets)));
 }

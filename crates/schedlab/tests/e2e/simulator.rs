@@ -171,7 +171,7 @@ fn the_list_of_schedulers_tells_source_parameters_and_evidence_of_each() {
     let listed = lab.run("list schedulers --json").expect_status(0).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let names = "none noop linus-2.4 deadline anticipatory antic-95 wpcas cfq mq-deadline kyber bfq fcfs sstf scan c-scan look c-look \
-                 fscan vscan-r sptf asptf";
+                 fscan vscan-r sptf asptf edf scan-edf dm-scan rg-scan gsr";
     for name in names.split_whitespace() {
         let row = listed.as_array().unwrap().iter().find(|row| row["name"] == name);
         let row = row.unwrap_or_else(|| panic!("{name} is listed"));

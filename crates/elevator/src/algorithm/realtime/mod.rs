@@ -1,0 +1,301 @@
+//! What the real-time schedulers have in common, so that the file of each holds its rule: the frame around a [`Rule`].
+//!
+//! The frame keeps requests until their release, requeued requests, the actuator's position, and the requests without a deadline;
+//! the rule orders those with one. Where no request with a deadline is there, the others are served in the order of LOOK; a rule
+//! that knows the slack of its schedule lets them in before ([`Rule::has_slack_for`]).
+//!
+//! Evidence: everything here is proposed; the papers know neither merges nor requeued requests. Requests of different deadlines do not
+//! merge: the earlier deadline would bind both, and the plan would move more sectors than the deadline needs.
+
+pub(crate) mod jobs;
+pub(crate) mod planned;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::fmt;
+
+use crate::geometry::Geometry;
+use crate::kind::Build;
+use crate::ordered::Ordered;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::sweep::{Direction, Places};
+use crate::textbook::{Actuator, Held};
+use crate::vocabulary::Time;
+
+/// What a rule decides upon.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    pub(crate) now: Time,
+    pub(crate) arm: Actuator,
+}
+
+/// The next request with a deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) tag: u32,
+    /// Position of its first sector.
+    pub(crate) position: u64,
+    /// Whether it may be served now; else the device waits for its release.
+    pub(crate) released: bool,
+}
+
+/// The rule of a real-time scheduler: an order of the requests with deadlines.
+pub(crate) trait Rule: fmt::Debug + Send {
+    /// Whether requests are inserted before their release.
+    const PLANS: bool;
+
+    fn insert(&mut self, held: &Held);
+
+    /// Takes out what was inserted.
+    fn remove(&mut self, held: &Held);
+
+    /// The next request, if one is held. Asking again at the same time changes nothing.
+    fn choose(&mut self, view: &View) -> Option<Choice>;
+
+    /// Whether the request without a deadline can be served now and every planned request still meets its deadline.
+    fn has_slack_for(&self, _view: &View, _other: &Held) -> bool {
+        false
+    }
+
+    /// Whether requests without a deadline wait for slack although the next request with one is not released.
+    fn guards_the_unreleased(&self) -> bool {
+        false
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        unreachable!("this scheduler has no tunable {tunable}")
+    }
+
+    fn set(&mut self, tunable: &str, _value: u64) {
+        unreachable!("this scheduler has no tunable {tunable}")
+    }
+}
+
+/// An elevator around a rule.
+#[derive(Debug)]
+pub(crate) struct RealTime<R> {
+    rule: R,
+    geometry: Geometry,
+    arm: Actuator,
+    /// By tag.
+    table: Vec<Option<Held>>,
+    /// Requests before their release, by its time and rank.
+    asleep: Ordered<(u64, u64)>,
+    /// Released requests without a deadline.
+    others: Places,
+    direction: Direction,
+    /// Tags of requests that came back, the next one last.
+    requeued: Vec<u32>,
+    len: usize,
+    arrived: u64,
+}
+
+impl<R: Rule + 'static> RealTime<R> {
+    pub(crate) fn boxed(build: &Build, rule: R) -> Box<dyn Elevator> {
+        let geometry = build.geometry.clone();
+        Box::new(RealTime {
+            rule,
+            arm: Actuator { positions: geometry.cylinders, ..Actuator::default() },
+            geometry,
+            table: vec![None; build.nr_tags as usize],
+            asleep: Ordered::default(),
+            others: Places::default(),
+            direction: Direction::Up,
+            requeued: Vec::new(),
+            len: 0,
+            arrived: 0,
+        })
+    }
+}
+
+/// The position of a sector: its cylinder, or itself on a disk without a geometry.
+pub(crate) fn position(geometry: &Geometry, sector: u64) -> u64 {
+    let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
+    if has_arm { geometry.cylinder(sector) } else { sector }
+}
+
+impl<R: Rule> RealTime<R> {
+    /// Holds it; `now` is None where it was held before and only changes.
+    fn put(&mut self, held: Held, now: Option<Time>) {
+        let tag = held.request.tag as usize;
+        if self.table.len() <= tag {
+            self.table.resize(tag + 1, None);
+        }
+        assert!(self.table[tag].is_none(), "a tag is held once: {:?}", held.request);
+        self.table[tag] = Some(held);
+        self.len += 1;
+        if held.requeued {
+            return;
+        }
+        let sleeps = now.is_some_and(|now| !held.request.is_released(now));
+        if let Some(release) = held.request.release.filter(|_| sleeps) {
+            self.asleep.insert((release.as_ns(), held.rank), held.request.tag);
+        }
+        if !sleeps || plans::<R>(&held) {
+            self.enter(&held);
+        }
+    }
+
+    /// Hands a request to those among which one is chosen.
+    fn enter(&mut self, held: &Held) {
+        match held.request.deadline {
+            Some(_) => self.rule.insert(held),
+            None => self.others.insert(held),
+        }
+    }
+
+    /// Removes a request. The caller updates `requeued` if it was requeued.
+    fn take(&mut self, tag: u32) -> Held {
+        let held = self.table[tag as usize].take().expect("the request is held");
+        self.len -= 1;
+        if held.requeued {
+            return held;
+        }
+        let release = held.request.release.map(Time::as_ns);
+        let slept = release.is_some_and(|release| self.asleep.remove((release, held.rank)).is_some());
+        if !slept || plans::<R>(&held) {
+            match held.request.deadline {
+                Some(_) => self.rule.remove(&held),
+                None => self.others.remove(&held),
+            }
+        }
+        held
+    }
+
+    /// Requests whose release has come can be chosen.
+    fn wake(&mut self, now: Time) {
+        while let Some((key, tag)) = self.asleep.first().filter(|((release, _), _)| *release <= now.as_ns()) {
+            self.asleep.remove(key);
+            let held = self.table[tag as usize].expect("a request asleep is held");
+            if !plans::<R>(&held) {
+                self.enter(&held);
+            }
+        }
+    }
+
+    fn choose(&mut self, now: Time) -> Option<u32> {
+        let view = View { now, arm: self.arm };
+        let Some(choice) = self.rule.choose(&view) else { return self.next_of_sweep() };
+        if let Some(other) = self.on_the_way(choice.position) {
+            let held = self.table[other as usize].as_ref().expect("a request of the sweep is held");
+            if self.rule.has_slack_for(&view, held) {
+                return Some(other);
+            }
+            if !choice.released && !self.rule.guards_the_unreleased() {
+                return self.next_of_sweep();
+            }
+        }
+        choice.released.then_some(choice.tag)
+    }
+
+    /// The nearest request without a deadline towards this position, else the nearest behind.
+    fn on_the_way(&self, to: u64) -> Option<u32> {
+        let direction = if to >= self.arm.start { Direction::Up } else { Direction::Down };
+        let ahead = self.others.ahead(self.arm.start, direction);
+        ahead.or_else(|| self.others.behind(self.arm.start, direction)).map(|(_, tag)| tag)
+    }
+
+    /// The next request without a deadline in the order of LOOK.
+    fn next_of_sweep(&mut self) -> Option<u32> {
+        if self.others.is_empty() {
+            return None;
+        }
+        let ahead = self.others.ahead(self.arm.start, self.direction).or_else(|| {
+            self.direction = self.direction.reversed();
+            self.others.ahead(self.arm.start, self.direction)
+        });
+        ahead.map(|(_, tag)| tag)
+    }
+
+    /// A requeued request has been taken into another one, or has taken one in.
+    fn rename_requeued(&mut self, kept: &Held, gone: &Held) {
+        let (kept_tag, gone_tag) = (kept.request.tag, gone.request.tag);
+        if !gone.requeued {
+            return;
+        }
+        let stays = |tag: &u32| *tag == kept_tag || *tag == gone_tag;
+        if kept.requeued {
+            // The one nearer to the end of the list is the earlier; both names stand for the survivor from now on.
+            let later = self.requeued.iter().position(stays).expect("both requests are in the list");
+            self.requeued.remove(later);
+        }
+        let left = self.requeued.iter_mut().find(|tag| stays(tag)).expect("a requeued request is in the list");
+        *left = kept_tag;
+    }
+}
+
+/// Whether the rule has it from its insertion on.
+fn plans<R: Rule>(held: &Held) -> bool {
+    R::PLANS && held.request.deadline.is_some()
+}
+
+impl<R: Rule> Elevator for RealTime<R> {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        let requeued = at == InsertAt::Head;
+        if requeued {
+            self.requeued.push(request.tag);
+        }
+        let position = position(&self.geometry, request.sector);
+        self.put(Held { request, position, rank: self.arrived, since: request.allocated, requeued }, Some(now));
+        self.arrived += 1;
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.len == 0 {
+            return None;
+        }
+        self.wake(now);
+        let tag = match self.requeued.pop() {
+            Some(tag) => tag,
+            None => self.choose(now)?,
+        };
+        let held = self.take(tag);
+        self.arm.start = held.position;
+        self.arm.head = position(&self.geometry, held.request.end() - 1);
+        Some(held.request)
+    }
+
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.asleep.first().map(|((release, _), _)| Time::from_ns(release))
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.wake(now);
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
+        request.deadline == piece.deadline
+    }
+
+    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+        let held = self.take(before.tag);
+        let since = held.since.min(after.allocated);
+        self.put(Held { request: *after, position: position(&self.geometry, after.sector), since, ..held }, None);
+    }
+
+    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let (kept, gone) = (self.take(survivor.tag), self.take(gone.tag));
+        self.rename_requeued(&kept, &gone);
+        let (rank, since) = (kept.rank.min(gone.rank), kept.since.min(gone.since));
+        self.put(Held { rank, since, requeued: kept.requeued || gone.requeued, ..kept }, None);
+    }
+
+    fn takes_unreleased(&self) -> bool {
+        R::PLANS
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        self.rule.get(tunable)
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.rule.set(tunable, value);
+    }
+}

@@ -1,0 +1,168 @@
+//! scan-edf: earliest deadline first, and among equal deadlines the order of a sweep.
+//!
+//! Problem: EDF seeks across the whole disk for requests whose deadlines differ by nothing.
+//!
+//! Approach: of the released requests those with the smallest deadline are a group; within it the next is the nearest ahead of
+//! the actuator in its direction, and where none is ahead it turns. Where all deadlines differ it is EDF. Ties are made by the
+//! clients, which round deadlines to the ends of periods, or by `round_us`. Requests without a deadline are served where no other
+//! is there, in the order of LOOK (proposed).
+//!
+//! Source: Reddy and Wyllie, ACM Multimedia 1993; the rule is confirmed in the abstract. The paper's implementation by perturbed
+//! deadlines D + f(N), f(N) = N/N_max − 1, is recalled: it sweeps upward only, while this sweeps both ways.
+//!
+//! Parameters: `round_us` (µs, default 0; recalled): deadlines count as the multiple of this below them. `direction` (switch,
+//! default 0: up first; proposed).
+//!
+//! Departures: the two-way sweep. It is not true of every set of tied deadlines that what EDF meets scan-edf meets: a sweep that starts
+//! in the wrong direction takes longer than the order of arrival. Cost: logarithmic.
+
+use super::realtime::{Choice, RealTime, Rule, View};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::ordered::Ordered;
+use crate::scheduler::Elevator;
+use crate::sweep::{Direction, FIRST_DIRECTION};
+use crate::textbook::Held;
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "scan-edf",
+    origin: Origin::Literature,
+    help: "earliest deadline first, sweeping over requests of one deadline",
+    source: "Reddy and Wyllie, ACM Multimedia 1993 (abstract; the perturbation of deadlines recalled)",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::WorkConserving, Promise::MeetsFeasibleDeadlines],
+    tunables: &[
+        Tunable {
+            name: "round_us",
+            unit: "µs",
+            min: 0,
+            max: 60_000_000,
+            evidence: Evidence::Recalled,
+            help: "deadlines count as the multiple of this below them, so that they tie; 0: as they are",
+            role: Role::Knob,
+        },
+        FIRST_DIRECTION,
+    ],
+    build,
+};
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    RealTime::boxed(build, ScanEdf::default())
+}
+
+/// Deadline (rounded), position, rank.
+type Key = (u64, u64, u64);
+
+/// Tags by deadline, then position, then order of arrival.
+#[derive(Debug, Default)]
+struct ScanEdf {
+    groups: Ordered<Key>,
+    /// By tag; what the keys were rounded from.
+    deadlines: Vec<u64>,
+    round_ns: u64,
+    direction: Direction,
+    first: Direction,
+}
+
+impl ScanEdf {
+    fn rounded(&self, deadline: u64) -> u64 {
+        deadline.checked_div(self.round_ns).map_or(deadline, |periods| periods * self.round_ns)
+    }
+
+    /// All keys again, after the rounding has changed.
+    fn round_to(&mut self, round_ns: u64) {
+        let before = std::mem::take(&mut self.groups);
+        self.round_ns = round_ns;
+        let mut at = before.first();
+        while let Some((key, tag)) = at {
+            self.groups.insert((self.rounded(self.deadlines[tag as usize]), key.1, key.2), tag);
+            at = before.above(key);
+        }
+    }
+
+    /// The nearest of this group at `from` or beyond; the oldest of those at one position.
+    fn ahead(&self, deadline: u64, from: u64) -> Option<(Key, u32)> {
+        let inside = |found: &(Key, u32)| found.0.0 == deadline;
+        match self.direction {
+            Direction::Up => self.groups.at_or_after((deadline, from, 0)).filter(inside),
+            Direction::Down => {
+                let ((_, position, _), _) = self.groups.at_or_below((deadline, from, u64::MAX)).filter(inside)?;
+                self.groups.at_or_after((deadline, position, 0))
+            }
+        }
+    }
+}
+
+impl Rule for ScanEdf {
+    const PLANS: bool = false;
+
+    fn insert(&mut self, held: &Held) {
+        let tag = held.request.tag as usize;
+        if self.deadlines.len() <= tag {
+            self.deadlines.resize(tag + 1, 0);
+        }
+        self.deadlines[tag] = deadline(held);
+        self.groups.insert((self.rounded(deadline(held)), held.position, held.rank), held.request.tag);
+    }
+
+    fn remove(&mut self, held: &Held) {
+        let key = (self.rounded(deadline(held)), held.position, held.rank);
+        self.groups.remove(key).expect("a request is removed from where it was put");
+    }
+
+    fn choose(&mut self, view: &View) -> Option<Choice> {
+        let ((deadline, _, _), _) = self.groups.first()?;
+        let ((_, position, _), tag) = self.ahead(deadline, view.arm.start).or_else(|| {
+            self.direction = self.direction.reversed();
+            self.ahead(deadline, view.arm.start)
+        })?;
+        Some(Choice { tag, position, released: true })
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        if tunable == "round_us" { self.round_ns / 1000 } else { self.first.switch() }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        if tunable == "round_us" {
+            self.round_to(value * 1000);
+        } else {
+            self.first = Direction::of_switch(value);
+            self.direction = self.first;
+        }
+    }
+}
+
+fn deadline(held: &Held) -> u64 {
+    held.request.deadline.expect("a rule orders requests with a deadline").as_ns()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::realtime::testing::{Bench, order};
+    use super::*;
+    use crate::algorithm::edf;
+
+    #[test]
+    fn equal_deadlines_are_swept_and_smaller_ones_go_first() {
+        let tasks = [(0, 30, 90), (0, 30, 20), (0, 30, 60), (0, 10, 50), (0, 40, 51)];
+        assert_eq!(order(&ROW, 0, &tasks), [3, 2, 0, 1, 4]);
+        assert_eq!(order(&edf::ROW, 0, &tasks), [3, 0, 1, 2, 4]);
+    }
+
+    #[test]
+    fn the_sweep_turns_where_nothing_of_the_deadline_is_ahead() {
+        assert_eq!(order(&ROW, 50, &[(0, 9, 40), (0, 9, 60), (0, 9, 40), (0, 9, 30)]), [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn rounded_deadlines_tie() {
+        let mut bench = Bench::new(&ROW, 0, &[("round_us", 10_000)]);
+        [(11, 90), (19, 20), (12, 60), (20, 10)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+        assert_eq!(bench.drain(), [1, 2, 0, 3]);
+        let mut bench = Bench::new(&ROW, 0, &[]);
+        [(11, 90), (19, 20), (12, 60), (20, 10)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+        bench.set("round_us", 10_000);
+        assert_eq!(bench.drain(), [1, 2, 0, 3], "also those that are held when it is set");
+    }
+}
