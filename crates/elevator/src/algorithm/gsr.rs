@@ -104,11 +104,12 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
     let mut best: Option<(u64, usize, usize)> = None;
     for (from, job) in jobs.iter().enumerate() {
         let without = seek(ends(from), jobs.get(from + 1));
-        let removed = (seeks[from] + seeks[from + 1]).saturating_sub(without);
+        let now = seeks[from] + seeks[from + 1];
         // Gap g is before the job at g; the gaps beside the job are where it is.
         for gap in (0..=jobs.len()).filter(|gap| *gap != from && *gap != from + 1) {
             let added = seek(ends(gap), Some(job)) + seek(job.end, jobs.get(gap));
-            let saved = (removed + seeks[gap]).saturating_sub(added);
+            // Each side is exact: a move that is taken shortens the sum of all seeks, so that moving ends.
+            let saved = (now + seeks[gap]).saturating_sub(without + added);
             let to = if gap > from { gap - 1 } else { gap };
             if saved > best.map_or(0, |(most, _, _)| most) && keeps(model, &before, jobs, from, to) {
                 best = Some((saved, from, to));
