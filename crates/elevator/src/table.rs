@@ -48,6 +48,14 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::dm_scan::ROW,
     algorithm::rg_scan::ROW,
     algorithm::gsr::ROW,
+    // Today's research.
+    algorithm::adios::ROW,
+    algorithm::k2::ROW,
+    algorithm::sfq_d::ROW,
+    algorithm::flashfq::ROW,
+    algorithm::mqfq::ROW,
+    algorithm::iocost::ROW,
+    algorithm::gimbal::ROW,
 ];
 
 /// The row of a scheduler.

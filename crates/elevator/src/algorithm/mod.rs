@@ -54,3 +54,12 @@ pub(crate) mod hybrid;
 pub(crate) mod mbac;
 pub(crate) mod pclock;
 pub(crate) mod yfq;
+
+// Today's research.
+pub(crate) mod adios;
+pub(crate) mod flashfq;
+pub(crate) mod gimbal;
+pub(crate) mod iocost;
+pub(crate) mod k2;
+pub(crate) mod mqfq;
+pub(crate) mod sfq_d;

@@ -1,0 +1,306 @@
+//! flashfq: fair queueing for flash: throttled dispatch, and anticipation for fairness without idling.
+//!
+//! Problem: flash needs many requests in the device, which fair queueing with one virtual time does not bound; and a flow that issues one
+//! synchronous request after another has none queued when it should be served ("deceptive idleness").
+//!
+//! Approach: start tags S and finish tags F = S + cost / weight. The cost is linear in the size, with coefficients of its own for reads
+//! and for writes. Virtual time v is the least S of the active flows; a request may go only if S <= v + T, so that no flow runs
+//! ahead of another by more than T. A flow is active while it has requests queued or in the device, and for a timeout after its
+//! last synchronous request has completed: the others run ahead by at most T meanwhile, and the device does not idle within that.
+//!
+//! Source: Shen, Park, "FlashFQ: A Fair Queueing I/O Scheduler for Flash-Based SSDs", USENIX ATC 2013 (its abstract; the rules are
+//! recalled). T and the timeout are proposed, within the ranges to be swept.
+//!
+//! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; costs of a request: read_base and write_base 0 KiB,
+//! read_percent and write_percent 100, so that without a calibration bytes are charged.
+//!
+//! Departures: of several flows that may go the one with the smallest S goes. Cost: O(log n) in the number of flows.
+
+use std::collections::VecDeque;
+
+use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator};
+use crate::vocabulary::{Op, Time};
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "flashfq",
+    origin: Origin::Literature,
+    help: "fair queueing for flash: no flow runs ahead by more than a throttle, short pauses are bridged",
+    source: "Shen, Park, USENIX ATC 2013",
+    evidence: Evidence::Recalled,
+    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
+    tunables: &[
+        tunable("throttle", "KiB", 0, 1 << 20, "how far a flow of weight 100 runs ahead of the last active one (T)"),
+        tunable("anticipation", "µs", 0, 1_000_000, "how long a flow counts as active after a synchronous request"),
+        tunable("read_base", "KiB", 0, 4096, "cost of a read, beside its size"),
+        tunable("read_percent", "percent", 1, 10_000, "cost of a read for its size"),
+        tunable("write_base", "KiB", 0, 4096, "cost of a write, beside its size"),
+        tunable("write_percent", "percent", 1, 10_000, "cost of a write for its size"),
+    ],
+    build,
+};
+
+const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
+}
+
+const SECTORS_PER_KIB: u64 = 2;
+/// The weight that the throttle is of.
+const USUAL_WEIGHT: u64 = 100;
+
+/// A flow.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    /// The start tag of its next request: the finish tag of the last one, or later.
+    start: u64,
+    /// Until when it counts as active without requests.
+    until: Option<Time>,
+}
+
+/// Cost of a request: KiB, and percent of its size.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    base_kib: u64,
+    percent: u64,
+}
+
+#[derive(Debug)]
+struct FlashFq {
+    flows: Vec<Flow>,
+    /// Start tags of active flows; of flows with queued requests.
+    active: Tags,
+    backlogged: Tags,
+    /// When flows that wait for their next request stop being active, in order; an entry counts if it is the flow's `until`.
+    expiries: VecDeque<(Time, usize)>,
+    virtual_time: u64,
+    finished: u64,
+    throttle_kib: u64,
+    anticipation_us: u64,
+    costs: [Cost; 2],
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    FlowElevator::boxed(build, FlashFq::new())
+}
+
+fn direction(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+    }
+}
+
+impl FlashFq {
+    fn new() -> FlashFq {
+        FlashFq {
+            flows: Vec::new(),
+            active: Tags::default(),
+            backlogged: Tags::default(),
+            expiries: VecDeque::new(),
+            virtual_time: 0,
+            finished: 0,
+            throttle_kib: 64,
+            anticipation_us: 2000,
+            costs: [Cost { base_kib: 0, percent: 100 }; 2],
+        }
+    }
+
+    fn cost(&self, request: &BlockRequest, weight: u64) -> u64 {
+        let Cost { base_kib, percent } = self.costs[direction(request.op)];
+        let sectors = base_kib * SECTORS_PER_KIB * 100 + u64::from(request.nr_sectors) * percent;
+        virtual_time(sectors, 100 * weight)
+    }
+
+    /// Virtual time follows the least start tag of active flows; without any it is what was served.
+    fn follow(&mut self) {
+        let least = self.active.first().map_or(self.finished, |(start, _)| start);
+        self.virtual_time = self.virtual_time.max(least);
+    }
+
+    /// Flows whose time is over are not active any more.
+    fn expire(&mut self, now: Time) {
+        while let Some((at, flow)) = self.expiries.front().copied() {
+            let over = self.flows[flow].until != Some(at);
+            if at > now && !over {
+                break;
+            }
+            self.expiries.pop_front();
+            if !over {
+                self.rest(flow);
+            }
+        }
+    }
+
+    fn rest(&mut self, flow: usize) {
+        self.flows[flow].until = None;
+        self.active.remove(flow as u32);
+        self.follow();
+    }
+}
+
+impl FlowRule for FlashFq {
+    fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        if self.flows.len() <= flow {
+            self.flows.resize(flow + 1, Flow::default());
+        }
+        self.expire(now);
+        if queues.queued(flow) > 1 {
+            return;
+        }
+        self.flows[flow].until = None;
+        if self.active.value(flow as u32).is_none() {
+            self.follow();
+            self.flows[flow].start = self.flows[flow].start.max(self.virtual_time);
+            self.active.set(flow as u32, self.flows[flow].start);
+        }
+        self.backlogged.set(flow as u32, self.flows[flow].start);
+    }
+
+    fn choose(&mut self, now: Time, queues: &mut FlowQueues, _disk: &dyn Disk) -> Option<u32> {
+        self.expire(now);
+        let (start, flow) = self.backlogged.first()?;
+        let ahead = virtual_time(self.throttle_kib * SECTORS_PER_KIB, USUAL_WEIGHT);
+        if start > self.virtual_time + ahead {
+            return None;
+        }
+        queues.oldest(flow as usize)
+    }
+
+    fn sent(&mut self, _now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        let cost = self.cost(queues.request(tag), queues.flows().weight(flow));
+        let start = self.flows[flow].start + cost;
+        self.flows[flow].start = start;
+        self.finished = self.finished.max(start);
+        self.active.set(flow as u32, start);
+        self.backlogged.remove(flow as u32);
+        if queues.queued(flow) > 0 {
+            self.backlogged.set(flow as u32, start);
+        }
+        self.follow();
+    }
+
+    fn completed(&mut self, now: Time, queues: &FlowQueues, flow: usize, done: &Finished) {
+        self.expire(now);
+        if queues.queued(flow) > 0 || queues.in_flight(flow) > 0 {
+            return;
+        }
+        if done.request.sync && self.anticipation_us > 0 {
+            let until = now + self.anticipation_us * 1000;
+            self.flows[flow].until = Some(until);
+            self.expiries.push_back((until, flow));
+        } else {
+            self.rest(flow);
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {}
+
+    fn next_timer(&self) -> Option<Time> {
+        self.expiries.front().map(|(at, _)| *at)
+    }
+
+    fn on_timer(&mut self, now: Time, _queues: &FlowQueues) {
+        self.expire(now);
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "throttle" => self.throttle_kib,
+            "anticipation" => self.anticipation_us,
+            "read_base" => self.costs[0].base_kib,
+            "read_percent" => self.costs[0].percent,
+            "write_base" => self.costs[1].base_kib,
+            "write_percent" => self.costs[1].percent,
+            _ => unreachable!("flashfq has no tunable {tunable}"),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        let of = match tunable {
+            "throttle" => &mut self.throttle_kib,
+            "anticipation" => &mut self.anticipation_us,
+            "read_base" => &mut self.costs[0].base_kib,
+            "read_percent" => &mut self.costs[0].percent,
+            "write_base" => &mut self.costs[1].base_kib,
+            "write_percent" => &mut self.costs[1].percent,
+            _ => unreachable!("flashfq has no tunable {tunable}"),
+        };
+        *of = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::flow_testing::of;
+    use crate::scheduler::{InsertAt, NoDisk};
+
+    const MS: u64 = 1_000_000;
+
+    /// Requests of 4 KiB, T of two of them.
+    fn throttled(anticipation_us: u64) -> Box<dyn Elevator> {
+        let mut flashfq = build(&Build::default());
+        flashfq.set("throttle", 8);
+        flashfq.set("anticipation", anticipation_us);
+        flashfq
+    }
+
+    fn next(flashfq: &mut dyn Elevator, at: u64) -> Option<BlockRequest> {
+        flashfq.dispatch(Time::from_ns(at), &NoDisk)
+    }
+
+    /// B (process 1) has completed a request and thinks, A (process 0) has ten.
+    fn while_b_thinks(flashfq: &mut dyn Elevator) -> usize {
+        flashfq.insert(Time::ZERO, of(1, 20, 0), InsertAt::Sorted);
+        flashfq.insert(Time::ZERO, of(0, 0, 90_000), InsertAt::Sorted);
+        for tag in [20, 0] {
+            let request = next(flashfq, 0).expect("both have S = 0");
+            assert_eq!(request.tag, tag);
+            flashfq.complete(Time::from_ns(10), &Finished { request, issued: Time::ZERO });
+        }
+        for tag in 1..10 {
+            flashfq.insert(Time::from_ns(10), of(0, tag, u64::from(tag) * 1000), InsertAt::Sorted);
+        }
+        (0..).map_while(|_| next(flashfq, 10)).count()
+    }
+
+    #[test]
+    fn a_flow_runs_ahead_of_a_thinking_one_by_the_throttle_until_that_sends_or_its_time_is_over() {
+        let mut flashfq = throttled(2000);
+        assert_eq!(while_b_thinks(flashfq.as_mut()), 3, "S = 1, 2, 3, beside v = 1 and T = 2");
+        assert_eq!(flashfq.next_timer(), Some(Time::from_ns(10 + 2 * MS)));
+        flashfq.insert(Time::from_ns(MS), of(1, 21, 0), InsertAt::Sorted);
+        assert_eq!(next(flashfq.as_mut(), MS).map(|request| request.tag), Some(21), "B is not robbed");
+        assert_eq!(next(flashfq.as_mut(), MS).map(|request| request.tag), Some(4), "S = 4, v = 2");
+        assert_eq!(next(flashfq.as_mut(), MS), None);
+    }
+
+    #[test]
+    fn when_the_time_of_the_thinking_flow_is_over_virtual_time_jumps() {
+        let mut flashfq = throttled(2000);
+        assert_eq!(while_b_thinks(flashfq.as_mut()), 3);
+        flashfq.on_timer(Time::from_ns(10 + 2 * MS));
+        assert_eq!((0..).map_while(|_| next(flashfq.as_mut(), 3 * MS)).count(), 6);
+    }
+
+    #[test]
+    fn without_anticipation_nothing_stops_the_other() {
+        assert_eq!(while_b_thinks(throttled(0).as_mut()), 9);
+    }
+
+    #[test]
+    fn writes_cost_what_their_coefficients_say() {
+        let mut rule = FlashFq::new();
+        rule.set("write_base", 4);
+        rule.set("write_percent", 300);
+        let read = of(0, 0, 0);
+        let write = BlockRequest { op: Op::Write, ..read };
+        assert_eq!(rule.cost(&write, 100), 4 * rule.cost(&read, 100), "4 + 3·4 KiB");
+    }
+}

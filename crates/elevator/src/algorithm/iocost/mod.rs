@@ -1,0 +1,298 @@
+//! iocost: Linux's io.cost controller as a scheduler: flows share modelled device time by weight.
+//!
+//! Problem: neither bytes nor operations say how much of a device a group uses, and a group's unused share should serve the others.
+//!
+//! Approach: a model says what device time a request takes (`model.rs`). Each flow has a virtual time that its requests take, divided by
+//! its share; a request goes if that stays behind the global virtual time, else it waits. Once a period flows that use less than
+//! their share lend the rest (`donation.rs`), and the rate of global virtual time follows what requests met (`rate.rs`).
+//!
+//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for Containers in Datacenters", ASPLOS 2022
+//! (its abstract).
+//!
+//! Parameters: the keys of io.cost.model and io.cost.qos (`settings.rs`); by default the preset of the device, without percentiles.
+//! Weights are those of flows, 100 by default.
+//!
+//! Departures: one level of groups, each flow a leaf of the root, so that nothing is free as the root's own I/O is. Below it is no
+//! scheduler: what may go, goes in that order. A waiting request holds a tag here, and pieces can join it. Debt is made by
+//! metadata only, as there is no swap; the delay of a process on its return from the kernel is left out, and so is lagging I/O.
+//!
+//! Cost: O(1) for a request, O(flows) for a period.
+
+mod charge;
+mod donation;
+mod model;
+mod period;
+mod rate;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_rule::{FlowRule, Tags};
+use crate::chain::{Chain, Links};
+use crate::fifo::Fifo;
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator};
+use crate::vocabulary::Time;
+use donation::ONE;
+use model::{Costs, direction};
+use rate::{Observed, Rate};
+use settings::Settings;
+
+/// The row of the table. What waits has a timer.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "iocost",
+    origin: Origin::BlkMq,
+    help: "the io.cost controller: flows share modelled device time by weight, unused shares are lent",
+    source: "Linux 6.1 block/blk-iocost.c",
+    evidence: Evidence::Confirmed,
+    promises: &[Promise::IdlesWithTimer],
+    tunables: settings::TUNABLES,
+    build,
+};
+
+/// A flow as a group of the controller.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    /// Its weight, and what of it is in use; times [`ONE`].
+    weight: u64,
+    in_use: u64,
+    active: bool,
+    vtime: i64,
+    /// The end of its last request.
+    cursor: u64,
+    /// Device time that went without being paid.
+    debt: u64,
+    /// What was in hand when the period was planned.
+    margin: i64,
+    /// Requests that wait for virtual time, in order of arrival.
+    waiting: Chain,
+    /// Device time of what went in this period, and of what has gone and not completed.
+    used: u64,
+    flying: u64,
+}
+
+impl Group {
+    fn waits(&self) -> bool {
+        self.waiting.oldest().is_some()
+    }
+}
+
+/// What is known of a tag.
+#[derive(Debug, Clone, Copy, Default)]
+struct Charge {
+    cost: u64,
+    /// When virtual time let it go.
+    issued: Option<Time>,
+}
+
+/// Global virtual time from a moment on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Clock {
+    since: Time,
+    base: i64,
+    /// Units in a microsecond.
+    rate: u64,
+}
+
+impl Clock {
+    fn now(&self, now: Time) -> i64 {
+        let passed = u128::from(now - self.since) * u128::from(self.rate) / 1000;
+        self.base + i64::try_from(passed).expect("virtual time lasts for days at the highest rate")
+    }
+
+    fn restart(&mut self, now: Time, rate: u64) {
+        *self = Clock { since: now, base: self.now(now), rate };
+    }
+}
+
+#[derive(Debug)]
+struct IoCost {
+    settings: Settings,
+    costs: [Costs; 2],
+    groups: Vec<Group>,
+    /// Sums over active groups.
+    weights: u64,
+    in_use: u64,
+    clock: Clock,
+    rate: Rate,
+    /// Virtual time that donors lost, to be given to all.
+    lost: u64,
+    seen: Observed,
+    period_ns: u64,
+    period_end: Option<Time>,
+    /// Usage and time since debts were looked at.
+    usage: u64,
+    usage_since: Time,
+    charges: Vec<Charge>,
+    links: Links,
+    /// May go, in this order.
+    issued: Fifo,
+    /// When waiting flows are looked at.
+    kicks: Tags,
+    /// The next growth is that of a neighbour that is paid for.
+    paid_growth: bool,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    FlowElevator::boxed(build, IoCost::new(build))
+}
+
+impl IoCost {
+    fn new(build: &Build) -> IoCost {
+        let settings = Settings::new(build);
+        let rate = Rate::new();
+        IoCost {
+            costs: settings.costs(),
+            period_ns: settings.period_ns(),
+            settings,
+            groups: Vec::new(),
+            weights: 0,
+            in_use: 0,
+            clock: Clock { rate: rate.units, ..Clock::default() },
+            rate,
+            lost: 0,
+            seen: Observed::default(),
+            period_end: None,
+            usage: 0,
+            usage_since: Time::ZERO,
+            charges: vec![Charge::default(); build.nr_tags as usize],
+            links: Links::new(build.nr_tags),
+            issued: Fifo::new(build.nr_tags),
+            kicks: Tags::default(),
+            paid_growth: false,
+        }
+    }
+}
+
+impl FlowRule for IoCost {
+    fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        if self.groups.len() <= flow {
+            self.groups.resize(flow + 1, Group::default());
+        }
+        if self.charges.len() <= tag as usize {
+            self.charges.resize(tag as usize + 1, Charge::default());
+        }
+        if !self.groups[flow].active {
+            self.activate(now, flow, queues.flows().weight(flow) * ONE);
+        }
+        let request = *queues.request(tag);
+        let group = &mut self.groups[flow];
+        let cost = self.costs[direction(request.op)].request(&request, group.cursor);
+        group.cursor = request.end();
+        self.charges[tag as usize] = Charge { cost, issued: None };
+        let idle = !group.waits() && group.debt == 0;
+        if idle && self.pay(now, flow, cost) {
+            self.issue(now, flow, tag);
+        } else if request.meta {
+            self.borrow(flow, cost);
+            self.issue(now, flow, tag);
+        } else {
+            self.links.push_back(&mut self.groups[flow].waiting, tag);
+            self.kick(now, flow);
+        }
+    }
+
+    fn choose(&mut self, _now: Time, _queues: &mut FlowQueues, _disk: &dyn Disk) -> Option<u32> {
+        self.issued.head()
+    }
+
+    fn sent(&mut self, now: Time, _queues: &FlowQueues, tag: u32) {
+        self.issued.remove(tag);
+        let issued = self.charges[tag as usize].issued.expect("only what was issued is chosen");
+        self.seen.waited_ns += now - issued;
+    }
+
+    fn completed(&mut self, now: Time, _queues: &FlowQueues, flow: usize, done: &Finished) {
+        let Charge { cost, issued } = self.charges[done.request.tag as usize];
+        self.groups[flow].flying -= cost;
+        let direction = direction(done.request.op);
+        let size = self.costs[direction].size(done.request.nr_sectors.into());
+        let size_ns = (u128::from(size) * 1_000_000_000 / u128::from(model::SECOND)) as u64;
+        let latency_ns = now - issued.expect("a completed request was issued");
+        let missed = latency_ns.saturating_sub(size_ns) > self.settings.latency_us(direction) * 1000;
+        if missed {
+            self.seen.missed[direction] += 1;
+        } else {
+            self.seen.met[direction] += 1;
+        }
+    }
+
+    fn grown(&mut self, _now: Time, queues: &FlowQueues, before: &BlockRequest, after: &BlockRequest) {
+        let flow = queues.flow_of(after.tag);
+        if self.groups[flow].cursor == before.end() {
+            self.groups[flow].cursor = after.end();
+        }
+        if !std::mem::take(&mut self.paid_growth) {
+            let pages = self.costs[direction(after.op)].size(u64::from(after.nr_sectors - before.nr_sectors));
+            self.add(flow, after.tag, pages);
+        }
+    }
+
+    fn absorbed(
+        &mut self,
+        _now: Time,
+        _queues: &FlowQueues,
+        flow: usize,
+        survivor: &BlockRequest,
+        gone: &BlockRequest,
+    ) {
+        let lost = self.charges[gone.tag as usize];
+        self.paid_growth = true;
+        if lost.issued.is_some() {
+            // It is paid; the survivor's completion takes it out of what flies.
+            self.issued.remove(gone.tag);
+            if self.charges[survivor.tag as usize].issued.is_some() {
+                self.charges[survivor.tag as usize].cost += lost.cost;
+            } else {
+                self.groups[flow].flying -= lost.cost;
+            }
+        } else {
+            self.links.remove(&mut self.groups[flow].waiting, gone.tag);
+            self.add(flow, survivor.tag, lost.cost);
+        }
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        let kick = self.kicks.first().map(|(at, _)| Time::from_ns(at));
+        kick.into_iter().chain(self.period_end).min()
+    }
+
+    fn on_timer(&mut self, now: Time, _queues: &FlowQueues) {
+        while let Some((_, flow)) = self.kicks.first().filter(|(at, _)| *at <= now.as_ns()) {
+            self.kick(now, flow as usize);
+        }
+        if self.period_end.is_some_and(|end| end <= now) {
+            self.period(now);
+        }
+    }
+
+    fn declared(&mut self, queues: &FlowQueues, flow: usize) {
+        if let Some(group) = self.groups.get_mut(flow).filter(|group| group.active) {
+            let weight = queues.flows().weight(flow) * ONE;
+            self.weights = self.weights - group.weight + weight;
+            self.in_use = self.in_use - group.in_use + weight;
+            (group.weight, group.in_use) = (weight, weight);
+        }
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "min" => self.rate.min_percent,
+            "max" => self.rate.max_percent,
+            _ => *self.settings.clone().value(tunable),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "min" => self.rate.min_percent = value,
+            "max" => self.rate.max_percent = value,
+            _ => *self.settings.value(tunable) = value,
+        }
+        self.costs = self.settings.costs();
+        self.period_ns = self.settings.period_ns();
+    }
+}

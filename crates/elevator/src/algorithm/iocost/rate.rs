@@ -1,0 +1,127 @@
+//! How fast virtual time goes: the rate that the latencies of requests and their waits for the device steer.
+//!
+//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: that old I/O lags behind, for which the kernel does not speed up, is
+//! left out.
+
+use super::model::SECOND;
+
+/// Units of virtual time in a microsecond at 100 %.
+pub(super) const FULL: u64 = SECOND / 1_000_000;
+const MILLION: u64 = 1_000_000;
+/// Percent of a period that requests may wait for the device.
+const WAIT_PERCENT: u64 = 5;
+/// Below this percentage of the limits the device is not busy.
+const FREE_PERCENT: u64 = 75;
+/// Percent that the rate comes back by, outside of its bounds.
+const CLAMP_PERCENT: u64 = 4;
+
+/// What requests met in a period.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Observed {
+    /// By direction: within the target latency, and beyond.
+    pub(super) met: [u64; 2],
+    pub(super) missed: [u64; 2],
+    /// Nanoseconds that requests waited for the device.
+    pub(super) waited_ns: u64,
+    /// Whether a flow had too little.
+    pub(super) shortage: bool,
+}
+
+/// The rate and its bounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rate {
+    /// Units of virtual time in a microsecond.
+    pub(super) units: u64,
+    pub(super) level: i64,
+    pub(super) min_percent: u64,
+    pub(super) max_percent: u64,
+}
+
+impl Rate {
+    pub(super) fn new() -> Rate {
+        Rate { units: FULL, level: 0, min_percent: 1, max_percent: 10_000 }
+    }
+
+    pub(super) fn percent(&self) -> u64 {
+        self.units * 100 / FULL
+    }
+
+    /// A period is over. `percentiles`: of reads and writes that shall meet the target, 0: latencies do not count.
+    pub(super) fn period(&mut self, seen: &Observed, period_ns: u64, percentiles: [u64; 2]) {
+        let waited = seen.waited_ns * 100 / period_ns;
+        let (mut busy, mut free) = (waited > WAIT_PERCENT, waited <= WAIT_PERCENT * FREE_PERCENT / 100);
+        for (direction, percentile) in percentiles.iter().enumerate() {
+            let (met, missed) = (seen.met[direction], seen.missed[direction]);
+            let missed = if missed == 0 { 0 } else { missed * MILLION / (met + missed) };
+            let limit = MILLION - percentile * 10_000;
+            busy |= missed > limit;
+            free &= missed <= limit * FREE_PERCENT / 100;
+        }
+        self.level = match (busy, free, seen.shortage) {
+            (true, ..) => self.level.max(0) + 1,
+            (false, true, true) => self.level.min(0) - 1,
+            _ => 0,
+        };
+        self.adjust();
+    }
+
+    fn adjust(&mut self) {
+        let percent = match self.level.unsigned_abs() {
+            0..=3 => 0,
+            4..=15 => 1,
+            16..=31 => 2,
+            32..=39 => 4,
+            40..=47 => 8,
+            _ => 16,
+        };
+        let (min, max) = (FULL * self.min_percent / 100, FULL * self.max_percent / 100);
+        if self.units < min {
+            self.units = (self.units * (100 + CLAMP_PERCENT)).div_ceil(100).min(min);
+        } else if self.units > max {
+            self.units = (self.units * (100 - CLAMP_PERCENT) / 100).max(max);
+        } else if percent > 0 {
+            let changed = if self.level > 0 { 100 - percent } else { 100 + percent };
+            self.units = (self.units * changed).div_ceil(100).clamp(min, max.max(min));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(periods: u32, seen: &Observed) -> Rate {
+        let mut rate = Rate::new();
+        (0..periods).for_each(|_| rate.period(seen, 1_000_000, [0, 0]));
+        rate
+    }
+
+    #[test]
+    fn a_busy_device_slows_virtual_time_down_ever_faster() {
+        let busy = Observed { waited_ns: 60_000, ..Observed::default() };
+        let ten_thousandths = |periods| after(periods, &busy).units * 10_000 / FULL;
+        assert_eq!(ten_thousandths(3), 10_000);
+        assert_eq!(ten_thousandths(16) / 10, 868, "86.9 %, rounded down");
+        assert_eq!(ten_thousandths(48), 1995, "19.95 %");
+    }
+
+    #[test]
+    fn a_shortage_on_a_free_device_speeds_it_up_and_one_that_is_neither_leaves_it() {
+        let short = Observed { shortage: true, ..Observed::default() };
+        assert_eq!(after(4, &short).percent(), 101);
+        assert_eq!(after(400, &short).percent(), 10_000);
+        let between = Observed { waited_ns: 45_000, shortage: true, ..Observed::default() };
+        assert_eq!(after(400, &between).percent(), 100);
+    }
+
+    #[test]
+    fn missed_targets_count_if_a_percentile_is_asked_for_and_bounds_are_approached_slowly() {
+        let missed = Observed { met: [94, 0], missed: [6, 0], ..Observed::default() };
+        let mut rate = Rate::new();
+        (0..4).for_each(|_| rate.period(&missed, 1_000_000, [95, 0]));
+        assert_eq!((rate.level, rate.percent()), (4, 99));
+        rate.max_percent = 50;
+        rate.period(&missed, 1_000_000, [0, 0]);
+        assert_eq!(rate.percent(), 95, "4 % a period");
+    }
+}

@@ -1,0 +1,352 @@
+//! sfq-d: start-time fair queueing with several requests in the device.
+//!
+//! Problem: a device that serves many requests at a time shares itself by who keeps more of them there.
+//!
+//! Approach: each flow has a virtual time that its requests take: start tag S = max(v, finish tag of the flow's request before),
+//! finish tag F = S + bytes / weight. At most D requests are in the device; a free place goes to the smallest S, of equal ones to
+//! the earlier arrival. v is the S of the request that was dispatched last; when nothing is left, the largest F served.
+//!
+//! Source: Jin, Chase, Kaur, "Interposed Proportional Sharing for a Storage Service Utility", SIGMETRICS 2004 (its abstract; the
+//! rules are recalled). `variant` 1 is Min-SFQ(D), where v is the least S of all that are queued or in the device; 2 is 4-Tag SFQ(D),
+//! ordered by the tags of 1, and among equal ones by those of 0. `latency_target` steers D as SFQ(D)2 of IBIS (Xu, Zhao) does: each
+//! period D += K (target - mean latency), in 1 to 128; period and K = D / (2 target) are proposed.
+//!
+//! Parameters: depth 32 requests (proposed), variant 0, latency_target 0 (off), period 1 s.
+//!
+//! Departures: tags are computed for the first request of each flow only, which gives the same tags while a flow is backlogged and lets
+//! requests grow by merges before they are charged. A requeued request is not charged again.
+
+use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::ordered::Ordered;
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Disk, Elevator};
+use crate::vocabulary::Time;
+
+/// The row of the table. It waits for completions only.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "sfq-d",
+    origin: Origin::Literature,
+    help: "shares bytes by weight with D requests in the device: SFQ(D), Min-SFQ(D), 4-Tag SFQ(D), SFQ(D)2",
+    source: "Jin, Chase, Kaur, SIGMETRICS 2004; Xu, Zhao: IBIS",
+    evidence: Evidence::Recalled,
+    promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
+    tunables: &[
+        Tunable { role: Role::Window, ..tunable("depth", "requests", 1, 4096, "requests in the device (D)") },
+        Tunable {
+            role: Role::Reading,
+            ..tunable("variant", "switch", 0, 2, "0: SFQ(D); 1: Min-SFQ(D); 2: 4-Tag SFQ(D)")
+        },
+        tunable("latency_target", "µs", 0, 10_000_000, "mean latency that D is steered to, as SFQ(D)2; 0: D stays"),
+        tunable("period", "ms", 1, 60_000, "from one adjustment of D to the next"),
+    ],
+    build,
+};
+
+const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
+}
+
+/// The largest D that steering sets.
+const MOST: u64 = 128;
+const SFQ: usize = 0;
+const MIN: usize = 1;
+
+/// Tags of SFQ(D) and of Min-SFQ(D).
+type Pair = [u64; 2];
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    /// Of its first request, if it has one; else what it served last finished at.
+    tags: Pair,
+    /// The arrival of its first request; None: it has none.
+    head: Option<u64>,
+}
+
+#[derive(Debug)]
+struct SfqD {
+    flows: Vec<Flow>,
+    /// Flows with requests, by the tags of the variant and the arrival of the first request.
+    heads: Ordered<(u64, u64, u64)>,
+    /// Start tags (of Min) of what is in the device, by tag of the request.
+    in_device: Tags,
+    last_start: u64,
+    finished: Pair,
+    depth: u64,
+    variant: u64,
+    target_us: u64,
+    period_ms: u64,
+    steering: Steering,
+}
+
+/// D, as it is steered.
+#[derive(Debug, Clone, Copy, Default)]
+struct Steering {
+    depth: Option<u64>,
+    since: Time,
+    latencies_ns: u64,
+    completed: u64,
+}
+
+impl Steering {
+    /// Counts a completion; at the end of a period D changes.
+    fn completed(&mut self, now: Time, latency_ns: u64, depth: u64, target_us: u64, period_ms: u64) {
+        self.latencies_ns += latency_ns;
+        self.completed += 1;
+        if now - self.since < period_ms * 1_000_000 {
+            return;
+        }
+        let (present, first, target) =
+            (self.depth.unwrap_or(depth) as i128, depth as i128, i128::from(target_us) * 1000);
+        let mean = i128::from(self.latencies_ns / self.completed);
+        // To the nearest: twice the change by 4 times the target, rounded.
+        let change = (first * (target - mean) + target * (target - mean).signum()) / (2 * target);
+        let next = (present + change).clamp(1, i128::from(MOST)) as u64;
+        *self = Steering { depth: Some(next), since: now, latencies_ns: 0, completed: 0 };
+    }
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    FlowElevator::boxed(build, SfqD::new())
+}
+
+impl SfqD {
+    fn new() -> SfqD {
+        SfqD {
+            flows: Vec::new(),
+            heads: Ordered::default(),
+            in_device: Tags::default(),
+            last_start: 0,
+            finished: [0; 2],
+            depth: 32,
+            variant: 0,
+            target_us: 0,
+            period_ms: 1000,
+            steering: Steering::default(),
+        }
+    }
+
+    fn key(&self, flow: &Flow, arrival: u64) -> (u64, u64, u64) {
+        match self.variant {
+            0 => (flow.tags[SFQ], 0, arrival),
+            1 => (flow.tags[MIN], 0, arrival),
+            _ => (flow.tags[MIN], flow.tags[SFQ], arrival),
+        }
+    }
+
+    /// The virtual times; called before a request of a flow without requests counts.
+    fn virtual_times(&self, idle: bool) -> Pair {
+        if idle {
+            return self.finished;
+        }
+        let queued = self.heads.first().map(|((start, ..), _)| start);
+        let in_device = self.in_device.first().map(|(start, _)| start);
+        [self.last_start, queued.into_iter().chain(in_device).min().unwrap_or(self.finished[MIN])]
+    }
+
+    fn enter(&mut self, flow: usize, arrival: u64) {
+        self.flows[flow].head = Some(arrival);
+        let key = self.key(&self.flows[flow], arrival);
+        assert!(self.heads.insert(key, flow as u32), "an arrival is that of one request: {key:?}");
+    }
+
+    fn depth(&self) -> u64 {
+        if self.target_us == 0 { self.depth } else { self.steering.depth.unwrap_or(self.depth) }
+    }
+}
+
+impl FlowRule for SfqD {
+    fn arrived(&mut self, _now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        if self.flows.len() <= flow {
+            self.flows.resize(flow + 1, Flow::default());
+        }
+        if self.flows[flow].head.is_none() {
+            let idle = queues.all_queued() == 1 && queues.all_in_flight() == 0;
+            let virtual_times = self.virtual_times(idle);
+            let tags = &mut self.flows[flow].tags;
+            *tags = [SFQ, MIN].map(|of| tags[of].max(virtual_times[of]));
+            self.enter(flow, queues.request(tag).seq);
+        }
+    }
+
+    fn choose(&mut self, _now: Time, queues: &mut FlowQueues, _disk: &dyn Disk) -> Option<u32> {
+        if u64::from(queues.all_in_flight()) >= self.depth() {
+            return None;
+        }
+        let (_, flow) = self.heads.first()?;
+        queues.oldest(flow as usize)
+    }
+
+    fn sent(&mut self, _now: Time, queues: &FlowQueues, tag: u32) {
+        let flow = queues.flow_of(tag);
+        let mut state = self.flows[flow];
+        let arrival = state.head.take().expect("the flow of what was sent had requests");
+        self.heads.remove(self.key(&state, arrival)).expect("the flow of what was sent is in the order");
+        self.last_start = state.tags[SFQ];
+        self.in_device.set(tag, state.tags[MIN]);
+        let cost = virtual_time(queues.request(tag).nr_sectors.into(), queues.flows().weight(flow));
+        state.tags = state.tags.map(|start| start + cost);
+        self.finished = [SFQ, MIN].map(|of| self.finished[of].max(state.tags[of]));
+        self.flows[flow] = state;
+        if let Some(next) = queues.oldest(flow) {
+            self.enter(flow, queues.request(next).seq);
+        }
+    }
+
+    fn completed(&mut self, now: Time, _queues: &FlowQueues, _flow: usize, done: &Finished) {
+        self.in_device.remove(done.request.tag);
+        if self.target_us > 0 {
+            let latency_ns = now - done.issued;
+            self.steering.completed(now, latency_ns, self.depth, self.target_us, self.period_ms);
+        }
+    }
+
+    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {}
+
+    fn get(&self, tunable: &str) -> u64 {
+        match tunable {
+            "depth" => self.depth,
+            "variant" => self.variant,
+            "latency_target" => self.target_us,
+            "period" => self.period_ms,
+            _ => unreachable!("sfq-d has no tunable {tunable}"),
+        }
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        match tunable {
+            "depth" => (self.depth, self.steering) = (value, Steering::default()),
+            "variant" => {
+                self.variant = value;
+                self.heads = Ordered::default();
+                for flow in 0..self.flows.len() {
+                    if let Some(arrival) = self.flows[flow].head {
+                        self.enter(flow, arrival);
+                    }
+                }
+            }
+            "latency_target" => (self.target_us, self.steering) = (value, Steering::default()),
+            "period" => self.period_ms = value,
+            _ => unreachable!("sfq-d has no tunable {tunable}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
+    use crate::testing::request;
+
+    fn sfq(weights: &[u32], settings: &[(&str, u64)]) -> Box<dyn Elevator> {
+        let mut elevator = build(&Build::default());
+        for (process, weight) in weights.iter().enumerate() {
+            let spec = FlowSpec { weight: Some(*weight), ..FlowSpec::default() };
+            elevator.flow(process as u32, process as u32, &spec);
+        }
+        settings.iter().for_each(|(name, value)| elevator.set(name, *value));
+        elevator
+    }
+
+    /// Inserts requests of these processes and sizes in units of 8 sectors; the tag is the position in the list.
+    fn insert(elevator: &mut dyn Elevator, from: u32, requests: &[(u32, u32)]) {
+        for (tag, (process, units)) in (from..).zip(requests) {
+            let request = request(tag, 10_000 * u64::from(tag));
+            let request = BlockRequest { process: *process, nr_sectors: 8 * units, ..request };
+            elevator.insert(Time::ZERO, request, InsertAt::Sorted);
+        }
+    }
+
+    fn next(elevator: &mut dyn Elevator) -> Option<BlockRequest> {
+        elevator.dispatch(Time::ZERO, &NoDisk)
+    }
+
+    fn finish(elevator: &mut dyn Elevator, request: BlockRequest, latency_ns: u64) {
+        elevator.complete(Time::from_ns(latency_ns), &Finished { request, issued: Time::ZERO });
+    }
+
+    /// Processes in order of service, one request in the device at a time.
+    fn order(elevator: &mut dyn Elevator) -> Vec<u32> {
+        let serve = |_| next(elevator).inspect(|request| finish(elevator, *request, 0)).map(|request| request.tag);
+        (0..).map_while(serve).collect()
+    }
+
+    #[test]
+    fn the_smallest_start_tag_is_next_and_of_equal_ones_the_earlier_arrival() {
+        let mut sfq = sfq(&[1, 1], &[("depth", 1)]);
+        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1), (1, 3), (1, 3)]);
+        assert_eq!(order(sfq.as_mut()), [0, 3, 1, 2, 4]);
+    }
+
+    #[test]
+    fn a_flow_of_twice_the_weight_is_served_twice_as_often() {
+        let mut sfq = sfq(&[2, 1], &[("depth", 1)]);
+        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)]);
+        assert_eq!(order(sfq.as_mut()), [0, 6, 1, 2, 7, 3, 4, 8, 5]);
+    }
+
+    #[test]
+    fn no_more_than_d_requests_are_in_the_device() {
+        let mut sfq = sfq(&[1], &[("depth", 2)]);
+        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1)]);
+        let first = next(sfq.as_mut()).unwrap();
+        assert!(next(sfq.as_mut()).is_some() && next(sfq.as_mut()).is_none());
+        finish(sfq.as_mut(), first, 0);
+        assert!(next(sfq.as_mut()).is_some());
+    }
+
+    #[test]
+    fn with_the_least_outstanding_tag_as_virtual_time_a_newcomer_starts_behind_a_lone_flow_and_monopolises() {
+        // The lone flow has one of 4 units in the device, from 0 on, and more behind it.
+        let newcomer_runs = [0, 1, 2].map(|variant| {
+            let mut sfq = sfq(&[1, 1], &[("depth", 2), ("variant", variant)]);
+            insert(sfq.as_mut(), 0, &[(0, 4), (0, 4), (0, 4), (0, 4)]);
+            let first = next(sfq.as_mut()).unwrap();
+            let second = next(sfq.as_mut()).unwrap();
+            insert(sfq.as_mut(), 4, &[(1, 1); 12]);
+            finish(sfq.as_mut(), second, 0);
+            let mut run = 0;
+            while let Some(request) = next(sfq.as_mut()).filter(|request| request.process == 1) {
+                finish(sfq.as_mut(), request, 0);
+                run += 1;
+            }
+            finish(sfq.as_mut(), first, 0);
+            run
+        });
+        assert_eq!(
+            newcomer_runs,
+            [4, 8, 8],
+            "to the lone flow's next tag, 8, from 4 by SFQ(D) and from 0 by the others"
+        );
+    }
+
+    #[test]
+    fn of_equal_tags_of_min_the_tags_of_sfq_decide_in_4_tag() {
+        let mut rule = SfqD::new();
+        rule.variant = 2;
+        rule.flows = vec![Flow { tags: [7, 3], head: None }, Flow { tags: [5, 3], head: None }];
+        rule.enter(0, 0);
+        rule.enter(1, 1);
+        assert_eq!(rule.heads.first().map(|(_, flow)| flow), Some(1));
+        rule.set("variant", 1);
+        assert_eq!(rule.heads.first().map(|(_, flow)| flow), Some(0));
+    }
+
+    #[test]
+    fn d_follows_the_mean_latency_once_a_period() {
+        let mut steering = Steering::default();
+        let second = |nr: u64| Time::from_ns(nr * 1_000_000_000);
+        let mut at = |now, latency_ns| {
+            steering.completed(now, latency_ns, 32, 1000, 1000);
+            steering.depth
+        };
+        assert_eq!(at(Time::from_ns(5), 9), None);
+        assert_eq!(at(second(2), 2_999_991), Some(24), "mean 1.5 ms: 32 - 32/2000·500");
+        assert_eq!(at(second(3), 500_000), Some(32), "0.5 ms: + 8");
+        assert_eq!(at(second(4), 900_000_000), Some(1));
+        let raised: Vec<Option<u64>> = (0..9).map(|nr| at(second(5 + nr), 0)).collect();
+        assert_eq!((raised[0], raised[8]), (Some(17), Some(128)), "16 a period, 128 at most");
+    }
+}
