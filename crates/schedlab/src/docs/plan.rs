@@ -115,6 +115,24 @@ const PARTS: &[Part] = &[
             ("params", "", "table of the workload's parameters"),
             ("share", "", "table: its share of the device"),
             ("background", "", "array of tables: load that runs beside it"),
+            ("flow", "", "array of tables: the flows of a workload of kind `flows`"),
+        ],
+    },
+    Part {
+        title: "[[workload.flow]]",
+        introduction: "A flow is measured by itself: its metrics are `FLOW.METRIC`, e.g. `primary = \"reader.latency_p99_us\"`. What it is\n\
+                       promised is given to the schedulers of the `sim` arena that share or reserve, and is what every arena's figures are\n\
+                       held against; a real kernel enforces it only as far as an arm's settings do, e.g. `\"io.weight@reader\" = 400`.",
+        within: "[[workload]]\nname = 'a'\nkind = 'flows'\n[[workload.flow]]\n",
+        keys: &[
+            ("name", "required", "its name: at most 64 letters, digits, `-` and `_`"),
+            ("kind", "required", "a workload of schedlab's own"),
+            ("params", "", "table of its parameters"),
+            ("weight", "", "share relative to the weights of the others, 1 to 10000; schedulers take 100 if there is none"),
+            ("rate", "", "bytes a second of its arrival curve, e.g. `10M`"),
+            ("burst", "", "bytes that may come at once above the rate, e.g. `1M`"),
+            ("latency", "", "bound on the latency of a request inside the curve, e.g. `20ms`; needs `rate` and `burst`"),
+            ("ioprio", "`best-effort:4`", "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`"),
         ],
     },
     Part {

@@ -2,6 +2,7 @@
 //!
 //! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes blocks of independent seeds.
 
+mod curves;
 mod figures;
 mod setting;
 
@@ -240,6 +241,8 @@ impl Virtual for SimArena<'_> {
     }
 
     fn last_words(&mut self) -> Vec<String> {
-        self.workloads.remarks()
+        let mut remarks = self.workloads.remarks();
+        remarks.extend(curves::beyond_capacity(&self.model, &self.workloads));
+        remarks
     }
 }

@@ -1,0 +1,71 @@
+//! Whether what flows are promised fits the modelled device, and by how much it does not.
+//!
+//! The capacity is the throughput of one sequential reader of the simulated device: more than any mix of flows gets. So a promise that
+//! does not fit can be kept by no scheduler; one that fits may still be too much for flows that seek.
+
+use elevator::curves::{CurveFit, fit};
+use sim::{Trial, Unobserved};
+use text::{format_bytes_decimal, format_span};
+use workload::{FlowWork, WorkloadKind};
+
+use super::TURNAROUND_NS;
+use crate::arena::model::Model;
+use crate::workloads::Workloads;
+
+/// Length of the measurement of the capacity.
+const WINDOW_NS: u64 = 2_000_000_000;
+
+/// A remark for each workload whose flows are promised more than the device can do.
+pub(super) fn beyond_capacity(model: &Model, workloads: &Workloads) -> Vec<String> {
+    let promised = workloads.engine().filter(|(_, work)| work.params.flows.iter().any(|flow| flow.spec.rate.is_some()));
+    let mut promised = promised.peekable();
+    let Some(capacity) = promised.peek().and_then(|_| capacity(model)) else { return Vec::new() };
+    promised.filter_map(|(label, work)| remark(label, &work.params.flows, capacity)).collect()
+}
+
+fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
+    let specs: Vec<_> = flows.iter().map(|flow| flow.spec).collect();
+    let largest = flows.iter().map(|flow| flow.kind.max_request(&flow.params)).max().unwrap_or(0);
+    let CurveFit { rates, shortfall, .. } = fit(&specs, capacity, u64::from(largest));
+    let per_second = |bytes: u64| format!("{}/s", format_bytes_decimal(bytes));
+    if rates > capacity {
+        return Some(format!(
+            "workload {label}: the rates of its flows are {} in all, {} more than the device reads in sequence: no scheduler keeps \
+             such promises",
+            per_second(rates),
+            per_second(rates - capacity)
+        ));
+    }
+    let lack = shortfall?;
+    Some(format!(
+        "workload {label}: flow {} is promised {} and its flows may ask for {} by then, {} more than the device reads in sequence: \
+         no scheduler keeps such promises; give less burst or more latency",
+        flows[lack.flow].name,
+        format_span(std::time::Duration::from_nanos(lack.within_ns)),
+        format_bytes_decimal(lack.asked),
+        format_bytes_decimal(lack.asked - lack.done)
+    ))
+}
+
+/// Bytes a second of one sequential reader of 1 MiB.
+fn capacity(model: &Model) -> Option<u64> {
+    let reader: &'static WorkloadKind = workload::find("seqread").ok()?;
+    let trial = Trial {
+        elevator: elevator::find("none")?,
+        tunables: Vec::new(),
+        hz: 1000,
+        one_cpu: false,
+        nr_requests: None,
+        queue_depth: None,
+        device: model.make(1).ok()?,
+        workload: reader,
+        params: workload::Params { iodepth: 8, ..(reader.defaults)() },
+        seed: 1,
+        warmup_ns: 0,
+        duration_ns: WINDOW_NS,
+        turnaround_ns: TURNAROUND_NS,
+        turnaround_spread_ns: 0,
+    };
+    let measured = sim::run(trial, &mut Unobserved, &|| false).ok()?.measured;
+    (measured.window_ns > 0).then(|| measured.reads.bytes * 1_000_000_000 / measured.window_ns)
+}
