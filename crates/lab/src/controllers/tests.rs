@@ -124,6 +124,7 @@ fn what_the_kernel_shows_is_compared_by_its_numbers() {
     let qos = one("io.cost.qos", "enable=1 rpct=95 max=150");
     let shown = "8:16 enable=0\n8:0 enable=1 ctrl=user rpct=95.00 rlat=0 wpct=0.00 wlat=0 min=1.00 max=150.00\n";
     assert!(qos.is_in("8:0", shown) && !qos.is_in("8:16", shown) && !qos.is_in("8:1", shown));
+    assert!(!qos.is_in("8:0", "8:0 enable=1 rpct=95.00 max=151.00\n"), "one of the numbers is another one");
     let max = one("io.max@w", "wbps=10M");
     assert!(max.is_in("8:0", "8:0 rbps=max wbps=10485760 riops=max wiops=max\n"));
     assert!(!max.is_in("8:0", "8:0 rbps=max wbps=10485761 riops=max wiops=max\n") && !max.is_in("8:0", ""));
