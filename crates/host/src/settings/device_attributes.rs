@@ -1,4 +1,4 @@
-//! Attributes of a device that are not in its queue: the cost model of the io controller, and what a drive can be told.
+//! Attributes of a device that are not in its queue: the cost model of the io controller, and switches of a drive.
 //!
 //! `io.cost.qos` and `io.cost.model` are files of the root of control groups v2 with one line for each device, which begins with the
 //! device's number. The number is never part of a value here: it is read when a line is read or written, so that neither a plan nor a
@@ -86,7 +86,7 @@ const MODEL: [Key; 8] = [
 pub static ROWS: [Row; 4] = [
     Row {
         name: "io.cost.model",
-        help: "what a request costs the device, for io.weight: bytes and requests a second, measured by `schedlab iocost`",
+        help: "the device time of a request, for io.weight: bytes and requests a second, measured by `schedlab iocost`",
         example: "rbps=174019176 rseqiops=41708 rrandiops=370 wbps=178075866 wseqiops=42705 wrandiops=378",
         form: Form::Cost(&MODEL),
         unset: "ctrl=auto",

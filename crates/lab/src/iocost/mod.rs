@@ -4,7 +4,7 @@
 //! Without a scheduler, without merging and without a cost model at work, with direct requests at a depth that keeps the device busy:
 //! sequential requests of 1 MiB (`bps`), sequential and random ones of 4 KiB (`seqiops`, `randiops`), reads and then writes. The kernel's own
 //! tool (tools/cgroup/iocost_coef_gen.py) does the same with fio, 128 MiB at a time and 120 s for each; here each coefficient is the median
-//! of several trials, and its spread is told.
+//! of several trials, with its spread.
 //!
 //! # QoS
 //! `rlat` and `wlat` are the 99th percentiles under the random loads of the model (`rpct`, `wpct` 99): above them the device has more to do

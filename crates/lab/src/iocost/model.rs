@@ -1,4 +1,4 @@
-//! The linear cost model of Linux's io.cost: its six coefficients, what a request costs by them, and the lines that give them to a
+//! The linear cost model of Linux's io.cost: its six coefficients, the cost of a request by them, and the lines that give them to a
 //! kernel or to systemd.
 //!
 //! Source: block/blk-iocost.c of Linux 6.1 (the formula), systemd's rules.d/90-iocost.rules (the key of a line of hwdb) and its commit that

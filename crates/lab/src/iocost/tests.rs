@@ -55,7 +55,8 @@ fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_
         assert_near(rates.bps, 40_000.0 * f64::from(512 << 10), "bps");
     }
     let qos = report.qos.expect("all is measured");
-    assert_eq!((qos.rlat, qos.wlat), (100, Some(100)));
+    // A histogram's bucket, rounded up.
+    assert!([qos.rlat, qos.wlat.expect("writes are measured")].iter().all(|us| (100..=101).contains(us)), "{qos:?}");
     assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 100.0).abs() <= 1.0, "{qos:?}");
     assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
 fn trial_time(word: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--trial-time: {e}")))?;
     if !(0.01..=LONGEST_S).contains(&seconds) {
-        return Err(usage(format!("--trial-time {word}: out of range (expected 10ms to 1h)")));
+        return Err(usage(format!("--trial-time {word}: out of range (expected 10ms to 1h); give e.g. 10s")));
     }
     Ok(Duration::from_secs_f64(seconds))
 }

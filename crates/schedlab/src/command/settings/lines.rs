@@ -15,7 +15,7 @@ pub(super) enum Group {
     Scheduler,
     /// `queue`.
     Queue,
-    /// Beside the queue: the cost model of control groups, and what the drive can be told.
+    /// Beside the queue: the cost model of control groups, and switches of the drive.
     Device,
 }
 
