@@ -13,7 +13,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::attribute::same as same_text;
 use crate::hierarchies::Hierarchies;
 use crate::root::Root;
 
@@ -224,7 +223,7 @@ impl Row {
 
     /// Whether what is there now is what was wanted: of a line, the keys that are wanted count.
     pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
-        let Form::Cost(_) = self.form else { return same_text(wanted, found) };
+        let Form::Cost(_) = self.form else { return wanted.trim() == found.trim() };
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
         pairs.all(|(name, value)| {
             field(found, name).is_some_and(|other| {
