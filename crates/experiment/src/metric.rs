@@ -124,6 +124,13 @@ pub static METRICS: &[Metric] = &[
     row("deadline_miss_percent", "%", LowerIsBetter, "part of the requests with a deadline that completed after it"),
     row("tardiness_mean_us", "µs", LowerIsBetter, "mean time from deadline to completion, 0 for those in time"),
     row("tardiness_max_us", "µs", LowerIsBetter, "the longest time from a deadline to its request's completion"),
+    row("best_effort_iops", "IO/s", HigherIsBetter, "requests without a deadline, beside some with one, per second"),
+    row(
+        "arrival_wait_max_us",
+        "µs",
+        LowerIsBetter,
+        "the longest time that a request of an open loop waited for its client to have room (iodepth)",
+    ),
     row(
         "latency_violations",
         "requests",

@@ -110,6 +110,7 @@ impl Tally {
         if completed >= self.open_ns && completed <= self.close_ns {
             totals.record(bytes, completed - submitted);
             self.intervals.record(completed - self.open_ns, bytes);
+            self.deadlines.inside(request, Time::from_ns(submitted));
         }
     }
 
@@ -221,6 +222,17 @@ mod tests {
         assert_eq!((tally.reads.count, tally.reads.bytes), (3, 3 * 4096));
         assert_eq!(tally.reads.latency_sum_ns, 10 + 10 + 10);
         assert_eq!((tally.issued.reads, tally.issued.read_bytes), (5, 5 * 4096));
+    }
+
+    #[test]
+    fn deadlines_are_kept_or_missed_by_the_clock_of_the_clients() {
+        let mut tally = Tally::new(100, 200);
+        for (deadline, completed) in [(150, 140), (150, 160), (190, 250), (300, 150)] {
+            tally.completed(&READ.due(Time::from_ns(deadline)), 110, completed);
+        }
+        tally.completed(&READ, 110, 120);
+        let late = tally.deadlines;
+        assert_eq!((late.count, late.missed, late.tardiness_max_ns, late.best_effort), (3, 2, 60, 1));
     }
 
     #[test]

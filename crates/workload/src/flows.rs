@@ -139,6 +139,11 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         if kind.pass_based || kind.name == "flows" || !kind.reaches_device {
             return Err(format!("flow {name}: {} cannot be a flow; use e.g. seqwrite or randread", kind.name));
         }
+        if flow.params.timed.find_streams {
+            return Err(format!(
+                "flow {name}: find_streams varies the number of all clients; use it without other flows"
+            ));
+        }
         kind.check(&flow.params).map_err(|e| format!("flow {name}: {e}"))?;
         if flow.spec.weight == Some(0) {
             return Err(format!("flow {name}: its weight is 0, which is no share; give 1 to 10000"));

@@ -10,6 +10,8 @@ use crate::flows;
 use crate::param_table::{ParamError, param};
 use crate::params::Params;
 use crate::rng::Rng;
+use crate::timed::task_set::Task;
+use crate::timed::tasks::tightest;
 use text::format_size;
 
 /// Bytes between the files of clients that are laid out on one device.
@@ -61,6 +63,8 @@ pub struct WorkloadKind {
     pub(crate) depth: fn(&Params, u32) -> u32,
     /// Whether it writes, given its parameters.
     pub(crate) writing: fn(&Params) -> bool,
+    /// Whether its steps depend on the time, given its parameters.
+    pub(crate) timed: fn(&Params) -> bool,
     /// What else must hold of the parameters, whatever the target; Err says what would be right.
     pub(crate) possible: fn(&Params) -> Result<(), String>,
     /// What else must hold of a region of this many bytes.
@@ -269,6 +273,16 @@ impl WorkloadKind {
         (self.writing)(params)
     }
 
+    /// Whether its clients go by the time or by what has completed: their steps cannot be generated ahead.
+    pub fn is_timed(&self, params: &Params) -> bool {
+        (self.timed)(params) || params.contract.is_some()
+    }
+
+    /// Real-time tasks that it makes, each with its name: those that have the least time for their bytes. Empty for most rows.
+    pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
+        if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
+    }
+
     /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
     /// not by buffered writes ([`WorkloadKind::flushes_at_end`]).
     pub fn warms_up_with(&self, params: &Params) -> bool {
@@ -340,6 +354,11 @@ impl WorkloadKind {
         }
         if self.takes("write_size") {
             sizes.push(("write_size", params.write_size));
+        }
+        if self.takes("background_size") {
+            sizes.push(("background_size", params.timed.background_size));
+            let tasks = params.timed.set.iter().flat_map(|set| &set.0);
+            sizes.extend(tasks.map(|task| ("set", task.len)));
         }
         if self.takes("read_block") {
             let (read, write) = params.postmark.requests(params.block_size);

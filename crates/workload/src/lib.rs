@@ -11,11 +11,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bisect;
 mod client;
 mod contract;
 mod dss;
 mod flows;
 mod hdparm;
+mod interleaved;
 mod iozone;
 mod kind;
 mod measure;
@@ -32,7 +34,10 @@ mod sequential;
 mod table;
 mod think;
 mod think_mix;
+mod timed;
+mod virtual_machines;
 
+pub use bisect::largest;
 pub use client::{Client, Step};
 pub use contract::Contract;
 pub use flows::FlowWork;
@@ -50,3 +55,5 @@ pub use replay::ReplayParams;
 pub use rng::exponential;
 pub use table::{WORKLOADS, describe, find};
 pub use think::ThinkDist;
+pub use timed::params::TimedParams;
+pub use timed::task_set::{Task, TaskSet};

@@ -8,6 +8,7 @@ use crate::params::Phase;
 use crate::postmark;
 use crate::replay;
 use crate::think::ThinkDist;
+use crate::timed::params as timed;
 use text::{DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size, parse_switch};
 
 /// A size, or a word for "no bound".
@@ -129,6 +130,37 @@ pub static PARAMS: &[Param] = &[
         get: |p| p.random_share.to_string(),
         set: |p, text| put(&mut p.random_share, percent(text)),
     },
+    Param {
+        name: "jump_share",
+        form: PERCENT_FORM,
+        help: "percent of a guest's requests that go to a random place; the others go on where the last one ended",
+        get: |p| p.jump_share.to_string(),
+        set: |p, text| put(&mut p.jump_share, percent(text)),
+    },
+    Param {
+        name: "skip_extra",
+        form: SIZE_FORM,
+        help: "bytes that a reader skips beyond the blocks of the other readers (1: as the S suite's script)",
+        get: |p| format_size(p.skip_extra.into()),
+        set: |p, text| put(&mut p.skip_extra, size32(text)),
+    },
+    timed::RATE,
+    timed::PERIOD,
+    timed::DEADLINE_PERIODS,
+    timed::STAGGER,
+    timed::FIND_STREAMS,
+    timed::BURST,
+    timed::OVER,
+    timed::BURST_EVERY,
+    timed::DEADLINE,
+    timed::NR_TASKS,
+    timed::BATCH,
+    timed::RELEASE_WITHIN,
+    timed::DEADLINE_MIN,
+    timed::DEADLINE_MAX,
+    timed::SET,
+    timed::BACKGROUND,
+    timed::BACKGROUND_SIZE,
     postmark::NUMBER,
     postmark::TRANSACTIONS,
     postmark::SIZE_MIN,

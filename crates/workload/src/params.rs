@@ -12,6 +12,7 @@ use crate::flows::FlowWork;
 use crate::postmark::setup::PostmarkParams;
 use crate::replay::setup::ReplayParams;
 use crate::think::{Think, ThinkDist};
+use crate::timed::params::TimedParams;
 
 /// The values of all parameters; those that a workload does not accept are ignored by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub struct Params {
     pub think_dist: ThinkDist,
     /// Percent of the clients of `think-mix` that are random; 0 to 100.
     pub random_share: u32,
+    /// Percent of the requests of `virtual-machines` that go to a random place; 0 to 100.
+    pub jump_share: u32,
+    /// Bytes that `interleaved` skips beyond the others' blocks.
+    pub skip_extra: u32,
+    /// What only clients that go by the time have.
+    pub timed: TimedParams,
     /// What is `postmark`'s alone.
     pub postmark: PostmarkParams,
     /// What is `replay`'s alone.
@@ -77,6 +84,9 @@ impl Default for Params {
             phase: Phase::Read,
             think_dist: ThinkDist::Fixed,
             random_share: 0,
+            jump_share: 50,
+            skip_extra: 0,
+            timed: TimedParams::default(),
             postmark: PostmarkParams::default(),
             replay: ReplayParams::default(),
             flows: Vec::new(),

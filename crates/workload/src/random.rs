@@ -7,7 +7,7 @@
 //!
 //! Offsets may repeat: no map of blocks already visited is kept, since a real load has none either.
 //!
-//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, amount; writers also sync_every; oltp also
+//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited), amount; writers also sync_every; oltp also
 //! read_share.
 
 use elevator::{Op, Request};
@@ -16,6 +16,7 @@ use crate::client::{Client, Paced, Pattern};
 use crate::kind::Seat;
 use crate::params::Params;
 use crate::rng::Rng;
+use crate::timed::rate::limited;
 
 /// Random blocks of one size; a given share of them is read.
 #[derive(Debug)]
@@ -59,5 +60,6 @@ pub(crate) fn oltp(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 }
 
 fn build(read_percent: u32, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
-    Box::new(Paced::new(Scatter::new(seat.rng(), params.block_size, seat.len, read_percent), params))
+    let scatter = Scatter::new(seat.rng(), params.block_size, seat.len, read_percent);
+    limited(params, Box::new(Paced::new(scatter, params)))
 }

@@ -4,13 +4,14 @@
 //! clients are N streams: that is what a scheduler has to keep apart. (With one common start, as some load generators have
 //! it, the second client reads what the first has just read.) [P]
 //!
-//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, amount; seqwrite also sync_every.
+//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited), amount; seqwrite also sync_every.
 
 use elevator::{Op, Request};
 
 use crate::client::{Client, Paced, Pattern};
 use crate::kind::Seat;
 use crate::params::Params;
+use crate::timed::rate::limited;
 
 /// A stream of blocks of one size that wraps around.
 #[derive(Debug)]
@@ -49,7 +50,8 @@ pub(crate) fn write(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 }
 
 fn build(op: Op, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
-    Box::new(Paced::new(Stream::new(op, params.block_size, seat.len, seat.index, seat.count), params))
+    let stream = Stream::new(op, params.block_size, seat.len, seat.index, seat.count);
+    limited(params, Box::new(Paced::new(stream, params)))
 }
 
 #[cfg(test)]

@@ -8,11 +8,15 @@ use elevator::Op;
 use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
 use crate::params::Params;
 use crate::think::ThinkDist;
-use crate::{dss, flows, hdparm, iozone, mixed, postmark, random, replay, sequential, think_mix};
+use crate::timed::params::{self as timed, TimedParams};
+use crate::timed::{bursts, streams, tasks};
+use crate::{
+    dss, flows, hdparm, interleaved, iozone, mixed, postmark, random, replay, sequential, think_mix, virtual_machines,
+};
 
-const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "amount"];
+const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "rate", "amount"];
 const WRITER: &[&str] =
-    &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "amount", "sync_every"];
+    &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "rate", "amount", "sync_every"];
 
 /// Every workload.
 pub static WORKLOADS: &[WorkloadKind] = &[
@@ -140,6 +144,75 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         ..writer("throughput_mb_per_s")
     },
     WorkloadKind {
+        name: "interleaved",
+        help: "readers that share one sequential scan, each every Nth block: one stream in the guise of many",
+        accepts: &["clients", "block_size", "skip_extra", "file_size", "iodepth", "direct", "think_time", "amount"],
+        defaults: || Params { clients: 5, block_size: 16 << 10, ..Params::default() },
+        fits: interleaved::fits,
+        aligned: interleaved::aligned,
+        build: interleaved::build,
+        ..reader("throughput_mb_per_s")
+    },
+    WorkloadKind {
+        name: "virtual-machines",
+        help: "guests with an image each: short runs in order and jumps, reads and writes, a few at a time, thinking",
+        accepts: virtual_machines::ACCEPTS,
+        defaults: || Params {
+            clients: 4,
+            block_size: 16 << 10,
+            read_share: 70,
+            iodepth: 4,
+            think_time_ns: 2_000_000,
+            think_dist: ThinkDist::Exponential,
+            ..Params::default()
+        },
+        writing: |params| params.read_share < 100,
+        possible: virtual_machines::possible,
+        fits: streams::fits,
+        build: virtual_machines::build,
+        ..writer("iops")
+    },
+    WorkloadKind {
+        name: "streams",
+        help: "periodic media streams: a read in each period, due when the period ends",
+        accepts: timed::STREAMS,
+        defaults: || Params { clients: 8, block_size: 60 << 10, iodepth: 8, ..Params::default() },
+        timed: |_| true,
+        possible: streams::possible,
+        fits: streams::fits,
+        build: streams::build,
+        ..reader("deadline_miss_percent")
+    },
+    WorkloadKind {
+        name: "bursts",
+        help: "arrivals that follow an arrival curve, or exceed it by a factor: a burst at once, then a steady rate",
+        accepts: timed::BURSTS,
+        defaults: || Params {
+            iodepth: 64,
+            timed: TimedParams { rate: Some(1 << 20), ..TimedParams::default() },
+            ..Params::default()
+        },
+        timed: |_| true,
+        writing: bursts::writing,
+        possible: bursts::possible,
+        build: bursts::build,
+        ..writer("latency_p99_us")
+    },
+    WorkloadKind {
+        name: "rt-tasks",
+        help: "sets of real-time tasks with releases and deadlines, beside random reads that have none",
+        accepts: timed::TASKS,
+        defaults: || Params { block_size: 36 << 10, block_size_max: 36 << 10, ..Params::default() },
+        timed: |_| true,
+        nr_clients: tasks::clients,
+        depth: tasks::iodepth,
+        possible: tasks::possible,
+        fits: tasks::fits,
+        aligned: tasks::aligned,
+        build: tasks::build,
+        ..reader("deadline_miss_percent")
+    },
+    WorkloadKind {
         name: "postmark",
         help: "PostMark: many small files created, read, appended and deleted, as a mail server does",
         layout: Layout::FilePerClient,
@@ -160,6 +233,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         nr_clients: flows::clients,
         depth: flows::iodepth,
         writing: flows::writing,
+        timed: |params| params.flows.iter().any(|flow| flow.kind.is_timed(&flow.params)),
         possible: flows::possible,
         aligned: flows::aligned,
         build: flows::build,
@@ -171,6 +245,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         warms_up: false,
         accepts: replay::ACCEPTS,
         defaults: || Params { iodepth: 32, ..Params::default() },
+        timed: |_| true,
         nr_clients: replay::clients,
         depth: replay::iodepth,
         writing: replay::writing,
@@ -226,6 +301,7 @@ const fn writer(primary: &'static str) -> WorkloadKind {
         nr_clients: |params| params.clients,
         depth: |params, _| params.iodepth,
         writing: |_| true,
+        timed: |params| params.timed.rate.is_some(),
         possible: |_| Ok(()),
         fits: |_, _| Ok(()),
         aligned: |_, _| Ok(()),

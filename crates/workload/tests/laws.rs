@@ -9,7 +9,9 @@ use std::sync::Arc;
 use elevator::{Op, Request, Time};
 use proptest::prelude::*;
 use workload::replay::{Format, Options, parse};
-use workload::{Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, WORKLOADS, WorkloadKind};
+use workload::{
+    Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, TimedParams, WORKLOADS, WorkloadKind,
+};
 
 const STEPS: usize = 400;
 
@@ -38,6 +40,26 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
             file_size: Some(u64::from(block_size << wider) + spare / 16),
             think_dist: ThinkDist::ALL[phase % 4],
             random_share: read_share,
+            jump_share: read_share,
+            timed: TimedParams {
+                rate: (direct || kind.name == "bursts").then_some(100_000 + spare),
+                period_ns: 1_000_000 * (1 + think),
+                deadline_periods: writers,
+                stagger: direct,
+                find_streams: false,
+                burst: u64::from(block_size) * u64::from(clients),
+                over_milli: 1 + read_share * 20,
+                burst_every_ns: None,
+                deadline_ns: direct.then_some(1 + spare),
+                tasks: 1 + read_share,
+                batch: direct,
+                release_within_ns: spare,
+                deadline_min_ns: 1 + spare / 2,
+                deadline_max_ns: 1 + spare,
+                set: None,
+                background: sync_every,
+                background_size: block_size,
+            },
             postmark: PostmarkParams {
                 number: writers,
                 size_max: 500 + spare as u32 % 20_000,
@@ -52,9 +74,16 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
             },
             ..(kind.defaults)()
         };
+        let params = with_files(params);
         let params = if kind.needs_trace() { with_trace(params, clients, block_size, spare) } else { params };
         (kind, roomy(kind, params), (8 << 20) * 16 + spare, seed)
     })
+}
+
+/// The same with a size for the files of each flow.
+fn with_files(mut params: Params) -> Params {
+    params.flows.iter_mut().for_each(|flow| flow.params.file_size = Some(1 << 20));
+    params
 }
 
 /// A trace of whole blocks by this many processes, over 16 MiB of which the target has at least as much; wrapped where the
@@ -86,9 +115,9 @@ fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     params
 }
 
-/// Rows whose clients think by a law of their own: drawn times, or those of a trace.
-fn has_its_own_rhythm(kind: &WorkloadKind) -> bool {
-    kind.accepts.contains(&"think_dist") || kind.needs_trace()
+/// Rows whose clients think by a law of their own: drawn times, those of a clock, or of the flow that they belong to.
+fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
+    kind.accepts.contains(&"think_dist") || kind.is_timed(params) || !params.flows.is_empty()
 }
 
 /// The steps of every client with the length of its region.
@@ -100,9 +129,13 @@ fn clients(kind: &'static WorkloadKind, params: &Params, target: u64, seed: u64)
         .map(|index| {
             let len = extents[index as usize].len;
             let mut client = kind.client(params, Seat { index, count, len, seed });
-            let mut steps = Vec::new();
+            let (mut steps, mut now) = (Vec::new(), Time::ZERO);
             while steps.len() < STEPS && steps.last() != Some(&Step::End) {
-                steps.push(client.next(Time::ZERO, None));
+                let step = client.next(now, None);
+                if let Step::Think(ns) = step {
+                    now = now + ns;
+                }
+                steps.push(step);
             }
             (len, steps)
         })
@@ -119,7 +152,7 @@ fn requests(steps: &[Step]) -> impl Iterator<Item = Request> + '_ {
 proptest! {
     #[test]
     fn requests_stay_inside_the_region_are_aligned_and_never_empty((kind, params, target, seed) in case()) {
-        let unit = u64::from(if kind.needs_trace() { 4096 } else { params.block_size });
+        let unit = u64::from(if kind.needs_trace() || !params.flows.is_empty() { 4096 } else { params.block_size });
         for (len, steps) in clients(kind, &params, target, seed) {
             for request in requests(&steps) {
                 prop_assert!(request.len > 0, "{}: empty request", kind.name);
@@ -136,7 +169,8 @@ proptest! {
         let extents = kind.extents(&params, target, 512).unwrap();
         for pair in extents.windows(2) {
             let apart = pair[0].base + pair[0].len + (1 << 20) <= pair[1].base;
-            prop_assert!(apart == (kind.layout == workload::Layout::FilePerClient), "{}: {pair:?}", kind.name);
+            // Flows are apart, whose clients are as their own rows say.
+            prop_assert!(!params.flows.is_empty() || apart == (kind.layout == workload::Layout::FilePerClient), "{}: {pair:?}", kind.name);
         }
         prop_assert!(extents.iter().all(|extent| extent.base + extent.len <= target), "{}", kind.name);
     }
@@ -158,7 +192,7 @@ proptest! {
     #[test]
     fn every_request_is_followed_by_its_think_time((kind, params, target, seed) in case()) {
         for (index, (_, steps)) in clients(kind, &params, target, seed).iter().enumerate() {
-            if has_its_own_rhythm(kind) {
+            if has_its_own_rhythm(kind, &params) {
                 continue;
             }
             let writer_of_mixed = kind.name == "mixed" && (index as u32) < params.writers;
@@ -171,6 +205,27 @@ proptest! {
                 if matches!(pair[0], Step::Io(_)) {
                     prop_assert!(matches!(pair[1], Step::Think(_) | Step::End), "{}: {pair:?}", kind.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn releases_are_before_deadlines_in_order_and_not_after_the_hand_over((kind, params, target, seed) in case()) {
+        let batch = kind.accepts.contains(&"batch") && params.timed.batch;
+        for (_, steps) in clients(kind, &params, target, seed) {
+            let (mut now, mut released) = (0, 0);
+            for step in &steps {
+                let request = match step {
+                    Step::Io(request) => request,
+                    Step::Think(ns) => { now += ns; continue }
+                    _ => continue,
+                };
+                prop_assert!(kind.is_timed(&params) || (request.release, request.deadline) == (None, None));
+                let Some(release) = request.release.map(Time::as_ns) else { continue };
+                prop_assert!(batch || release <= now, "{}: {request:?} at {now}", kind.name);
+                prop_assert!(release >= released, "{}: {request:?} after {released}", kind.name);
+                prop_assert!(request.deadline.is_none_or(|at| at.as_ns() > release), "{}: {request:?}", kind.name);
+                released = release;
             }
         }
     }

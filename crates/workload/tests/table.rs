@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use elevator::Time;
+use elevator::{Request, Time};
 use workload::{PARAMS, ParamError, Params, Seat, Step, WORKLOADS, WorkloadKind, find};
 
 /// A trace for the row that replays one.
@@ -93,6 +93,20 @@ fn a_wrong_value_is_answered_with_the_form_of_a_right_one() {
         problem("replay", "speed", "0"),
         problem("replay", "speed", "1.0001"),
         problem("replay", "loop", "half"),
+        problem("seqread", "rate", "0"),
+        problem("streams", "period", "0"),
+        problem("streams", "deadline_periods", "0"),
+        problem("bursts", "over", "0"),
+        problem("bursts", "rate", "unlimited"),
+        problem("bursts", "burst", "1k"),
+        problem("bursts", "burst_every", "1ms"),
+        problem("rt-tasks", "tasks", "0"),
+        problem("rt-tasks", "tasks", "5000"),
+        problem("rt-tasks", "background", "65"),
+        problem("rt-tasks", "deadline_max", "50ms"),
+        problem("rt-tasks", "set", "40ms..40ms@0+4k"),
+        problem("rt-tasks", "set", "40ms@0+4k"),
+        problem("virtual-machines", "jump_share", "101"),
     ];
     insta::assert_snapshot!(problems.join("\n"));
 }
@@ -118,6 +132,12 @@ fn what_does_not_fit_the_target_is_refused_with_the_way_out() {
     assert!(error.contains("give file_size"), "{error}");
 }
 
+/// Release and deadline, where there are any.
+fn times(request: &Request) -> String {
+    let of = |word: &str, at: Option<Time>| at.map_or(String::new(), |at| format!(" {word} {}", at.as_ns()));
+    of("from", request.release) + &of("to", request.deadline)
+}
+
 #[test]
 fn the_first_steps_of_every_workload_are_pinned() {
     let mut text = String::new();
@@ -129,14 +149,19 @@ fn the_first_steps_of_every_workload_are_pinned() {
         let index = count - 1;
         let len = extents[index as usize].len;
         let mut client = row.client(&params, Seat { index, count, len, seed: 42 });
+        let mut now = Time::ZERO;
         for _ in 0..20 {
-            match client.next(Time::ZERO, None) {
-                Step::Io(io) => writeln!(text, "  {} {} +{}", io.op, io.offset, io.len).unwrap(),
+            match client.next(now, None) {
+                Step::Io(io) => writeln!(text, "  {} {} +{}{}", io.op, io.offset, io.len, times(&io)).unwrap(),
                 Step::End => {
                     writeln!(text, "  End").unwrap();
                     break;
                 }
-                other => writeln!(text, "  {other:?}").unwrap(),
+                Step::Think(ns) => {
+                    writeln!(text, "  Think({ns})").unwrap();
+                    now = now + ns;
+                }
+                Step::Sync => writeln!(text, "  Sync").unwrap(),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Generates ahead what clients will do: the steps of their programs and the turnarounds between them.
 //!
 //! A program returns its next steps long before they are executed, so it cannot be given the time or completions. Only
-//! the workload `replay` uses these; a test checks that for all others.
+//! workloads that say so (`WorkloadKind::is_timed`) use these; a test checks that for all others.
 
 use std::collections::VecDeque;
 
@@ -108,9 +108,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_workload_but_replay_asks_for_the_time_or_for_what_has_completed() {
-        for kind in WORKLOADS.iter().filter(|kind| !kind.needs_trace()) {
+    fn no_workload_but_those_that_say_so_asks_for_the_time_or_for_what_has_completed() {
+        for kind in WORKLOADS {
             let params = kind.params([]).unwrap();
+            if kind.is_timed(&params) {
+                continue;
+            }
             let extents = kind.extents(&params, 64 << 30, 512).unwrap();
             let [mut ahead, mut along] = [1, 1].map(|seed| kind.members(&params, &extents, seed));
             for (ahead, along) in ahead.iter_mut().zip(&mut along) {

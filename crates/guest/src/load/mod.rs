@@ -5,8 +5,8 @@
 //! calls. The clients are those of the simulator: the same programs, places, seeds, passes and turnarounds. Observations
 //! are made by the definitions of the crate `workload`.
 //!
-//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page cache) or read the clock
-//! (`replay`) are rejected with [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate
+//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page cache) or whose
+//! clients go by the time (`WorkloadKind::is_timed`) are rejected with [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate
 //! `loadgen`.
 
 #[cfg(test)]
@@ -89,8 +89,8 @@ pub enum LoadError {
 /// Whether the kernel's clients can run this workload.
 pub fn possible(kind: &WorkloadKind, params: &Params) -> Result<(), LoadError> {
     let refused = |why| Err(LoadError::NeedsSystemCalls { workload: kind.name, why });
-    if kind.needs_trace() {
-        return refused("a replayed trace depends on when its requests complete");
+    if kind.is_timed(params) {
+        return refused("its clients go by the time, or by what has completed");
     }
     if !kind.reaches_device {
         return refused("its I/O is served from memory");

@@ -209,7 +209,8 @@ struct Totals {
     writes: OfOp,
     syncs: u64,
     /// Count, missed, sum and maximum of the tardiness.
-    deadlines: [u64; 4],
+    deadlines: [u64; 5],
+    arrival_wait_max_ns: Option<u64>,
     intervals: Vec<u64>,
     clients: Vec<(u64, u64, u64, u64, u64, bool)>,
     issued: [u64; 4],
@@ -252,13 +253,15 @@ impl Totals {
     fn of(measured: Measured) -> Totals {
         let client = |c: &ClientTotals| (c.ios, c.bytes, c.elapsed_ns, c.cpu_ns, c.errors, c.finished);
         let Issued { reads, read_bytes, writes, written_bytes } = measured.issued;
-        let DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns } = measured.deadlines;
+        let DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns, best_effort, arrival_wait_max_ns } =
+            measured.deadlines;
         Totals {
             window_ns: measured.window_ns,
             reads: OfOp::of(&measured.reads),
             writes: OfOp::of(&measured.writes),
             syncs: measured.syncs,
-            deadlines: [count, missed, tardiness_sum_ns, tardiness_max_ns],
+            deadlines: [count, missed, tardiness_sum_ns, tardiness_max_ns, best_effort],
+            arrival_wait_max_ns,
             intervals: measured.intervals.0,
             clients: measured.clients.iter().map(client).collect(),
             issued: [reads, read_bytes, writes, written_bytes],
@@ -283,13 +286,21 @@ impl Totals {
             finished,
         };
         let [reads, read_bytes, writes, written_bytes] = self.issued;
-        let [count, missed, tardiness_sum_ns, tardiness_max_ns] = self.deadlines;
+        let [count, missed, tardiness_sum_ns, tardiness_max_ns, best_effort] = self.deadlines;
+        let arrival_wait_max_ns = self.arrival_wait_max_ns;
         Measured {
             window_ns: self.window_ns,
             reads: self.reads.totals(),
             writes: self.writes.totals(),
             syncs: self.syncs,
-            deadlines: DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns },
+            deadlines: DeadlineTotals {
+                count,
+                missed,
+                tardiness_sum_ns,
+                tardiness_max_ns,
+                best_effort,
+                arrival_wait_max_ns,
+            },
             intervals: Intervals(self.intervals),
             clients: self.clients.into_iter().map(client).collect(),
             issued: Issued { reads, read_bytes, writes, written_bytes },
@@ -329,7 +340,14 @@ mod tests {
         latencies_us.iter().for_each(|us| measured.reads.record(4096, us * 1000 + 7));
         measured.issued.read_bytes = 4096 * latencies_us.len() as u64;
         measured.intervals.record(250_000_000, 5);
-        measured.deadlines = DeadlineTotals { count: 4, missed: 3, tardiness_sum_ns: 2, tardiness_max_ns: 1 };
+        measured.deadlines = DeadlineTotals {
+            count: 4,
+            missed: 3,
+            tardiness_sum_ns: 2,
+            tardiness_max_ns: 1,
+            best_effort: 5,
+            arrival_wait_max_ns: Some(6),
+        };
         let ios = latencies_us.len() as u64;
         let elapsed_ns = 1_000_000;
         measured.clients.push(ClientTotals { ios, bytes: 4096 * ios, elapsed_ns, ..ClientTotals::default() });

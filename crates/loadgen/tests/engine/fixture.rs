@@ -87,6 +87,9 @@ impl Loop {
         if drive.params.amount.is_some() {
             drive.duration = Duration::from_secs(600);
         }
+        if kind.primary.starts_with("deadline") {
+            drive.duration = Duration::from_secs(2);
+        }
         drive
     }
 }

@@ -5,7 +5,7 @@ use elevator::{Request, Time};
 /// Length of an interval of [`Intervals`], in nanoseconds.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
-/// Requests with a deadline inside the window.
+/// Requests with a deadline inside the window, and those without one beside them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeadlineTotals {
     /// How many there were.
@@ -16,6 +16,11 @@ pub struct DeadlineTotals {
     pub tardiness_sum_ns: u64,
     /// The longest such time, in nanoseconds.
     pub tardiness_max_ns: u64,
+    /// Requests without a deadline that completed in the window.
+    pub best_effort: u64,
+    /// The longest time from the moment at which a request that completed in the window was to be made until its client had room
+    /// for it, in nanoseconds; None if no request had such a moment.
+    pub arrival_wait_max_ns: Option<u64>,
 }
 
 impl DeadlineTotals {
@@ -30,8 +35,20 @@ impl DeadlineTotals {
         self.tardiness_max_ns = self.tardiness_max_ns.max(late);
     }
 
+    /// A request that was handed over at `submitted` completed in the window.
+    #[inline]
+    pub fn inside(&mut self, request: &Request, submitted: Time) {
+        self.best_effort += u64::from(request.deadline.is_none());
+        if let Some(release) = request.release {
+            let waited_ns = submitted.as_ns().saturating_sub(release.as_ns());
+            self.arrival_wait_max_ns = self.arrival_wait_max_ns.max(Some(waited_ns));
+        }
+    }
+
     /// Adds others.
     pub fn add(&mut self, other: &DeadlineTotals) {
+        self.best_effort += other.best_effort;
+        self.arrival_wait_max_ns = self.arrival_wait_max_ns.max(other.arrival_wait_max_ns);
         self.count += other.count;
         self.missed += other.missed;
         self.tardiness_sum_ns += other.tardiness_sum_ns;
@@ -81,8 +98,19 @@ mod tests {
             totals.record(&request, Time::from_ns(completed), window);
         }
         totals.record(&Request::new(Op::Read, 0, 512), Time::from_ns(150), window);
-        let expected = DeadlineTotals { count: 3, missed: 2, tardiness_sum_ns: 701, tardiness_max_ns: 700 };
+        let expected = DeadlineTotals { count: 3, missed: 2, tardiness_sum_ns: 701, tardiness_max_ns: 700, ..totals };
         assert_eq!(totals, expected);
+    }
+
+    #[test]
+    fn requests_without_a_deadline_are_counted_and_the_wait_for_a_hand_over_is_kept() {
+        let read = Request::new(Op::Read, 0, 512);
+        let mut totals = DeadlineTotals::default();
+        totals.inside(&read, Time::from_ns(7));
+        assert_eq!((totals.best_effort, totals.arrival_wait_max_ns), (1, None));
+        totals.inside(&read.released(Time::from_ns(5)).due(Time::from_ns(90)), Time::from_ns(30));
+        totals.inside(&read.released(Time::from_ns(50)), Time::from_ns(40));
+        assert_eq!((totals.best_effort, totals.arrival_wait_max_ns), (2, Some(25)));
     }
 
     #[test]

@@ -88,6 +88,7 @@ impl Measured {
         if now >= open && now <= close {
             totals.record(bytes, now - submitted);
             self.intervals.record(now - open, bytes);
+            self.deadlines.inside(request, submitted);
             client.ios += 1;
             client.bytes += bytes;
         }

@@ -25,6 +25,8 @@ pub static METRIC_NAMES: &[&str] = &[
     "write_latency_mean_us",
     "write_latency_p99_us",
     "cpu_us_per_io",
+    "best_effort_iops",
+    "arrival_wait_max_us",
     "deadline_misses",
     "deadline_miss_percent",
     "tardiness_mean_us",
@@ -85,6 +87,12 @@ pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
         put("deadline_miss_percent", 100.0 * late.missed as f64 / count);
         put("tardiness_mean_us", late.tardiness_sum_ns as f64 / count / 1e3);
         put("tardiness_max_us", late.tardiness_max_ns as f64 / 1e3);
+        if late.best_effort > 0 {
+            put("best_effort_iops", late.best_effort as f64 / seconds);
+        }
+    }
+    if let Some(waited_ns) = late.arrival_wait_max_ns {
+        put("arrival_wait_max_us", waited_ns as f64 / 1e3);
     }
     if reads.count > 0 {
         put("read_mb_per_s", reads.bytes as f64 / seconds / 1e6);

@@ -16,7 +16,7 @@ mod client;
 mod fio;
 mod lines;
 mod msr;
-mod params;
+pub(crate) mod params;
 mod parse;
 pub(crate) mod setup;
 #[cfg(test)]

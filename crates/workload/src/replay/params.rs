@@ -54,8 +54,8 @@ pub(crate) const SPEED: Param = Param {
     name: "speed",
     form: "a factor from 0.001 to 1000, like 2 or 0.5",
     help: "how much faster than recorded",
-    get: |p| show_speed(p.replay.speed_milli),
-    set: |p, text| put(&mut p.replay.speed_milli, parse_speed(text.trim())),
+    get: |p| show_milli(p.replay.speed_milli),
+    set: |p, text| put(&mut p.replay.speed_milli, parse_milli(text.trim())),
 };
 
 pub(crate) const WRAP: Param = Param {
@@ -75,7 +75,7 @@ pub(crate) const SKIP_BAD: Param = Param {
 };
 
 /// Thousandths, without rounding: at most three digits after the point.
-fn parse_speed(text: &str) -> Option<u32> {
+pub(crate) fn parse_milli(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(fraction) || fraction.len() > 3 {
@@ -85,7 +85,7 @@ fn parse_speed(text: &str) -> Option<u32> {
     whole.parse::<u32>().ok()?.checked_mul(SPEED_ONE)?.checked_add(milli)
 }
 
-fn show_speed(milli: u32) -> String {
+pub(crate) fn show_milli(milli: u32) -> String {
     let (whole, fraction) = (milli / SPEED_ONE, milli % SPEED_ONE);
     if fraction == 0 {
         return whole.to_string();
@@ -122,7 +122,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     if (1..=MAX_SPEED).contains(&params.replay.speed_milli) {
         return Ok(());
     }
-    Err(format!("speed = {}: 0.001 to 1000 are possible", show_speed(params.replay.speed_milli)))
+    Err(format!("speed = {}: 0.001 to 1000 are possible", show_milli(params.replay.speed_milli)))
 }
 
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
