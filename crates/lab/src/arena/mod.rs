@@ -18,6 +18,7 @@ pub mod parallel;
 mod processes;
 mod program;
 pub mod sim;
+mod streams;
 mod virtual_time;
 mod voids;
 

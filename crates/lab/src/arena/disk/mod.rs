@@ -32,6 +32,7 @@ pub use self::setting::{ArmSetting, setting_of};
 use self::target::Targets;
 use super::defaults::{self, Defaults};
 use super::program::{Programs, TrialContext};
+use super::streams::check_no_search;
 use super::voids::{share_of, void_of};
 use super::{Arena, ArmIndex, Arms, TrialSpec};
 use runner::ProcessStats;
@@ -105,6 +106,7 @@ impl<'a> DiskArena<'a> {
         consent: &Consent<'_>,
         (stop, progress): (&'a Stop, &'a dyn Progress),
     ) -> Result<DiskArena<'a>> {
+        check_no_search(&workloads)?;
         if plan.files.is_some() {
             workloads.check_files()?;
         }

@@ -32,6 +32,7 @@ pub use setting::{ATTRIBUTES, MODULES, Setting};
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
+use super::streams::{schedulable, with_clients};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
@@ -94,6 +95,8 @@ pub(super) struct Wanted {
     warmup: Duration,
     /// Commands of the disk to keep.
     log: u32,
+    /// How many clients there are; None: as the workload says.
+    clients: Option<u32>,
 }
 
 /// What came of a boot.
@@ -164,7 +167,8 @@ impl<'a> KernelArena<'a> {
     /// The guest failed.
     pub fn logged(&self, arm: ArmIndex, trial: &TrialSpec, log: u32) -> Result<(Observation, Vec<u8>)> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
-        let Booted { observation, log } = self.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log })?;
+        let Booted { observation, log } =
+            self.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None })?;
         Ok((observation, log))
     }
 
@@ -223,7 +227,7 @@ impl<'a> KernelArena<'a> {
     }
 
     fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> TrialRequest {
-        let Wanted { duration, warmup, log } = wanted;
+        let Wanted { duration, warmup, log, clients } = wanted;
         let setting = self.arms.setting(key.arm);
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         TrialRequest {
@@ -233,7 +237,7 @@ impl<'a> KernelArena<'a> {
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
             controls: setting.controls.clone(),
-            workload: with_whole_path(self.specs[key.workload].clone(), &self.here),
+            workload: with_clients(with_whole_path(self.specs[key.workload].clone(), &self.here), *clients),
             clients: setting.clients,
             files: None,
             seed: key.seed,
@@ -396,11 +400,20 @@ impl Virtual for KernelArena<'_> {
 
     fn wanted(&mut self, _key: &Key, trial: &TrialSpec) -> Wanted {
         let TrialSpec { duration, warmup, .. } = *trial;
-        Wanted { duration, warmup, log: 0 }
+        Wanted { duration, warmup, log: 0, clients: None }
     }
 
     fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
-        Ok(self.boot(key, wanted)?.observation)
+        let params = &self.workloads.work(key.workload).params;
+        if !params.timed.find_streams {
+            return Ok(self.boot(key, wanted)?.observation);
+        }
+        let Wanted { duration, warmup, .. } = *wanted;
+        let measured = |clients| {
+            let wanted = Wanted { duration, warmup, log: 0, clients: Some(clients) };
+            Ok(self.boot(key, &wanted)?.observation)
+        };
+        schedulable(params.clients, measured)
     }
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {

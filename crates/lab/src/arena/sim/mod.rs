@@ -24,6 +24,7 @@ pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
+use super::streams::{schedulable, streams_of};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
@@ -161,6 +162,31 @@ impl<'a> SimArena<'a> {
         Ok(Some(alone))
     }
 
+    /// One trial with this number of clients.
+    fn measured(&self, key: &Key, wanted: &Wanted, clients: u32) -> Result<Observation> {
+        let mut trial = self.trial(key, wanted.duration, wanted.warmup)?;
+        trial.params.clients = clients;
+        let stop = || self.flag.load(Ordering::Relaxed);
+        let alone = self.alone(key, wanted)?;
+        let outcome = match &wanted.trace {
+            None => sim::run(trial, &mut sim::Unobserved, &stop),
+            Some(name) => {
+                let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
+                let mut writer = traces.writer(name)?;
+                let outcome = sim::run(trial, &mut writer, &stop);
+                writer.finish()?;
+                outcome
+            }
+        };
+        let against = match (&outcome, &alone) {
+            (Ok(outcome), Some(alone)) => workload::against_alone(&outcome.measured, alone),
+            _ => BTreeMap::new(),
+        };
+        let mut observation = self.observation(key, outcome)?;
+        observation.metrics.extend(against);
+        Ok(observation)
+    }
+
     fn observation(&self, key: &Key, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome)),
@@ -192,26 +218,18 @@ impl Virtual for SimArena<'_> {
     }
 
     fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
-        let trial = self.trial(key, wanted.duration, wanted.warmup)?;
-        let stop = || self.flag.load(Ordering::Relaxed);
-        let alone = self.alone(key, wanted)?;
-        let outcome = match &wanted.trace {
-            None => sim::run(trial, &mut sim::Unobserved, &stop),
-            Some(name) => {
-                let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
-                let mut writer = traces.writer(name)?;
-                let outcome = sim::run(trial, &mut writer, &stop);
-                writer.finish()?;
-                outcome
-            }
-        };
-        let against = match (&outcome, &alone) {
-            (Ok(outcome), Some(alone)) => workload::against_alone(&outcome.measured, alone),
-            _ => BTreeMap::new(),
-        };
-        let mut observation = self.observation(key, outcome)?;
-        observation.metrics.extend(against);
-        Ok(observation)
+        let params = &self.workloads.work(key.workload).params;
+        if !params.timed.find_streams {
+            return self.measured(key, wanted, params.clients);
+        }
+        let Wanted { duration, warmup, .. } = *wanted;
+        let found = schedulable(params.clients, |streams| {
+            self.measured(key, &Wanted { duration, warmup, trace: None }, streams)
+        })?;
+        if wanted.trace.is_some() {
+            self.measured(key, wanted, streams_of(&found))?;
+        }
+        Ok(found)
     }
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
