@@ -283,3 +283,75 @@ fn text(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schedulers that the literature's map names, with the names that they have here.
+    const MAP: &[(&str, &[(&str, &str)])] = &[
+        ("Linux today", &[("none", "none"), ("mq-deadline", "mq-deadline"), ("bfq", "bfq"), ("kyber", "kyber")]),
+        (
+            "Linux 2.6",
+            &[("noop", "noop"), ("deadline", "deadline"), ("cfq", "cfq"), ("anticipatory (AS)", "anticipatory")],
+        ),
+        ("Linux 2.4", &[("the 2.4 elevator with elvtune", "linus-2.4")]),
+        ("anticipation research", &[("AS", "anticipatory"), ("the 95 % heuristic", "antic-95"), ("WPCAS", "wpcas")]),
+        (
+            "throughput",
+            &[
+                ("FCFS", "fcfs"),
+                ("SSTF", "sstf"),
+                ("SCAN", "scan"),
+                ("C-SCAN", "c-scan"),
+                ("LOOK", "look"),
+                ("C-LOOK", "c-look"),
+            ],
+        ),
+        ("real time", &[("SCAN-EDF", "scan-edf"), ("DM-SCAN", "dm-scan"), ("RG-SCAN", "rg-scan"), ("GSR", "gsr")]),
+        (
+            "bandwidth or latency reservation",
+            &[
+                ("DVT", "dvt"),
+                ("Hybrid", "hybrid"),
+                ("Argon", "argon"),
+                ("pClock", "pclock"),
+                ("adaptive DRR", "drr"),
+                ("MBAC", "mbac"),
+                ("BFQ", "bfq-2010"),
+            ],
+        ),
+        (
+            "this decade",
+            &[
+                ("ADIOS", "adios"),
+                ("K2", "k2"),
+                ("SFQ(D)", "sfq-d"),
+                ("FlashFQ", "flashfq"),
+                ("MQFQ", "mqfq"),
+                ("io.cost", "iocost"),
+                ("Gimbal", "gimbal"),
+            ],
+        ),
+    ];
+
+    #[test]
+    fn every_scheduler_of_the_literature_s_map_is_listed_with_evidence_and_promises() {
+        let root = tempfile::tempdir().expect("a directory");
+        let listed = schedulers(&Root::at(root.path()));
+        let mut missing = Vec::new();
+        for (group, names) in MAP {
+            for (name, here) in *names {
+                let Some(row) = listed.iter().find(|row| row["name"] == *here) else {
+                    missing.push(format!("{group}: {name} ({here})"));
+                    continue;
+                };
+                let words = |field: &str| row[field].as_str().is_some_and(|text| !text.is_empty());
+                assert!(words("evidence") && words("evidence_words") && words("source") && words("help"), "{row}");
+                let promises = |field: &str| row[field].as_array().map_or(0, Vec::len);
+                assert!(promises("promises") > 0 && promises("promises") == promises("promises_words"), "{row}");
+            }
+        }
+        assert!(missing.is_empty(), "not listed: {}", missing.join(", "));
+    }
+}
