@@ -12,20 +12,27 @@
 use std::collections::BTreeMap;
 
 use super::measured::{FlowMeasured, Measured};
-use super::metrics::metrics;
+use super::metrics::of_clients;
 
 /// Intervals of a second.
 const SECOND: usize = 10;
 
-/// The metrics of flows; nothing for a workload without them.
-pub(super) fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
+/// The metrics of what was measured, those of its flows included. Percentiles are always there when there is a request; whether
+/// there are enough of them for a percentile to mean something is [`super::needed_for`]'s matter.
+pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
+    let mut found = of_clients(measured);
+    put(measured, &mut found);
+    found
+}
+
+fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
     if measured.flows.is_empty() {
         return;
     }
     let bytes = |flow: &FlowMeasured| flow.measured.reads.bytes + flow.measured.writes.bytes;
     let all: u64 = measured.flows.iter().map(bytes).sum();
     for flow in &measured.flows {
-        let own = metrics(&flow.measured);
+        let own = of_clients(&flow.measured);
         found.extend(own.into_iter().map(|(name, value)| (format!("{}.{name}", flow.name), value)));
         if all > 0 {
             found.insert(format!("{}.share_percent", flow.name), 100.0 * bytes(flow) as f64 / all as f64);

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::flows;
 use super::measured::{Measured, OpTotals};
 
-/// Every name that [`metrics`] can report.
+/// Every name that [`metrics`](super::metrics) can report of a group of clients.
 pub static METRIC_NAMES: &[&str] = &[
     "throughput_mb_per_s",
     "read_mb_per_s",
@@ -57,9 +56,8 @@ pub fn needed_for(percentile: f64) -> u64 {
 
 /// The metrics of what was measured. Percentiles are always there when there is a request; whether there are enough of them for a
 /// percentile to mean something is [`needed_for`]'s matter.
-pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
+pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
-    flows::put(measured, &mut found);
     let seconds = measured.window_ns as f64 / 1e9;
     if measured.window_ns == 0 || measured.ios() == 0 {
         return found;
@@ -161,7 +159,7 @@ mod tests {
         let mut measured = Measured { window_ns: 2_000_000_000, cpu_ns: 3_000_000, ..Measured::default() };
         measured.reads = totals((1..=1000).map(|i| i * 1000));
         measured.writes = totals([5_000_000; 500]);
-        let metrics = metrics(&measured);
+        let metrics = of_clients(&measured);
         assert_eq!(metrics["iops"], 750.0);
         assert_eq!(metrics["read_iops"], 500.0);
         assert_eq!(metrics["throughput_mb_per_s"], 1500.0 * 4096.0 / 2.0 / 1e6);
@@ -173,9 +171,9 @@ mod tests {
 
     #[test]
     fn what_has_no_evidence_is_absent() {
-        assert!(metrics(&Measured::default()).is_empty());
+        assert!(of_clients(&Measured::default()).is_empty());
         let measured = Measured { window_ns: 1, reads: totals([7]), ..Measured::default() };
-        assert!(!metrics(&measured).keys().any(|name| name.starts_with("write")));
+        assert!(!of_clients(&measured).keys().any(|name| name.starts_with("write")));
         let curves = latency_curves(&measured);
         assert_eq!(curves.iter().map(|curve| curve.op).collect::<Vec<_>>(), ["all", "read"]);
     }

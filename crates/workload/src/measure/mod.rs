@@ -9,6 +9,6 @@ mod measured;
 mod metrics;
 
 pub use deadlines::{DeadlineTotals, INTERVAL_NS, Intervals};
-pub use flows::against_alone;
+pub use flows::{against_alone, metrics};
 pub use measured::{ClientTotals, FlowMeasured, Issued, Lived, Measured, OpTotals};
-pub use metrics::{Curve, METRIC_NAMES, PERCENTILES, latency_curves, metrics, needed_for};
+pub use metrics::{Curve, METRIC_NAMES, PERCENTILES, latency_curves, needed_for};
