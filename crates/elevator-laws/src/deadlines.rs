@@ -192,8 +192,6 @@ fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     /// Whether any order of unit tasks that are all released meets every deadline.
     fn any_order_meets(deadlines: &[u64], after: u64) -> bool {
         deadlines.is_empty()

@@ -6,16 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::metric::{Direction, direction_of};
+use scalars::scalars;
 
 mod arena;
 mod check;
+mod check_flows;
 mod compact;
 mod flow;
 mod outdated;
 mod read;
+mod scalars;
 mod sizes;
 mod units;
 
@@ -319,27 +322,4 @@ fn schema() -> u32 {
 
 fn seed() -> u64 {
     1
-}
-
-/// Values as text, also where somebody wrote `clients = 2` without quotes.
-fn scalars<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "a value is a text, a number, true or false, e.g. clients = 2 or block_size = \"4k\""
-    )]
-    enum Scalar {
-        Text(String),
-        Flag(bool),
-        Whole(i64),
-        Real(f64),
-    }
-    let values = BTreeMap::<String, Scalar>::deserialize(d)?;
-    let text = |scalar| match scalar {
-        Scalar::Text(text) => text,
-        Scalar::Flag(flag) => flag.to_string(),
-        Scalar::Whole(number) => number.to_string(),
-        Scalar::Real(number) => number.to_string(),
-    };
-    Ok(values.into_iter().map(|(key, value)| (key, text(value))).collect())
 }

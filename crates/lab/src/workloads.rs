@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::sync::Arc;
 
 use anyhow::Result;
-use experiment::plan::{ArenaKind, Background, Plan, Share, WorkloadSpec};
+use experiment::plan::{ArenaKind, Background, Flow, Plan, Share, WorkloadSpec};
 use files::Bounded;
 use runner::{Needs, Options, RunnerKind};
 use text::limits::TRACE_BYTES;
@@ -250,8 +250,28 @@ pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let params = kind.params(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
-    let params = if spec.flows.is_empty() { params } else { flows::with_flows(spec, kind, params)? };
+    let params = match spec.flows[..] {
+        [] => params,
+        _ => flows::with_flows(spec, (kind, params), |flow| flow_of(spec, flow))?,
+    };
     Ok(Work { kind, params })
+}
+
+/// What the clients of a flow do.
+fn flow_of(spec: &WorkloadSpec, flow: &Flow) -> Result<(&'static WorkloadKind, Params)> {
+    let name = format!("{}, flow {}", spec.name, flow.name);
+    let (kind, params) = (flow.kind.clone(), flow.params.clone());
+    let alone = WorkloadSpec {
+        name,
+        kind,
+        primary: None,
+        params,
+        share: Share::default(),
+        background: Vec::new(),
+        flows: Vec::new(),
+    };
+    let Work { kind, params } = work_of(&alone)?;
+    Ok((kind, params))
 }
 
 /// The row of a workload of the load engine.

@@ -9,10 +9,10 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
 use crate::rng::Rng;
+use crate::row::{Params, Seat};
 
 struct Scan {
     rng: Rng,

@@ -12,76 +12,14 @@
 //! Without flows of its own the workload is one random reader beside sixteen random writers of 64 KiB, the case of the
 //! ICPE 2024 study of schedulers on NVMe drives.
 
-use std::fmt;
-
-use elevator::{FlowSpec, Priority};
-
 use crate::client::Client;
-use crate::contract::Contract;
-use crate::kind::{Extent, Seat, WorkloadKind};
-use crate::measure::{FlowMeasured, Measured};
 use crate::param_table::ParamError;
-use crate::params::Params;
+use crate::row::{Extent, FlowWork, Params, Seat};
 
 /// Flows of a workload.
 const MAX_FLOWS: usize = 256;
 /// Regions of flows begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
-
-/// A flow of a workload.
-#[derive(Clone)]
-pub struct FlowWork {
-    /// Its name: the prefix of its metrics, and of its control group on Linux.
-    pub name: String,
-    /// What its clients do.
-    pub kind: &'static WorkloadKind,
-    /// With these parameters.
-    pub params: Params,
-    /// What it is promised.
-    pub spec: FlowSpec,
-    /// The I/O priority of its clients.
-    pub priority: Priority,
-}
-
-impl FlowWork {
-    /// A flow; the contract becomes part of the parameters of its clients.
-    pub fn new(
-        name: &str,
-        kind: &'static WorkloadKind,
-        params: Params,
-        spec: FlowSpec,
-        priority: Priority,
-    ) -> FlowWork {
-        let contract = Contract::of(&spec, kind.clients(&params));
-        FlowWork { name: name.to_owned(), kind, params: Params { contract, ..params }, spec, priority }
-    }
-
-    /// An empty measurement of it.
-    pub fn unmeasured(&self) -> FlowMeasured {
-        let (name, weight) = (self.name.clone(), self.spec.weight);
-        FlowMeasured { name, weight, is_bounded: self.spec.latency_ns.is_some(), measured: Measured::default() }
-    }
-
-    fn clients(&self) -> u32 {
-        self.kind.clients(&self.params)
-    }
-}
-
-impl PartialEq for FlowWork {
-    fn eq(&self, other: &FlowWork) -> bool {
-        self.name == other.name
-            && self.kind.name == other.kind.name
-            && (&self.params, self.spec, self.priority) == (&other.params, other.spec, other.priority)
-    }
-}
-
-impl Eq for FlowWork {}
-
-impl fmt::Debug for FlowWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}, {:?})", self.name, self.kind.name, self.spec)
-    }
-}
 
 /// The flow of client `index`, its number, and the client's number within it.
 fn at(flows: &[FlowWork], index: u32) -> (usize, u32) {
@@ -93,19 +31,6 @@ fn at(flows: &[FlowWork], index: u32) -> (usize, u32) {
         }
     }
     unreachable!("client {index} is one of a flow's")
-}
-
-pub(crate) fn default_flows() -> Vec<FlowWork> {
-    let find = |name| crate::find(name).expect("the table has it");
-    let flow = |name, kind: &'static WorkloadKind, params| {
-        let spec = FlowSpec { weight: Some(100), ..FlowSpec::default() };
-        FlowWork::new(name, kind, params, spec, Priority::default())
-    };
-    let (read, write) = (find("randread"), find("randwrite"));
-    vec![
-        flow("reader", read, Params { clients: 1, ..(read.defaults)() }),
-        flow("writers", write, Params { clients: 16, block_size: 64 << 10, ..(write.defaults)() }),
-    ]
 }
 
 pub(crate) fn clients(params: &Params) -> u32 {

@@ -15,9 +15,9 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
+use crate::row::{Params, Seat};
 
 /// Reads once through a region.
 struct Once {

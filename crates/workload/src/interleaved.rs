@@ -13,9 +13,9 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
+use crate::row::{Params, Seat};
 use text::format_size;
 
 struct Interleaved {

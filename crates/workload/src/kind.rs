@@ -5,11 +5,10 @@
 use serde::Serialize;
 
 use crate::client::Client;
-use crate::contract::Contracted;
+use crate::contracted::Contracted;
 use crate::flows;
 use crate::param_table::{ParamError, param};
-use crate::params::Params;
-use crate::rng::Rng;
+use crate::row::{Extent, Layout, Params, Seat, WorkloadKind};
 use crate::timed::task_set::Task;
 use crate::timed::tasks::tightest;
 use text::format_size;
@@ -24,91 +23,6 @@ const MAX_BLOCK: u32 = 64 << 20;
 const MAX_IN_FLIGHT: u64 = 1 << 30;
 const MAX_RECORDS: u64 = 16 << 20;
 const MAX_FILE: u64 = 1 << 50;
-
-/// Where clients work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// All clients work on one region.
-    Shared,
-    /// Each client has its own file; on a device, one after another with 1 MiB between them.
-    FilePerClient,
-}
-
-/// A row of the workload table.
-pub struct WorkloadKind {
-    /// The name in plans and on the command line.
-    pub name: &'static str,
-    /// One line for `schedlab list workloads`.
-    pub help: &'static str,
-    /// Whether it can write; see [`WorkloadKind::writes_with`] for given parameters.
-    pub writes: bool,
-    /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
-    pub reaches_device: bool,
-    /// The metric that decides, unless the plan names another.
-    pub primary: &'static str,
-    /// Where clients work.
-    pub layout: Layout,
-    /// False if it has to be measured from its first request on: a one-time pass has no steady state to wait for.
-    pub warms_up: bool,
-    /// Whether the first client that ends stops the others, and passes are repeated until the trial's time is up.
-    pub pass_based: bool,
-    /// The parameters that it accepts.
-    pub accepts: &'static [&'static str],
-    /// The values that hold where nothing is said.
-    pub defaults: fn() -> Params,
-    /// How many clients there are.
-    pub(crate) nr_clients: fn(&Params) -> u32,
-    /// Requests that a client keeps open.
-    pub(crate) depth: fn(&Params, u32) -> u32,
-    /// Whether it writes, given its parameters.
-    pub(crate) writing: fn(&Params) -> bool,
-    /// Whether its steps depend on the time, given its parameters.
-    pub(crate) timed: fn(&Params) -> bool,
-    /// What else must hold of the parameters, whatever the target; Err says what would be right.
-    pub(crate) possible: fn(&Params) -> Result<(), String>,
-    /// What else must hold of a region of this many bytes.
-    pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
-    /// What else must hold for direct I/O on a target with logical blocks of this many bytes.
-    pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
-    /// Makes a client.
-    pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
-}
-
-impl std::fmt::Debug for WorkloadKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("WorkloadKind").field(&self.name).finish()
-    }
-}
-
-/// Which client of how many, where and with which seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
-    /// From 0.
-    pub index: u32,
-    /// How many clients there are; more than `index`.
-    pub count: u32,
-    /// Bytes of the region or file that the client works on.
-    pub len: u64,
-    /// The trial's seed.
-    pub seed: u64,
-}
-
-impl Seat {
-    /// The client's own random numbers.
-    pub(crate) fn rng(&self) -> Rng {
-        Rng::new(self.seed, self.index.into())
-    }
-}
-
-/// A client's part of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
-    /// First byte on the device.
-    pub base: u64,
-    /// Length in bytes.
-    pub len: u64,
-}
 
 /// No workload has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

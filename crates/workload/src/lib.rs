@@ -14,6 +14,7 @@
 mod bisect;
 mod client;
 mod contract;
+mod contracted;
 mod dss;
 mod flows;
 mod hdparm;
@@ -23,13 +24,15 @@ mod kind;
 mod measure;
 mod member;
 mod mixed;
+mod paced;
 mod param;
 mod param_table;
-mod params;
+mod phase;
 mod postmark;
 mod random;
 pub mod replay;
 mod rng;
+mod row;
 mod sequential;
 mod table;
 mod think;
@@ -40,8 +43,7 @@ mod virtual_machines;
 pub use bisect::largest;
 pub use client::{Client, Step};
 pub use contract::Contract;
-pub use flows::FlowWork;
-pub use kind::{Described, DescribedParam, Extent, Layout, Seat, UnknownWorkload, WorkloadKind};
+pub use kind::{Described, DescribedParam, UnknownWorkload};
 pub use measure::{
     ClientTotals, Curve, DeadlineTotals, FlowMeasured, INTERVAL_NS, Intervals, Issued, Lived, METRIC_NAMES, Measured,
     OpTotals, PERCENTILES, against_alone, latency_curves, metrics, needed_for,
@@ -49,11 +51,12 @@ pub use measure::{
 pub use member::{Member, Pass};
 pub use param::Param;
 pub use param_table::{PARAMS, ParamError};
-pub use params::{Params, Phase};
+pub use phase::Phase;
 pub use postmark::{PostmarkOperation, PostmarkOperations, PostmarkParams, PostmarkPhase};
 pub use replay::ReplayParams;
 pub use rng::exponential;
+pub use row::{Extent, FlowWork, Layout, Params, Seat, WorkloadKind};
 pub use table::{WORKLOADS, describe, find};
 pub use think::ThinkDist;
-pub use timed::params::TimedParams;
+pub use timed::setup::TimedParams;
 pub use timed::task_set::{Task, TaskSet};

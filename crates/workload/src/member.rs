@@ -5,8 +5,7 @@ use std::fmt;
 use elevator::{FlowSpec, Priority};
 
 use crate::client::Client;
-use crate::kind::{Extent, Seat, WorkloadKind};
-use crate::params::Params;
+use crate::row::{Extent, Params, Seat, WorkloadKind};
 
 /// A client of a trial: a program, its place, and how much it may have open.
 pub struct Member {

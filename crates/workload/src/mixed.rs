@@ -10,10 +10,10 @@
 
 use elevator::Op;
 
-use crate::client::{Client, Paced};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::Paced;
 use crate::random::Scatter;
+use crate::row::{Params, Seat};
 use crate::sequential::Stream;
 
 /// Writers and the reader.

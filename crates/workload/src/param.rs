@@ -1,6 +1,6 @@
 //! What a row of the parameter table is, and what rows have in common.
 
-use crate::params::Params;
+use crate::row::Params;
 use text::parse_size;
 
 /// One parameter: its name, and how its value is read and written.

@@ -4,7 +4,7 @@
 //! one instead of being ignored.
 
 use crate::param::{BOOL_FORM, COUNT_FORM, PERCENT_FORM, Param, percent, put, size32};
-use crate::params::Phase;
+use crate::phase::Phase;
 use crate::postmark;
 use crate::replay;
 use crate::think::ThinkDist;
@@ -225,7 +225,7 @@ pub enum ParamError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Params;
+    use crate::row::Params;
     use text::nearest;
 
     #[test]

@@ -12,10 +12,10 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
 use crate::rng::Rng;
+use crate::row::{Params, Seat};
 use crate::timed::rate::limited;
 
 /// Random blocks of one size; a given share of them is read.

@@ -8,9 +8,9 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
+use crate::row::{Params, Seat};
 use crate::timed::rate::limited;
 
 /// A stream of blocks of one size that wraps around.

@@ -3,12 +3,13 @@
 //! Defaults are chosen so that a workload without parameters is the plain case of its kind: 4 KiB for random work, 1 MiB for
 //! streams, direct, because what a scheduler does is blurred by a page cache in front of it.
 
-use elevator::Op;
+use elevator::{FlowSpec, Op, Priority};
 
-use crate::kind::{Described, Layout, UnknownWorkload, WorkloadKind};
-use crate::params::Params;
+use crate::kind::{Described, UnknownWorkload};
+use crate::row::{FlowWork, Layout, Params, WorkloadKind};
 use crate::think::ThinkDist;
-use crate::timed::params::{self as timed, TimedParams};
+use crate::timed::params as timed;
+use crate::timed::setup::TimedParams;
 use crate::timed::{bursts, streams, tasks};
 use crate::{
     dss, flows, hdparm, interleaved, iozone, mixed, postmark, random, replay, sequential, think_mix, virtual_machines,
@@ -229,7 +230,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         name: "flows",
         help: "several flows at once with weights, arrival curves and latency bounds; a plan lists them as [[workload.flow]]",
         accepts: &["alone"],
-        defaults: || Params { flows: flows::default_flows(), ..Params::default() },
+        defaults: || Params { flows: default_flows(), ..Params::default() },
         nr_clients: flows::clients,
         depth: flows::iodepth,
         writing: flows::writing,
@@ -267,6 +268,20 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
         nearest: known_as(name).or_else(|| text::nearest(name, WORKLOADS.iter().map(|row| row.name))),
         known: WORKLOADS.iter().map(|row| row.name).collect(),
     })
+}
+
+/// One random reader beside sixteen random writers of 64 KiB.
+fn default_flows() -> Vec<FlowWork> {
+    let find = |name| find(name).expect("the table has it");
+    let flow = |name, kind: &'static WorkloadKind, params| {
+        let spec = FlowSpec { weight: Some(100), ..FlowSpec::default() };
+        FlowWork::new(name, kind, params, spec, Priority::default())
+    };
+    let (read, write) = (find("randread"), find("randwrite"));
+    vec![
+        flow("reader", read, Params { clients: 1, ..(read.defaults)() }),
+        flow("writers", write, Params { clients: 16, block_size: 64 << 10, ..(write.defaults)() }),
+    ]
 }
 
 /// Rows whose everyday name is a program's.

@@ -16,10 +16,10 @@
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
 use crate::rng::Rng;
+use crate::row::{Params, Seat};
 use crate::think::mean_is_possible;
 
 /// Blocks of one client's file, in order or drawn.

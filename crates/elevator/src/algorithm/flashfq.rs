@@ -18,7 +18,8 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_elevator::FlowElevator;
+use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};

@@ -2,7 +2,7 @@
 //!
 //! Papers know flows, each with a queue, and a rule that says whose request is next. The rest (which process belongs to which flow,
 //! merges, requeued requests, counts of what the device has) is bookkeeping that papers leave out, and it is the same for all of
-//! them. [`FlowElevator`] does it around a [`FlowRule`], over the queues of [`FlowQueues`].
+//! them. [`FlowQueues`] are its data; `flow_elevator.rs` is an elevator around them and a rule.
 //!
 //! A queue is in order of arrival. A rule that groups requests takes them out of their queues by [`FlowQueues::detach`] and keeps
 //! their tags itself. Proposed, as no paper speaks of it: requests of different flows never join; nothing joins a request that was
@@ -10,17 +10,13 @@
 //!
 //! Cost: constant for each request, and what the rule needs.
 
-use crate::algorithm::flow_rule::FlowRule;
 use crate::chain::{Chain, Links};
 use crate::flows::Flows;
-use crate::kind::Build;
-use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
-use crate::vocabulary::Time;
+use crate::request::BlockRequest;
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Position {
+pub(super) enum Position {
     /// In the queue of its flow.
     Queued,
     /// In a group of the rule.
@@ -32,36 +28,36 @@ enum Position {
 
 /// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    request: BlockRequest,
-    flow: usize,
+pub(super) struct Slot {
+    pub(super) request: BlockRequest,
+    pub(super) flow: usize,
     /// Order of arrival; a request that took a neighbour in has the earlier of the two.
-    rank: u64,
-    position: Position,
+    pub(super) rank: u64,
+    pub(super) position: Position,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct FlowQueue {
-    chain: Chain,
-    queued: usize,
-    in_flight: u32,
+pub(super) struct FlowQueue {
+    pub(super) chain: Chain,
+    pub(super) queued: usize,
+    pub(super) in_flight: u32,
 }
 
 /// The requests of all flows, and where they are.
 #[derive(Debug)]
 pub(crate) struct FlowQueues {
-    flows: Flows,
-    queues: Vec<FlowQueue>,
-    slots: Vec<Option<Slot>>,
-    links: Links,
-    arrived: u64,
-    queued: usize,
-    detached: usize,
-    in_flight: u32,
+    pub(super) flows: Flows,
+    pub(super) queues: Vec<FlowQueue>,
+    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) links: Links,
+    pub(super) arrived: u64,
+    pub(super) queued: usize,
+    pub(super) detached: usize,
+    pub(super) in_flight: u32,
 }
 
 impl FlowQueues {
-    fn new(nr_tags: u32) -> FlowQueues {
+    pub(super) fn new(nr_tags: u32) -> FlowQueues {
         FlowQueues {
             flows: Flows::default(),
             queues: Vec::new(),
@@ -79,7 +75,8 @@ impl FlowQueues {
     pub(crate) fn of_weights(weights: &[u32]) -> FlowQueues {
         let mut queues = FlowQueues::new(1);
         for (number, weight) in (0..).zip(weights) {
-            queues.flows.declare(number, number, &FlowSpec { weight: Some(*weight), ..FlowSpec::default() });
+            let spec = crate::scheduler::FlowSpec { weight: Some(*weight), ..Default::default() };
+            queues.flows.declare(number, number, &spec);
             queues.reach(number as usize);
         }
         queues
@@ -130,7 +127,7 @@ impl FlowQueues {
         self.in_flight
     }
 
-    /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it from [`FlowRule::choose`] later.
+    /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it from its choice later.
     pub(crate) fn detach(&mut self, tag: u32) {
         self.unlink(tag);
         self.slot_mut(tag).position = Position::Detached;
@@ -138,23 +135,23 @@ impl FlowQueues {
     }
 
     #[inline]
-    fn slot(&self, tag: u32) -> &Slot {
+    pub(super) fn slot(&self, tag: u32) -> &Slot {
         self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
     }
 
-    fn slot_mut(&mut self, tag: u32) -> &mut Slot {
+    pub(super) fn slot_mut(&mut self, tag: u32) -> &mut Slot {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
     /// Room for the flow of this number.
-    fn reach(&mut self, flow: usize) {
+    pub(super) fn reach(&mut self, flow: usize) {
         if self.queues.len() <= flow {
             self.queues.resize(flow + 1, FlowQueue::default());
         }
     }
 
     /// Enters a request; true if its tag was in flight.
-    fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
+    pub(super) fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
@@ -187,7 +184,7 @@ impl FlowQueues {
     }
 
     /// Gives a request to the device.
-    fn send(&mut self, tag: u32) -> BlockRequest {
+    pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = *self.slot(tag);
         match slot.position {
             Position::Queued => self.unlink(tag),
@@ -202,7 +199,7 @@ impl FlowQueues {
     }
 
     /// The survivor takes the place of `gone` if that is the earlier; `gone` is held no more.
-    fn absorb(&mut self, survivor: u32, gone: u32) -> usize {
+    pub(super) fn absorb(&mut self, survivor: u32, gone: u32) -> usize {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank {
             let chain = &mut self.queues[kept.flow].chain;
@@ -215,109 +212,3 @@ impl FlowQueues {
         kept.flow
     }
 }
-
-/// An elevator around a rule.
-#[derive(Debug)]
-pub(crate) struct FlowElevator<R> {
-    rule: R,
-    queues: FlowQueues,
-    /// Tags of requests that came back, the next one last. Nearly always empty.
-    head: Vec<u32>,
-}
-
-impl<R: FlowRule + 'static> FlowElevator<R> {
-    pub(crate) fn boxed(build: &Build, rule: R) -> Box<dyn Elevator> {
-        Box::new(FlowElevator { rule, queues: FlowQueues::new(build.nr_tags), head: Vec::new() })
-    }
-}
-
-impl<R: FlowRule> Elevator for FlowElevator<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        let position = if at == InsertAt::Head { Position::Head } else { Position::Queued };
-        let came_back = self.queues.enter(request, position);
-        if position == Position::Queued {
-            self.rule.arrived(now, &self.queues, request.tag);
-        } else {
-            self.head.push(request.tag);
-            if came_back {
-                self.rule.returned(now, &self.queues, request.tag);
-            }
-        }
-    }
-
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
-        if let Some(tag) = self.head.pop() {
-            let request = self.queues.send(tag);
-            self.rule.sent_again(now, &self.queues, tag);
-            return Some(request);
-        }
-        if self.queues.all_queued() + self.queues.detached == 0 {
-            return None;
-        }
-        let tag = self.rule.choose(now, &mut self.queues, disk)?;
-        let request = self.queues.send(tag);
-        self.rule.sent(now, &self.queues, tag);
-        Some(request)
-    }
-
-    fn complete(&mut self, now: Time, done: &Finished) {
-        let tag = done.request.tag as usize;
-        let slot = self.queues.slots[tag].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.position, Position::InFlight, "a completed request was dispatched");
-        self.queues.queues[slot.flow].in_flight -= 1;
-        self.queues.in_flight -= 1;
-        self.rule.completed(now, &self.queues, slot.flow, done);
-    }
-
-    fn len(&self) -> usize {
-        self.queues.queued + self.queues.detached + self.head.len()
-    }
-
-    fn next_timer(&self) -> Option<Time> {
-        self.rule.next_timer()
-    }
-
-    fn on_timer(&mut self, now: Time) {
-        self.rule.on_timer(now, &self.queues);
-    }
-
-    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        let slot = self.queues.slot(request.tag);
-        slot.position == Position::Queued && self.queues.flows.known(piece.process) == Some(slot.flow)
-    }
-
-    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
-        self.queues.slot_mut(before.tag).request = *after;
-        self.rule.grown(now, &self.queues, before, after);
-    }
-
-    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        let flow = self.queues.absorb(survivor.tag, gone.tag);
-        self.rule.absorbed(now, &self.queues, flow, survivor, gone);
-    }
-
-    fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
-        let number = self.queues.flows.declare(process, flow, spec);
-        self.queues.reach(number);
-        self.rule.declared(&self.queues, number);
-    }
-
-    fn demoted(&self) -> Vec<u32> {
-        self.rule.demoted().into_iter().filter_map(|number| self.queues.flows.declared(number)).collect()
-    }
-
-    fn get(&self, tunable: &str) -> u64 {
-        self.rule.get(tunable)
-    }
-
-    fn set(&mut self, tunable: &str, value: u64) {
-        self.rule.set(tunable, value);
-    }
-
-    fn anticipation(&self) -> Option<Anticipation> {
-        self.rule.anticipation()
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -14,7 +14,7 @@
 //! head goes to the end of its queue. Pieces join requests of any class. The hardware queue is run again after a completion only if
 //! exactly max_inflight - 1 are left: raising max_inflight while it is used up has no effect until the next insertion.
 //!
-//! Departures: a requeued request leaves the count of those in flight (in the source it stays in it for ever); with nothing in
+//! Departures: a requeued request leaves the count of those in flight (in the source it is never taken off); with nothing in
 //! flight the queue is always run. The fork whose bound is a sum of estimated latencies (grassnick/k2-scheduler) is left out.
 
 use crate::chain::{Chain, Links};

@@ -18,7 +18,8 @@
 //!
 //! Cost: O(log n) for each request, O(flows) for each window and each new flow.
 
-use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_elevator::FlowElevator;
+use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};

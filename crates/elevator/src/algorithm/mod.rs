@@ -40,6 +40,7 @@ pub(crate) mod sstf;
 pub(crate) mod vscan_r;
 
 // Schedulers of flows: what they share.
+pub(crate) mod flow_elevator;
 pub(crate) mod flow_queues;
 pub(crate) mod flow_rule;
 #[cfg(test)]

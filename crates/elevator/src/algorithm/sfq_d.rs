@@ -16,7 +16,8 @@
 //! Departures: tags are computed for the first request of each flow only, which gives the same tags while a flow is backlogged and lets
 //! requests grow by merges before they are charged. A requeued request is not charged again.
 
-use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_elevator::FlowElevator;
+use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::ordered::Ordered;

@@ -5,28 +5,26 @@ use elevator::{FlowSpec, PrioClass, Priority};
 use experiment::plan::{Flow, WorkloadSpec};
 use workload::{FlowWork, Params, WorkloadKind};
 
-use super::{find, with_trace};
 use crate::failure::usage;
 
 /// The parameters of a workload of flows, with its flows.
 ///
 /// # Errors
 /// Wrong usage: an unknown workload or parameter, flows that cannot be.
-pub(super) fn with_flows(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) -> Result<Params> {
-    let flows: Vec<FlowWork> = spec.flows.iter().map(|flow| work_of(spec, flow)).collect::<Result<_>>()?;
+pub(super) fn with_flows(
+    spec: &WorkloadSpec,
+    (kind, params): (&'static WorkloadKind, Params),
+    work_of: impl Fn(&Flow) -> Result<(&'static WorkloadKind, Params)>,
+) -> Result<Params> {
+    let flow = |flow: &Flow| {
+        let (kind, params) = work_of(flow)?;
+        Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority(flow)))
+    };
+    let flows: Vec<FlowWork> = spec.flows.iter().map(flow).collect::<Result<_>>()?;
     let direct = flows.iter().all(|flow| flow.params.direct);
     let params = Params { flows, direct, ..params };
     kind.check(&params).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
     Ok(params)
-}
-
-fn work_of(spec: &WorkloadSpec, flow: &Flow) -> Result<FlowWork> {
-    let kind = find(&flow.kind)?;
-    let pairs = flow.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let named = |e: &dyn std::fmt::Display| usage(format!("workload {}, flow {}: {e}", spec.name, flow.name));
-    let params = kind.params(pairs).map_err(|e| named(&e))?;
-    let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
-    Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority(flow)))
 }
 
 /// What the plan promises a flow. Its texts were checked when the plan was read.

@@ -41,9 +41,9 @@ use std::collections::VecDeque;
 
 use elevator::{Op, Request};
 
-use crate::client::{Client, Paced, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::{Paced, Pattern};
+use crate::row::{Params, Seat};
 use allocator::{Allocator, Run};
 use files::{File, FileTable};
 use twister::Twister;

@@ -5,7 +5,7 @@
 
 use super::operation::{PostmarkOperation, PostmarkPhase};
 use super::{Layout, Phase, Postmark, PostmarkParams};
-use crate::params::Params;
+use crate::row::Params;
 
 /// The operations of one run, in order.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The parameters of `postmark` as text, and what must hold of them.
 
 use crate::param::{BOOL_FORM, COUNT_FORM, Param, put, size32};
-use crate::params::Params;
+use crate::row::Params;
 use crate::think;
 use text::{SIZE_FORM, format_size, parse_switch};
 

@@ -17,8 +17,7 @@ use elevator::{Completion, Request, Time};
 use super::setup::{LoopMode, SPEED_ONE};
 use super::trace::{Record, Trace};
 use crate::client::{Client, Step};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::row::{Params, Seat};
 
 /// Regions are wrapped at a multiple of this, so that wrapped offsets stay aligned.
 const WRAP_UNIT: u64 = 4096;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::setup::{LoopMode, SPEED_ONE};
 use super::trace::{Format, Record, Trace};
 use crate::param::{BOOL_FORM, Param, put};
-use crate::params::Params;
+use crate::row::Params;
 use text::{format_size, parse_switch};
 
 /// A thousand times as fast.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::client::Step;
-use crate::kind::Seat;
+use crate::row::Seat;
 
 const STRICT: Options = Options { skip_bad: false };
 const LENIENT: Options = Options { skip_bad: true };

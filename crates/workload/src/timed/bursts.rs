@@ -17,14 +17,13 @@
 use elevator::Request;
 
 use super::{Arrival, OpenLoop, Schedule};
-use crate::client::{Client, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::Pattern;
 use crate::random::Scatter;
+use crate::row::{Params, Seat};
+use crate::timed::setup::OVER_ONE;
 use text::{format_duration, format_size};
 
-/// Thousandths of `over`.
-pub(crate) const OVER_ONE: u32 = 1000;
 const MAX_OVER: u32 = 1000 * OVER_ONE;
 const MAX_BURST: u64 = 1 << 40;
 const MAX_RATE: u64 = 1 << 44;

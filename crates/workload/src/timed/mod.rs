@@ -7,6 +7,7 @@
 pub(crate) mod bursts;
 pub(crate) mod params;
 pub(crate) mod rate;
+pub(crate) mod setup;
 pub(crate) mod streams;
 pub(crate) mod task_set;
 pub(crate) mod tasks;

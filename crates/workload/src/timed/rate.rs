@@ -6,7 +6,7 @@
 use elevator::{Completion, Request, Time};
 
 use crate::client::{Client, Step};
-use crate::params::Params;
+use crate::row::Params;
 
 struct Limited {
     client: Box<dyn Client + Send>,

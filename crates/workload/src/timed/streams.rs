@@ -21,9 +21,9 @@
 use elevator::{Op, Request};
 
 use super::{Arrival, OpenLoop, Schedule};
-use crate::client::{Client, Pattern};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::Pattern;
+use crate::row::{Params, Seat};
 use crate::sequential::Stream;
 use text::{format_duration, format_size};
 

@@ -26,11 +26,11 @@ use elevator::{Op, Request};
 
 use super::task_set::{Drawn, LONGEST_NS, MAX_TASKS, Task};
 use super::{Arrival, OpenLoop, Schedule};
-use crate::client::{Client, Paced};
-use crate::kind::Seat;
-use crate::params::Params;
+use crate::client::Client;
+use crate::paced::Paced;
 use crate::random::Scatter;
 use crate::rng::Rng;
+use crate::row::{Params, Seat};
 use text::{format_duration, format_size};
 
 const MAX_BACKGROUND: u32 = 64;

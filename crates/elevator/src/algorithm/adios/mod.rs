@@ -62,7 +62,7 @@ const READ: usize = 0;
 const OTHER: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Stage {
     /// In a tree of deadlines, under this number within its quantum.
     Tree(u64),
     Priority,
@@ -77,7 +77,7 @@ struct Slot {
     arrived: u64,
     predicted: u64,
     deadline: u64,
-    place: Place,
+    place: Stage,
 }
 
 impl Slot {
@@ -164,7 +164,7 @@ impl Adios {
     }
 
     /// A request with its prediction and deadline.
-    fn judged(&self, request: BlockRequest, arrived: u64, place: Place) -> Slot {
+    fn judged(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
         let mut deadline = arrived;
@@ -176,7 +176,7 @@ impl Adios {
 
     /// Into its tree, as the last of its quantum.
     fn plant(&mut self, request: BlockRequest, arrived: u64) {
-        let slot = self.judged(request, arrived, Place::Tree(self.numbers));
+        let slot = self.judged(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
         self.numbers += 1;
         self.slots[request.tag as usize] = Some(slot);
@@ -185,13 +185,13 @@ impl Adios {
     /// Out of its tree.
     fn uproot(&mut self, tag: u32) -> Slot {
         let slot = *self.slot(tag);
-        let Place::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
+        let Stage::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
         self.trees[kind(slot.request.op)].remove(slot.key(number)).expect("the request is in its tree");
         slot
     }
 
     fn join_priority(&mut self, queue: usize, request: BlockRequest) {
-        let slot = self.judged(request, request.allocated.as_ns(), Place::Priority);
+        let slot = self.judged(request, request.allocated.as_ns(), Stage::Priority);
         self.in_flight += 1;
         self.predicted += slot.predicted;
         self.slots[request.tag as usize] = Some(slot);
@@ -235,7 +235,7 @@ impl Adios {
                 self.charge(slot.predicted);
             }
             self.uproot(tag);
-            self.slot_mut(tag).place = Place::Batch;
+            self.slot_mut(tag).place = Stage::Batch;
             let list = if sorted { usize::from(slot.deadline != slot.arrived) } else { kind };
             page.lists[list].push_back(tag);
             page.counts[kind] += 1;
@@ -322,7 +322,7 @@ impl Elevator for Adios {
         let queue = usize::from(!self.priority[1].is_empty());
         let tag = self.priority[queue].pop_front().or_else(|| self.next_of_batches())?;
         let slot = self.slot_mut(tag);
-        slot.place = Place::InFlight;
+        slot.place = Stage::InFlight;
         let request = slot.request;
         self.head = request.end();
         self.len -= 1;
@@ -331,7 +331,7 @@ impl Elevator for Adios {
 
     fn complete(&mut self, now: Time, done: &Finished) {
         let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, Place::InFlight, "a completed request was dispatched");
+        debug_assert_eq!(slot.place, Stage::InFlight, "a completed request was dispatched");
         self.in_flight -= 1;
         self.predicted -= slot.predicted;
         let sample = self.sample(now, done, slot.predicted);
@@ -358,7 +358,7 @@ impl Elevator for Adios {
     }
 
     fn allow_merge(&self, request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
-        matches!(self.slot(request.tag).place, Place::Tree(_))
+        matches!(self.slot(request.tag).place, Stage::Tree(_))
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {

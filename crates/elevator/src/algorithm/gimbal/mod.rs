@@ -27,7 +27,8 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_elevator::FlowElevator;
+use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::FlowRule;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};

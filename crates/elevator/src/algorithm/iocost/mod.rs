@@ -27,7 +27,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use crate::algorithm::flow_queues::{FlowElevator, FlowQueues};
+use crate::algorithm::flow_elevator::FlowElevator;
+use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
 use crate::chain::{Chain, Links};
 use crate::fifo::Fifo;
