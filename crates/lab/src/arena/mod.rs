@@ -19,6 +19,7 @@ mod processes;
 mod program;
 pub mod sim;
 mod streams;
+mod tasks;
 mod virtual_time;
 mod voids;
 

@@ -33,6 +33,7 @@ use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
 use super::streams::{schedulable, with_clients};
+use super::tasks::check_tasks;
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
@@ -121,6 +122,7 @@ impl<'a> KernelArena<'a> {
         (stop, progress): (&'a Stop, &dyn Progress),
     ) -> Result<KernelArena<'a>> {
         tables(&model, 0)?;
+        check_tasks(&model, &workloads)?;
         check_files(&arms, &workloads)?;
         check_clients(&arms, &workloads)?;
         let cache = cache(cache_dir)?;

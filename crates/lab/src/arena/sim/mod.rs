@@ -25,6 +25,7 @@ use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
 use super::streams::{schedulable, streams_of};
+use super::tasks::check_tasks;
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
@@ -72,6 +73,7 @@ impl<'a> SimArena<'a> {
         workloads: Workloads,
         stop: &'a Stop,
     ) -> Result<SimArena<'a>> {
+        check_tasks(&model, &workloads)?;
         let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
         for (label, work) in workloads.engine() {
             let mixed = work.params.flows.iter().any(|flow| flow.params.direct != work.params.direct);
