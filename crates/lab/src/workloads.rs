@@ -70,7 +70,7 @@ pub struct Workload {
 /// What does the work of a workload.
 #[derive(Debug, Clone)]
 pub enum Runs {
-    Engine(Work),
+    Engine(Box<Work>),
     Program(Program),
 }
 
@@ -82,7 +82,7 @@ impl Workload {
         let loads = loads.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
         let runs = match runner::find(&spec.kind) {
             Some(kind) => Runs::Program(Program::of(kind, spec)?),
-            None => Runs::Engine(work_of(spec)?),
+            None => Runs::Engine(Box::new(work_of(spec)?)),
         };
         Ok(Workload { name: spec.name.clone(), runs, share: spec.share.clone(), loads })
     }
