@@ -3,6 +3,7 @@
 //!
 //! Crate `workload` reads no files, so a trace is read here, once for an experiment and before anything on the machine is touched.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::sync::Arc;
 
@@ -228,20 +229,22 @@ pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
     Ok(row)
 }
 
-fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
-    find_load(&spec.name, &load.kind)?;
-    let name = format!("{}, background {}", spec.name, load.kind);
-    let (kind, params) = (load.kind.clone(), load.params.clone());
-    let alone = WorkloadSpec {
+/// A part of a workload as a workload of its own.
+fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> WorkloadSpec {
+    WorkloadSpec {
         name,
-        kind,
+        kind: kind.to_owned(),
         primary: None,
-        params,
+        params: params.clone(),
         share: Share::default(),
         background: Vec::new(),
         flows: Vec::new(),
-    };
-    let work = work_of(&alone)?;
+    }
+}
+
+fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
+    find_load(&spec.name, &load.kind)?;
+    let work = work_of(&alone(format!("{}, background {}", spec.name, load.kind), &load.kind, &load.params))?;
     Ok(Load { work, share: load.share.clone() })
 }
 
@@ -259,18 +262,8 @@ pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
 
 /// What the clients of a flow do.
 fn flow_of(spec: &WorkloadSpec, flow: &Flow) -> Result<(&'static WorkloadKind, Params)> {
-    let name = format!("{}, flow {}", spec.name, flow.name);
-    let (kind, params) = (flow.kind.clone(), flow.params.clone());
-    let alone = WorkloadSpec {
-        name,
-        kind,
-        primary: None,
-        params,
-        share: Share::default(),
-        background: Vec::new(),
-        flows: Vec::new(),
-    };
-    let Work { kind, params } = work_of(&alone)?;
+    let Work { kind, params } =
+        work_of(&alone(format!("{}, flow {}", spec.name, flow.name), &flow.kind, &flow.params))?;
     Ok((kind, params))
 }
 
