@@ -135,7 +135,12 @@ impl FlowWork {
     /// An empty measurement of it.
     pub fn unmeasured(&self) -> FlowMeasured {
         let (name, weight) = (self.name.clone(), self.spec.weight);
-        FlowMeasured { name, weight, is_bounded: self.spec.latency_ns.is_some(), measured: Measured::default() }
+        FlowMeasured {
+            name,
+            weight,
+            is_bounded: self.spec.latency_ns.is_some(),
+            measured: Measured { keeps_intervals: true, ..Measured::default() },
+        }
     }
 
     pub(crate) fn clients(&self) -> u32 {

@@ -169,7 +169,7 @@ fn what_needs_system_calls_is_refused_with_the_reason() {
         let params = if pairs.is_empty() { params } else { kind.params(pairs.iter().copied()).unwrap() };
         possible(kind, &params).unwrap_err().to_string()
     };
-    assert!(refused("replay", &[]).contains("trace"));
+    assert!(refused("replay", &[]).contains("what has completed"));
     assert!(refused("cached-read", &[]).contains("memory"));
     assert!(refused("randread", &[("direct", "no")]).contains("page cache"));
     let kind = find("randread").unwrap();

@@ -24,8 +24,10 @@ pub struct Measured {
     pub syncs: u64,
     /// Deadlines kept and missed.
     pub deadlines: DeadlineTotals,
-    /// Bytes that completed in each interval of the window.
+    /// Bytes that completed in each interval of the window; of a flow only, for its memory grows with the window.
     pub intervals: Intervals,
+    /// Whether intervals are kept.
+    pub keeps_intervals: bool,
     /// Each flow's part of a workload of flows; every other total is the sum over them.
     pub flows: Vec<FlowMeasured>,
     /// Each client's part, in the order of their numbers.
@@ -87,7 +89,9 @@ impl Measured {
         self.deadlines.record(request, now, (open, close));
         if now >= open && now <= close {
             totals.record(bytes, now - submitted);
-            self.intervals.record(now - open, bytes);
+            if self.keeps_intervals {
+                self.intervals.record(now - open, bytes);
+            }
             self.deadlines.inside(request, submitted);
             client.ios += 1;
             client.bytes += bytes;
@@ -121,7 +125,6 @@ impl Measured {
             self.reads.add(&flow.reads);
             self.writes.add(&flow.writes);
             self.deadlines.add(&flow.deadlines);
-            self.intervals.add(&flow.intervals);
             self.syncs += flow.syncs;
             self.issued.add(&flow.issued);
             self.cpu_ns += flow.cpu_ns;
