@@ -110,8 +110,14 @@ impl Whose {
         let mut names = BTreeSet::new();
         // No process leaves a control group by forking. Without one, a process that forks while the list is read may be missed once.
         let mut looks = if self.groups.is_empty() { 2 } else { 1 };
+        let mut killed = false;
         while looks > 0 {
             let alive = self.alive(root);
+            // Whatever was seen: a process that was forked while the list was read is in none.
+            if since.elapsed() >= patience && !killed {
+                self.groups.iter().for_each(|dir| group::kill(dir));
+                killed = true;
+            }
             if alive.is_empty() {
                 looks -= 1;
                 continue;
