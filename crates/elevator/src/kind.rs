@@ -100,6 +100,21 @@ pub struct Tunable {
 }
 
 impl Tunable {
+    /// A knob that is its source's.
+    pub const fn confirmed(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+        Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
+    }
+
+    /// A knob that is recalled.
+    pub const fn recalled(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+        Tunable { evidence: Evidence::Recalled, ..Tunable::confirmed(name, unit, min, max, help) }
+    }
+
+    /// A knob that is our proposal.
+    pub const fn proposed(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+        Tunable { evidence: Evidence::Proposed, ..Tunable::confirmed(name, unit, min, max, help) }
+    }
+
     /// The same row in another role than [`Role::Knob`].
     pub const fn of(self, role: Role) -> Tunable {
         Tunable { role, ..self }

@@ -4,6 +4,8 @@
 //! position on the disk, a process behind it, and a tag. The tag is small, dense and reused, so that schedulers can keep
 //! what they know of a request in plain tables.
 
+use std::fmt;
+
 use crate::vocabulary::{Op, Time};
 
 /// Bytes of a sector, everywhere.
@@ -28,6 +30,44 @@ pub struct Priority {
     pub class: PrioClass,
     /// The level within the class, 0 to 7.
     pub level: u8,
+}
+
+impl Priority {
+    /// Reads `idle`, `best-effort:LEVEL` or `realtime:LEVEL`.
+    pub fn parse(text: &str) -> Option<Priority> {
+        if text == "idle" {
+            return Some(Priority { class: PrioClass::Idle, level: 0 });
+        }
+        let (class, level) = text.split_once(':')?;
+        let class = match class {
+            "realtime" => PrioClass::RealTime,
+            "best-effort" => PrioClass::BestEffort,
+            _ => return None,
+        };
+        let level = level.parse().ok().filter(|level| *level <= 7)?;
+        Some(Priority { class, level })
+    }
+
+    /// The kernel's number: the class in the bits from 13 on, the level in the lower ones; the idle class has no levels.
+    pub fn number(self) -> u16 {
+        let class = match self.class {
+            PrioClass::RealTime => 1,
+            PrioClass::BestEffort => 2,
+            PrioClass::Idle => return 3 << 13,
+        };
+        (class << 13) | u16::from(self.level)
+    }
+}
+
+impl fmt::Display for Priority {
+    /// As [`Priority::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.class {
+            PrioClass::RealTime => write!(f, "realtime:{}", self.level),
+            PrioClass::BestEffort => write!(f, "best-effort:{}", self.level),
+            PrioClass::Idle => f.write_str("idle"),
+        }
+    }
 }
 
 impl Default for Priority {
@@ -91,4 +131,21 @@ pub struct Finished {
     pub request: BlockRequest,
     /// When the device got it.
     pub issued: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_read_as_it_is_written_and_has_the_kernels_number() {
+        for (text, number) in [("realtime:0", 1 << 13), ("best-effort:7", (2 << 13) | 7), ("idle", 3 << 13)] {
+            let read = Priority::parse(text).unwrap();
+            assert_eq!((read.to_string().as_str(), read.number()), (text, number));
+        }
+        assert_eq!(Priority::default().to_string(), "best-effort:4");
+        for wrong in ["", "idle:3", "rt:1", "realtime", "realtime:8", "best-effort:-1"] {
+            assert_eq!(Priority::parse(wrong), None, "{wrong}");
+        }
+    }
 }

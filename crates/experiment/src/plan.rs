@@ -24,6 +24,7 @@ mod units;
 
 pub use arena::{ArenaKind, CPU_DEVICE};
 pub use check::LONGEST_S;
+pub use check_flows::is_flow_name;
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
 pub use flow::{FLOWS, Flow};
 pub use outdated::PlanNote;

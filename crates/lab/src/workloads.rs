@@ -230,7 +230,7 @@ pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
 }
 
 /// A part of a workload as a workload of its own.
-fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> WorkloadSpec {
+pub fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> WorkloadSpec {
     WorkloadSpec {
         name,
         kind: kind.to_owned(),

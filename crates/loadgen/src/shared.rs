@@ -91,9 +91,9 @@ impl Gate {
     }
 }
 
-/// The clock that std's `Instant` reads too, as one number: its checked seconds and nanoseconds cost as much as the rest of a step.
+/// Nanoseconds of the monotonic clock, which std's `Instant` reads too, as one number: its checked seconds and nanoseconds cost as much as the rest of a step.
 #[inline]
-fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -107,17 +107,10 @@ pub(crate) fn extents(params: &Params, target_len: u64, logical_block: u32) -> R
     Ok(all)
 }
 
-/// The part of the device that flow `number` works on, for arenas in which each flow is driven by itself.
-pub(crate) fn part(params: &Params, number: usize, target_len: u64) -> Extent {
-    let part = target_len / params.flows.len() as u64 / ALIGNMENT * ALIGNMENT;
-    Extent { base: number as u64 * part, len: part }
-}
-
 pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let (number, index) = at(&params.flows, seat.index);
     let flow = &params.flows[number];
-    // Flows of the same kind draw different numbers.
-    let seed = seat.seed.wrapping_add((number as u64) << 32);
+    let seed = FlowWork::seed(seat.seed, number);
     flow.kind.client(&flow.params, Seat { index, count: flow.clients(), len: seat.len, seed })
 }
 
@@ -125,11 +118,5 @@ impl Params {
     /// The number of the flow that client `index` belongs to; None for a workload without flows.
     pub fn flow_of(&self, index: u32) -> Option<usize> {
         (!self.flows.is_empty()).then(|| at(&self.flows, index).0)
-    }
-
-    /// The same workload with only this flow's clients, for its throughput alone. Its part of the device stays the same.
-    #[must_use]
-    pub fn part_of_flow(&self, number: usize, target_len: u64) -> Extent {
-        part(self, number, target_len)
     }
 }

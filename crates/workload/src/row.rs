@@ -132,6 +132,11 @@ impl FlowWork {
         FlowWork { name: name.to_owned(), kind, params: Params { contract, ..params }, spec, priority }
     }
 
+    /// The seed of the flow with this number in a trial: flows of the same kind draw different numbers.
+    pub fn seed(trial: u64, number: usize) -> u64 {
+        trial.wrapping_add((number as u64) << 32)
+    }
+
     /// An empty measurement of it.
     pub fn unmeasured(&self) -> FlowMeasured {
         let (name, weight) = (self.name.clone(), self.spec.weight);

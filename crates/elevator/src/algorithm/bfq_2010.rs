@@ -18,7 +18,7 @@
 //!
 //! Cost: O(log n) for each request.
 
-use crate::algorithm::bfq::{Variant, tunable};
+use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::scheduler::Elevator;
 
@@ -31,35 +31,28 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 4096 }],
     tunables: &[
-        Tunable {
-            evidence: Evidence::Proposed,
-            ..tunable(
-                "max_budget",
-                "sectors",
-                0,
-                INT_MAX,
-                "largest budget of a flow; 0: what the device does in timeout_sync",
-            )
-        },
-        recalled(tunable("timeout_sync", "ms", 1, INT_MAX, "longest service of a flow at a time")),
-        recalled(tunable("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none")),
-        recalled(tunable("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek")),
-        recalled(tunable(
+        Tunable::proposed(
+            "max_budget",
+            "sectors",
+            0,
+            INT_MAX,
+            "largest budget of a flow; 0: what the device does in timeout_sync",
+        ),
+        Tunable::recalled("timeout_sync", "ms", 1, INT_MAX, "longest service of a flow at a time"),
+        Tunable::recalled("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none"),
+        Tunable::recalled("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
+        Tunable::recalled(
             "back_seek_penalty",
             "factor",
             1,
             INT_MAX,
             "factor by which a backward distance counts more than a forward one",
-        )),
+        ),
     ],
     build,
 };
 
 const INT_MAX: u64 = i32::MAX as u64;
-
-const fn recalled(row: Tunable) -> Tunable {
-    Tunable { evidence: Evidence::Recalled, ..row }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     Variant::Paper.boxed(build)

@@ -42,25 +42,28 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::ShareWithin { percent: 5, over_ms: 5000 }],
     tunables: &[
-        tunable("batch", "KiB", LEAST_BATCH_KIB, 1 << 20, "quantum of the least weight at the start"),
-        tunable(
+        Tunable::proposed("batch", "KiB", LEAST_BATCH_KIB, 1 << 20, "quantum of the least weight at the start"),
+        Tunable::proposed(
             "max_batch",
             "KiB",
             LEAST_BATCH_KIB,
             1 << 20,
             "largest quantum of the least weight that tuning reaches",
         ),
-        tunable("concurrency", "requests", 1, 1024, "largest number of requests in the device").of(Role::Window),
-        tunable("interval", "ms", 1, 60_000, "time from one step of the tuning to the next"),
-        tunable("fairness", "percent", 1, 100, "largest error of a share, of the share, at which batches may grow"),
-        tunable("adapt", "switch", 0, 1, "1: batch and concurrency tune themselves; 0: they stay"),
+        Tunable::proposed("concurrency", "requests", 1, 1024, "largest number of requests in the device")
+            .of(Role::Window),
+        Tunable::proposed("interval", "ms", 1, 60_000, "time from one step of the tuning to the next"),
+        Tunable::proposed(
+            "fairness",
+            "percent",
+            1,
+            100,
+            "largest error of a share, of the share, at which batches may grow",
+        ),
+        Tunable::proposed("adapt", "switch", 0, 1, "1: batch and concurrency tune themselves; 0: they stay"),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, Drr::new(u64::from(build.queue_depth.clamp(1, 1024))))

@@ -20,7 +20,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -38,16 +38,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::WorkConserving, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
-        tunable("interval", "ms", 1, 60_000, "time over which the latency of a flow is averaged"),
-        tunable("bound", "percent", 1, 10_000, "by how much a flow's latency may exceed its reference"),
-        tunable("cap", "switch", 0, 1, "1: a flow beyond the bound is served sooner; 0: shares alone"),
+        Tunable::proposed("interval", "ms", 1, 60_000, "time over which the latency of a flow is averaged"),
+        Tunable::proposed("bound", "percent", 1, 10_000, "by how much a flow's latency may exceed its reference"),
+        Tunable::proposed("cap", "switch", 0, 1, "1: a flow beyond the bound is served sooner; 0: shares alone"),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, Dvt::default())

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags, virtual_time};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::{Op, Time};
@@ -35,19 +35,27 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
     tunables: &[
-        tunable("throttle", "KiB", 0, 1 << 20, "how far a flow of weight 100 runs ahead of the last active one (T)"),
-        tunable("anticipation", "µs", 0, 1_000_000, "how long a flow counts as active after a synchronous request"),
-        tunable("read_base", "KiB", 0, 4096, "cost of a read, beside its size"),
-        tunable("read_percent", "percent", 1, 10_000, "cost of a read for its size"),
-        tunable("write_base", "KiB", 0, 4096, "cost of a write, beside its size"),
-        tunable("write_percent", "percent", 1, 10_000, "cost of a write for its size"),
+        Tunable::proposed(
+            "throttle",
+            "KiB",
+            0,
+            1 << 20,
+            "how far a flow of weight 100 runs ahead of the last active one (T)",
+        ),
+        Tunable::proposed(
+            "anticipation",
+            "µs",
+            0,
+            1_000_000,
+            "how long a flow counts as active after a synchronous request",
+        ),
+        Tunable::proposed("read_base", "KiB", 0, 4096, "cost of a read, beside its size"),
+        Tunable::proposed("read_percent", "percent", 1, 10_000, "cost of a read for its size"),
+        Tunable::proposed("write_base", "KiB", 0, 4096, "cost of a write, beside its size"),
+        Tunable::proposed("write_percent", "percent", 1, 10_000, "cost of a write for its size"),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 const SECTORS_PER_KIB: u64 = 2;
 /// The weight that the throttle is of.

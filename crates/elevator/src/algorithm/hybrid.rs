@@ -15,7 +15,7 @@
 //!
 //! Cost: O(log n) for each request.
 
-use crate::algorithm::bfq::{Variant, tunable};
+use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::scheduler::Elevator;
 
@@ -28,25 +28,21 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Proposed,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 4096 }],
     tunables: &[
-        proposed(tunable("max_budget", "sectors", 1, INT_MAX, "budget of every turn")),
-        proposed(tunable("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none")),
-        proposed(tunable("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek")),
-        proposed(tunable(
+        Tunable::proposed("max_budget", "sectors", 1, INT_MAX, "budget of every turn"),
+        Tunable::proposed("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none"),
+        Tunable::proposed("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
+        Tunable::proposed(
             "back_seek_penalty",
             "factor",
             1,
             INT_MAX,
             "factor by which a backward distance counts more than a forward one",
-        )),
+        ),
     ],
     build,
 };
 
 const INT_MAX: u64 = i32::MAX as u64;
-
-const fn proposed(row: Tunable) -> Tunable {
-    Tunable { evidence: Evidence::Proposed, ..row }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     Variant::Hybrid.boxed(build)

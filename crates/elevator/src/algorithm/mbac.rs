@@ -21,7 +21,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::sorted::{Sorted, by_sector};
@@ -42,17 +42,19 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::SecondHand,
     promises: &[Promise::WorkConserving],
     tunables: &[
-        tunable("capacity", "KiB/s", 0, 1 << 32, "what the device does; 0: measured"),
-        tunable("margin", "percent", 0, 99, "part of the capacity that is not reserved"),
-        tunable("window", "ms", 1, 60_000, "time over which use is measured"),
-        tunable("default_latency", "ms", 1, 1 << 20, "latency bound of an admitted flow that is promised none"),
+        Tunable::proposed("capacity", "KiB/s", 0, 1 << 32, "what the device does; 0: measured"),
+        Tunable::proposed("margin", "percent", 0, 99, "part of the capacity that is not reserved"),
+        Tunable::proposed("window", "ms", 1, 60_000, "time over which use is measured"),
+        Tunable::proposed(
+            "default_latency",
+            "ms",
+            1,
+            1 << 20,
+            "latency bound of an admitted flow that is promised none",
+        ),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, Mbac::default())

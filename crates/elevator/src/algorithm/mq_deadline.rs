@@ -45,15 +45,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Confirmed,
     promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
     tunables: &[
-        tunable("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
-        tunable("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
-        tunable("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long is served first"),
-        tunable("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
-        tunable("fifo_batch", "requests", 0, INT_MAX, "requests of one direction in a batch"),
-        tunable("front_merges", "switch", 0, 1, "1: front and back merges; 0: back merges only"),
-        tunable("async_depth", "requests", 1, INT_MAX, "tags available to requests other than synchronous reads")
+        Tunable::confirmed("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
+        Tunable::confirmed("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
+        Tunable::confirmed("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long is served first"),
+        Tunable::confirmed("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
+        Tunable::confirmed("fifo_batch", "requests", 0, INT_MAX, "requests of one direction in a batch"),
+        Tunable::confirmed("front_merges", "switch", 0, 1, "1: front and back merges; 0: back merges only"),
+        Tunable::confirmed("async_depth", "requests", 1, INT_MAX, "tags available to requests other than synchronous reads")
             .of(Role::Window),
-        tunable(
+        Tunable::confirmed(
             "linux",
             "version",
             601,
@@ -64,10 +64,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
-}
 
 const READ: usize = 0;
 const WRITE: usize = 1;

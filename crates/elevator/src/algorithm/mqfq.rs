@@ -36,19 +36,18 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
     tunables: &[
-        tunable("throttle", "KiB", 0, 1 << 20, "how far a flow of weight 100 runs ahead of virtual time (T)"),
-        Tunable { role: Role::Window, ..tunable("depth", "requests", 1, 1 << 20, "requests in the device (D)") },
+        Tunable::proposed("throttle", "KiB", 0, 1 << 20, "how far a flow of weight 100 runs ahead of virtual time (T)"),
+        Tunable {
+            role: Role::Window,
+            ..Tunable::proposed("depth", "requests", 1, 1 << 20, "requests in the device (D)")
+        },
         Tunable {
             role: Role::Reading,
-            ..tunable("charge", "switch", 0, 1, "1: a request is charged its size; 0: the mean of its flow")
+            ..Tunable::proposed("charge", "switch", 0, 1, "1: a request is charged its size; 0: the mean of its flow")
         },
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 const SECTORS_PER_KIB: u64 = 2;
 /// The weight that the throttle is of.

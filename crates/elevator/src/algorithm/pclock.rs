@@ -20,7 +20,7 @@
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
 use crate::algorithm::flow_rule::{FlowRule, Tags};
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, SECTOR_BYTES};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
@@ -37,16 +37,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::WorkConserving, Promise::LatencyInsideCurve],
     tunables: &[
-        tunable("default_rate", "KiB/s", 1, 1 << 30, "rate of a flow that is promised none"),
-        tunable("default_burst", "KiB", 1, 1 << 30, "burst of a flow that is promised none"),
-        tunable("default_latency", "ms", 1, 1 << 20, "latency bound of a flow that is promised none"),
+        Tunable::proposed("default_rate", "KiB/s", 1, 1 << 30, "rate of a flow that is promised none"),
+        Tunable::proposed("default_burst", "KiB", 1, 1 << 30, "burst of a flow that is promised none"),
+        Tunable::proposed("default_latency", "ms", 1, 1 << 20, "latency bound of a flow that is promised none"),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, PClock::default())

@@ -34,20 +34,22 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
-        Tunable { role: Role::Window, ..tunable("depth", "requests", 1, 4096, "requests in the device (D)") },
+        Tunable { role: Role::Window, ..Tunable::proposed("depth", "requests", 1, 4096, "requests in the device (D)") },
         Tunable {
             role: Role::Reading,
-            ..tunable("variant", "switch", 0, 2, "0: SFQ(D); 1: Min-SFQ(D); 2: 4-Tag SFQ(D)")
+            ..Tunable::proposed("variant", "switch", 0, 2, "0: SFQ(D); 1: Min-SFQ(D); 2: 4-Tag SFQ(D)")
         },
-        tunable("latency_target", "µs", 0, 10_000_000, "mean latency that D is steered to, as SFQ(D)2; 0: D stays"),
-        tunable("period", "ms", 1, 60_000, "from one adjustment of D to the next"),
+        Tunable::proposed(
+            "latency_target",
+            "µs",
+            0,
+            10_000_000,
+            "mean latency that D is steered to, as SFQ(D)2; 0: D stays",
+        ),
+        Tunable::proposed("period", "ms", 1, 60_000, "from one adjustment of D to the next"),
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
-}
 
 /// The largest D that steering sets.
 const MOST: u64 = 128;

@@ -6,6 +6,12 @@ use super::{FLOWS, Flow, PlanError, WorkloadSpec};
 /// The longest name of a flow: a control group is called like it.
 const LONGEST_NAME: usize = 64;
 
+/// Whether a control group can be called so: 1 to 64 letters, digits, `_` and `-`, so that it is no path and no line of a file.
+pub fn is_flow_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain)
+}
+
 impl WorkloadSpec {
     /// Refuses flows that cannot be.
     pub(super) fn check_flows(&self) -> Result<(), PlanError> {
@@ -26,8 +32,7 @@ impl WorkloadSpec {
 impl Flow {
     fn check(&self, label: &str) -> Result<(), PlanError> {
         let whose = |what: &str| format!("{what} of flow `{}` in workload `{label}`", self.name);
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.name.len() > LONGEST_NAME || !self.name.chars().all(is_plain) {
+        if !is_flow_name(&self.name) {
             let remedy = "a control group is called like it: use at most 64 letters, digits, - and _, e.g. reader";
             return Err(value(whose("the name"), "cannot be a file's name", remedy));
         }

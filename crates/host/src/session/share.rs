@@ -1,5 +1,7 @@
 //! What share of the device a program gets, read from text and checked.
 
+use elevator::Priority;
+
 use super::Fault;
 
 /// The highest weight that bfq takes.
@@ -122,22 +124,11 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
     Ok(all)
 }
 
-/// Class in the upper bits from 13 on, level in the lower ones.
+/// The kernel's number of a priority.
 fn priority(text: &str) -> Result<u16, Fault> {
-    let wrong = || {
-        refused(&format!("ioprio {text}"), "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7")
-    };
-    if text == "idle" {
-        return Ok(3 << 13);
-    }
-    let (class, level) = text.split_once(':').ok_or_else(wrong)?;
-    let class: u16 = match class {
-        "realtime" => 1,
-        "best-effort" => 2,
-        _ => return Err(wrong()),
-    };
-    let level: u16 = level.parse().ok().filter(|level| *level <= 7).ok_or_else(wrong)?;
-    Ok((class << 13) | level)
+    let expected = "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
+    let read = Priority::parse(text).ok_or_else(|| refused(&format!("ioprio {text}"), expected))?;
+    Ok(read.number())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use experiment::plan::{Share, WorkloadSpec};
 use loadgen::{ClientFile, Drive};
 use serde::{Deserialize, Serialize};
 use workload::{
@@ -109,8 +108,7 @@ impl FlowRequest {
             params: kind.show(params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             contract: params.contract.map(|Contract { rate, burst, latency_ns }| (rate, burst, latency_ns)),
             files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
-            // Flows draw their own random choices, the same ones under every arm.
-            seed: span.seed.wrapping_add((number as u64) << 32),
+            seed: FlowWork::seed(span.seed, number),
             start_ns: span.start_ns,
             warmup_ns: ns(span.warmup),
             duration_ns: ns(span.duration),
@@ -128,15 +126,8 @@ impl FlowRequest {
 
     /// The work; clients without a warm-up begin when the window of the others opens, so that all windows are one.
     fn drive(&self) -> Result<(Drive, u64)> {
-        let spec = WorkloadSpec {
-            name: self.flow.clone(),
-            kind: self.kind.clone(),
-            primary: None,
-            params: self.params.iter().cloned().collect(),
-            share: Share::default(),
-            background: Vec::new(),
-            flows: Vec::new(),
-        };
+        let params = self.params.iter().cloned().collect();
+        let spec = workloads::alone(self.flow.clone(), &self.kind, &params);
         let Work { kind, params } = workloads::work_of(&spec)?;
         let contract = self.contract.map(|(rate, burst, latency_ns)| Contract { rate, burst, latency_ns });
         let params = Params { contract, ..params };

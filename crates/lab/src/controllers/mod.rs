@@ -8,13 +8,11 @@
 mod values;
 
 use anyhow::Result;
-use experiment::plan::Arm;
+use experiment::plan::{Arm, is_flow_name};
 use serde::{Deserialize, Serialize};
 use text::did_you_mean;
 
 use crate::failure::usage;
-
-pub use values::priority;
 
 /// Whom a setting is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,13 +240,12 @@ pub fn sort(controls: &mut [Control]) {
     controls.sort_by_key(|control| CONTROLLERS.iter().position(|row| row.name == control.name));
 }
 
-/// Whether a flow's name can be the name of a control group: letters, digits, `_` and `-`, so that it is no path and no line of a file.
+/// Whether a flow's name can be the name of a control group.
 ///
 /// # Errors
 /// Says what it must be.
 pub fn check_name(flow: &str) -> Result<(), String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if (1..=64).contains(&flow.len()) && flow.chars().all(fits) {
+    if is_flow_name(flow) {
         return Ok(());
     }
     Err(format!("{flow:?} is no name of a flow (expected 1 to 64 letters, digits, _ and -)"))

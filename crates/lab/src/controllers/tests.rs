@@ -34,7 +34,6 @@ fn values_take_the_kernels_own_form() {
         assert_eq!(one(word, text).word(), word);
     }
     assert_eq!(read("a", "slice_idle", "0").unwrap(), None, "a tunable of a scheduler");
-    assert_eq!((priority("realtime:3"), priority("idle"), priority("best-effort:8")), (Some(8195), Some(24576), None));
 }
 
 #[test]

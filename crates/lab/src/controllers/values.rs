@@ -3,6 +3,8 @@
 //! In one word on the command line `+` stands for a blank and `/` for a colon, as in the shares of a background load. Nothing passes that the kernel's
 //! files could take for a second line or another device.
 
+use elevator::Priority;
+
 /// The four bounds, and what each counts.
 const BOUNDS: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
 const MODEL: [&str; 6] = ["rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops"];
@@ -38,22 +40,7 @@ pub(super) fn latency(text: &str) -> Option<String> {
 
 pub(super) fn process_priority(text: &str) -> Option<String> {
     let text = text.replace('/', ":");
-    priority(&text).map(|_| text)
-}
-
-/// The kernel's number of an I/O priority: the class in the bits from 13 on, the level in the lower ones.
-pub fn priority(text: &str) -> Option<u16> {
-    if text == "idle" {
-        return Some(3 << 13);
-    }
-    let (class, level) = text.split_once(':')?;
-    let class: u16 = match class {
-        "realtime" => 1,
-        "best-effort" => 2,
-        _ => return None,
-    };
-    let level: u16 = level.parse().ok().filter(|level| *level <= 7)?;
-    Some((class << 13) | level)
+    Priority::parse(&text).map(|_| text)
 }
 
 pub(super) fn bounds(text: &str) -> Option<String> {

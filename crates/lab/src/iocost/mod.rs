@@ -24,6 +24,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
 use experiment::record::{Environment, VoidReason};
+use experiment::stats::describe::quantile;
 use host::Root;
 use host::settings::device_attributes;
 use serde::Serialize;
@@ -355,12 +356,7 @@ impl Figure {
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-    }
+    quantile(&values, 0.5)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From the flows of a plan to flows that can be driven.
 
 use anyhow::Result;
-use elevator::{FlowSpec, PrioClass, Priority};
+use elevator::{FlowSpec, Priority};
 use experiment::plan::{Flow, WorkloadSpec};
 use workload::{FlowWork, Params, WorkloadKind};
 
@@ -18,7 +18,8 @@ pub(super) fn with_flows(
 ) -> Result<Params> {
     let flow = |flow: &Flow| {
         let (kind, params) = work_of(flow)?;
-        Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority(flow)))
+        let priority = flow.ioprio.as_deref().and_then(Priority::parse);
+        Ok(FlowWork::new(&flow.name, kind, params, promise(flow), priority.unwrap_or_default()))
     };
     let flows: Vec<FlowWork> = spec.flows.iter().map(flow).collect::<Result<_>>()?;
     let direct = flows.iter().all(|flow| flow.params.direct);
@@ -36,15 +37,4 @@ fn promise(flow: &Flow) -> FlowSpec {
         burst: size(&flow.burst).unwrap_or(0),
         latency_ns: flow.latency.as_ref().and_then(|text| text::parse_duration_ns(text)),
     }
-}
-
-fn priority(flow: &Flow) -> Priority {
-    let Some(text) = &flow.ioprio else { return Priority::default() };
-    let (class, level) = text.split_once(':').unwrap_or((text, "0"));
-    let class = match class {
-        "realtime" => PrioClass::RealTime,
-        "idle" => PrioClass::Idle,
-        _ => PrioClass::BestEffort,
-    };
-    Priority { class, level: level.parse().unwrap_or(0) }
 }

@@ -2,7 +2,7 @@
 
 use super::batches::KINDS;
 use super::model::Shrink;
-use crate::kind::{Evidence, Role, Tunable};
+use crate::kind::Tunable;
 
 /// A priority of 0 in the table of weights.
 pub(super) const NICE_0: u64 = 20;
@@ -11,54 +11,74 @@ const SECOND: u64 = 1_000_000_000;
 
 /// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
-    tunable(
+    Tunable::confirmed(
         "global_latency_window",
         "ns",
         0,
         10 * SECOND,
         "predicted latency of a batch and what is in flight; more on disks",
     ),
-    tunable(
+    Tunable::confirmed(
         "bq_refill_below_ratio",
         "percent",
         0,
         100,
         "the next batch is made when less of the window than this is in flight",
     ),
-    tunable("lat_model_latency_limit", "ns", 0, 10 * SECOND, "longer latencies are not learned, and none is predicted"),
-    tunable("batch_order", "switch", 0, 1, "0: a batch is served by kind of operation; 1: by sectors, on disks only"),
-    tunable("compliance_flags", "switch", 0, 1, "1: deadlines of asynchronous requests leave their prediction out"),
-    tunable("batch_limit_read", "requests", 1, 65_536, "reads of a batch"),
-    tunable("batch_limit_write", "requests", 1, 65_536, "writes of a batch"),
-    tunable(
+    Tunable::confirmed(
+        "lat_model_latency_limit",
+        "ns",
+        0,
+        10 * SECOND,
+        "longer latencies are not learned, and none is predicted",
+    ),
+    Tunable::confirmed(
+        "batch_order",
+        "switch",
+        0,
+        1,
+        "0: a batch is served by kind of operation; 1: by sectors, on disks only",
+    ),
+    Tunable::confirmed(
+        "compliance_flags",
+        "switch",
+        0,
+        1,
+        "1: deadlines of asynchronous requests leave their prediction out",
+    ),
+    Tunable::confirmed("batch_limit_read", "requests", 1, 65_536, "reads of a batch"),
+    Tunable::confirmed("batch_limit_write", "requests", 1, 65_536, "writes of a batch"),
+    Tunable::confirmed(
         "lat_target_read",
         "ns",
         0,
         100 * SECOND,
         "deadline of an asynchronous read; setting it forgets what was learned",
     ),
-    tunable(
+    Tunable::confirmed(
         "lat_target_write",
         "ns",
         0,
         100 * SECOND,
         "deadline of an asynchronous write; setting it forgets what was learned",
     ),
-    tunable(
+    Tunable::confirmed(
         "read_priority",
         "nice + 20",
         0,
         39,
         "how far reads may run ahead of earlier deadlines; 28 is nice 8, less is farther behind",
     ),
-    tunable("shrink_at_kreqs", "1000 requests", 1, 100_000, "after so many small samples a part is forgotten"),
-    tunable("shrink_at_gbytes", "GiB", 1, 1000, "after large samples of so many bytes a part is forgotten"),
-    tunable("shrink_resist", "bits", 1, 3, "one part in 2 to the power of this is forgotten"),
+    Tunable::confirmed(
+        "shrink_at_kreqs",
+        "1000 requests",
+        1,
+        100_000,
+        "after so many small samples a part is forgotten",
+    ),
+    Tunable::confirmed("shrink_at_gbytes", "GiB", 1, 1000, "after large samples of so many bytes a part is forgotten"),
+    Tunable::confirmed("shrink_resist", "bits", 1, 3, "one part in 2 to the power of this is forgotten"),
 ];
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
-}
 
 /// Their values.
 #[derive(Debug, Clone)]

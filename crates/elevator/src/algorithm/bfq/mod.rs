@@ -61,7 +61,6 @@ use burst::Burst;
 use queue::{BfqQueue, class_and_weight};
 use rate::Rate;
 use settings::Settings;
-pub(crate) use settings::tunable;
 pub(crate) use variant::Variant;
 use wf2q::ServiceTree;
 

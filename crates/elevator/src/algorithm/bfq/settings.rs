@@ -5,42 +5,56 @@
 
 use super::{Bfq, MS};
 use crate::choose::BackSeek;
-use crate::kind::{Evidence, Role, Tunable};
+use crate::kind::{Role, Tunable};
 
 const INT_MAX: u64 = i32::MAX as u64;
 
 /// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
-    tunable(
+    Tunable::confirmed(
         "fifo_expire_sync",
         "ms",
         1,
         INT_MAX,
         "a synchronous request that waited this long goes first in its queue",
     ),
-    tunable("fifo_expire_async", "ms", 1, INT_MAX, "as fifo_expire_sync, for asynchronous requests"),
-    tunable("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
-    tunable(
+    Tunable::confirmed("fifo_expire_async", "ms", 1, INT_MAX, "as fifo_expire_sync, for asynchronous requests"),
+    Tunable::confirmed("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
+    Tunable::confirmed(
         "back_seek_penalty",
         "factor",
         1,
         INT_MAX,
         "factor by which a backward distance counts more than a forward one",
     ),
-    tunable("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a queue; 0: none"),
-    tunable("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting")
+    Tunable::confirmed("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a queue; 0: none"),
+    Tunable::confirmed("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting")
         .of(Role::Alias("slice_idle")),
-    tunable("max_budget", "sectors", 0, INT_MAX, "largest budget of a queue; 0: from the device's peak rate"),
-    tunable("timeout_sync", "ms", 1, INT_MAX, "longest service of a queue at a time"),
-    tunable("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: do not"),
-    tunable("strict_guarantees", "switch", 0, 1, "1: one request at a time, and always idle; 0: idle where it helps"),
-    tunable("burst", "switch", 0, 1, "1: queues created in a burst are not raised, as in Linux; 0: they are")
-        .of(Role::Reading),
+    Tunable::confirmed(
+        "max_budget",
+        "sectors",
+        0,
+        INT_MAX,
+        "largest budget of a queue; 0: from the device's peak rate",
+    ),
+    Tunable::confirmed("timeout_sync", "ms", 1, INT_MAX, "longest service of a queue at a time"),
+    Tunable::confirmed("low_latency", "switch", 0, 1, "1: raise the weight of interactive queues; 0: do not"),
+    Tunable::confirmed(
+        "strict_guarantees",
+        "switch",
+        0,
+        1,
+        "1: one request at a time, and always idle; 0: idle where it helps",
+    ),
+    Tunable::confirmed(
+        "burst",
+        "switch",
+        0,
+        1,
+        "1: queues created in a burst are not raised, as in Linux; 0: they are",
+    )
+    .of(Role::Reading),
 ];
-
-pub(crate) const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
-}
 
 /// What the tunables are set to.
 #[derive(Debug)]

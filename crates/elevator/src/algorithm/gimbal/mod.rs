@@ -46,13 +46,16 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Confirmed,
     promises: &[Promise::IdlesWithTimer],
     tunables: &[
-        tunable("latency_min", "µs", 1, 1_000_000, "below, the device is under-used"),
-        tunable("latency_max", "µs", 1, 1_000_000, "above, the device is overloaded"),
-        Tunable { role: Role::Window, ..tunable("slots", "requests", 1, 1024, "virtual slots of all tenants") },
-        tunable("quantum", "KiB", 1, 1 << 20, "what a tenant may send in its turn, and what fills a slot"),
+        Tunable::confirmed("latency_min", "µs", 1, 1_000_000, "below, the device is under-used"),
+        Tunable::confirmed("latency_max", "µs", 1, 1_000_000, "above, the device is overloaded"),
+        Tunable {
+            role: Role::Window,
+            ..Tunable::confirmed("slots", "requests", 1, 1024, "virtual slots of all tenants")
+        },
+        Tunable::confirmed("quantum", "KiB", 1, 1 << 20, "what a tenant may send in its turn, and what fills a slot"),
         Tunable {
             role: Role::Reading,
-            ..tunable(
+            ..Tunable::confirmed(
                 "as_released",
                 "switch",
                 0,
@@ -63,10 +66,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     ],
     build,
 };
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
-}
 
 const POLL_NS: u64 = 1_000_000;
 /// With more bytes in the device a completion comes soon enough.

@@ -2,32 +2,34 @@
 
 use super::model::{Costs, Figures, HDD, Preset, SSD, SSD_FAST, SSD_QD1};
 use super::rate::Rate;
-use crate::kind::{Build, Evidence, Role, Tunable};
+use crate::kind::{Build, Tunable};
 
 /// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
-    tunable("model", "switch", 0, 4, "the preset; 0: by device; 1: HDD; 2: SSD of depth 1; 3: SSD; 4: fast SSD"),
-    tunable("rbps", "bytes/s", 0, BPS, "bytes read a second; 0: by preset"),
-    tunable("rseqiops", "1/s", 0, IOPS, "sequential reads a second; 0: by preset"),
-    tunable("rrandiops", "1/s", 0, IOPS, "random reads a second; 0: by preset"),
-    tunable("wbps", "bytes/s", 0, BPS, "bytes written a second; 0: by preset"),
-    tunable("wseqiops", "1/s", 0, IOPS, "sequential writes a second; 0: by preset"),
-    tunable("wrandiops", "1/s", 0, IOPS, "random writes a second; 0: by preset"),
-    tunable("rpct", "percent", 0, 100, "reads that shall meet rlat; 0: latencies do not count"),
-    tunable("rlat", "µs", 0, LATENCY, "target latency of reads; 0: by preset"),
-    tunable("wpct", "percent", 0, 100, "writes that shall meet wlat; 0: latencies do not count"),
-    tunable("wlat", "µs", 0, LATENCY, "target latency of writes; 0: by preset"),
-    tunable("min", "percent", 1, 10_000, "lowest rate of virtual time"),
-    tunable("max", "percent", 1, 10_000, "highest rate of virtual time"),
+    Tunable::confirmed(
+        "model",
+        "switch",
+        0,
+        4,
+        "the preset; 0: by device; 1: HDD; 2: SSD of depth 1; 3: SSD; 4: fast SSD",
+    ),
+    Tunable::confirmed("rbps", "bytes/s", 0, BPS, "bytes read a second; 0: by preset"),
+    Tunable::confirmed("rseqiops", "1/s", 0, IOPS, "sequential reads a second; 0: by preset"),
+    Tunable::confirmed("rrandiops", "1/s", 0, IOPS, "random reads a second; 0: by preset"),
+    Tunable::confirmed("wbps", "bytes/s", 0, BPS, "bytes written a second; 0: by preset"),
+    Tunable::confirmed("wseqiops", "1/s", 0, IOPS, "sequential writes a second; 0: by preset"),
+    Tunable::confirmed("wrandiops", "1/s", 0, IOPS, "random writes a second; 0: by preset"),
+    Tunable::confirmed("rpct", "percent", 0, 100, "reads that shall meet rlat; 0: latencies do not count"),
+    Tunable::confirmed("rlat", "µs", 0, LATENCY, "target latency of reads; 0: by preset"),
+    Tunable::confirmed("wpct", "percent", 0, 100, "writes that shall meet wlat; 0: latencies do not count"),
+    Tunable::confirmed("wlat", "µs", 0, LATENCY, "target latency of writes; 0: by preset"),
+    Tunable::confirmed("min", "percent", 1, 10_000, "lowest rate of virtual time"),
+    Tunable::confirmed("max", "percent", 1, 10_000, "highest rate of virtual time"),
 ];
 
 const BPS: u64 = 1 << 40;
 const IOPS: u64 = 1_000_000_000;
 const LATENCY: u64 = 10_000_000;
-
-const fn tunable(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
-}
 
 const FAST_PERCENT: u64 = 500;
 const SLOW_PERCENT: u64 = 10;

@@ -10,8 +10,7 @@ use anyhow::{Context, Result};
 use experiment::record::VoidReason;
 use host::Session;
 use host::session::{Launch, Running};
-use loadgen::{ClientFile, PATIENCE};
-use rustix::time::{ClockId, clock_gettime};
+use loadgen::{ClientFile, PATIENCE, monotonic_ns};
 use workload::{FlowWork, Measured};
 
 use super::setting::ArmSetting;
@@ -38,7 +37,7 @@ pub(super) fn run(
     let TrialSpec { seed, duration, warmup, .. } = *spec;
     let ahead = lead(flows.len());
     let ns = u64::try_from(ahead.as_nanos()).expect("a lead of seconds");
-    let span = Span { start_ns: now_ns() + ns, warmup, duration, patience: PATIENCE, seed };
+    let span = Span { start_ns: monotonic_ns() + ns, warmup, duration, patience: PATIENCE, seed };
     let mut running: Vec<Running> = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
         let launch = Launch {
@@ -66,10 +65,4 @@ pub(super) fn run(
     // Without one of them the sum would be that of other flows.
     let measured = if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
     Ok(Driven { measured, voids })
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let s = u64::try_from(now.tv_sec).unwrap_or(0);
-    s * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

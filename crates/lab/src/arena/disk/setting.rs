@@ -1,7 +1,7 @@
 //! What an arm asks of a real device, and of the control groups of its flows.
 
 use anyhow::Result;
-use elevator::{PrioClass, Priority};
+use elevator::Priority;
 use experiment::plan::Arm;
 use host::Setting;
 use host::session::Share;
@@ -24,22 +24,27 @@ pub struct ArmSetting {
 /// Wrong usage: a setting of a flow or of the device that cannot be.
 pub fn setting_of(arm: &Arm) -> Result<ArmSetting> {
     let mut device = Setting { scheduler: Some(arm.scheduler.clone()), tunables: Default::default() };
+    let mut flows = Vec::new();
     for (word, text) in &arm.tunables {
         let value = match controllers::read(&arm.name, word, text)? {
-            Some(control) if control.flow.is_some() => continue,
+            Some(control) if control.flow.is_some() => {
+                flows.push(control);
+                continue;
+            }
             Some(control) => control.value,
             None => text.clone(),
         };
         device.tunables.insert(word.clone(), value);
     }
-    let flows = controllers::of(arm)?.into_iter().filter(|control| control.flow.is_some()).collect();
+    controllers::sort(&mut flows);
     Ok(ArmSetting { device, flows })
 }
 
 impl ArmSetting {
     /// What a flow gets: its own control group in any case, so that all flows compete at one level.
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
-        let mut share = Share { own_group: true, ioprio: priority(flow.priority), ..Share::default() };
+        let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
+        let mut share = Share { own_group: true, ioprio, ..Share::default() };
         for control in self.flows.iter().filter(|control| control.flow.as_ref() == Some(&flow.name)) {
             let value = &control.value;
             match control.row().name {
@@ -64,17 +69,6 @@ fn bounds(control: &Control) -> Option<String> {
     let bounds: Vec<String> =
         control.pairs().filter(|(_, bound)| *bound != "max").map(|(name, bound)| format!("{name}={bound}")).collect();
     (!bounds.is_empty()).then(|| bounds.join(" "))
-}
-
-/// The priority that the plan gives a flow.
-fn priority(of: Priority) -> Option<String> {
-    let class = match of.class {
-        _ if of == Priority::default() => return None,
-        PrioClass::RealTime => "realtime",
-        PrioClass::BestEffort => "best-effort",
-        PrioClass::Idle => return Some("idle".to_owned()),
-    };
-    Some(format!("{class}:{}", of.level))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
-use elevator::{PrioClass, Priority};
+use elevator::Priority;
 use guest::inside::{CONTROL_GROUPS, now_ns, set_ioprio};
 use loadgen::ClientFile;
 use workload::{FlowWork, Measured, Params};
@@ -130,16 +130,10 @@ fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
     let of_flow = |control: &&Control| {
         control.row().location == Location::Processes && control.flow.as_deref() == Some(&*flow.name)
     };
-    let Some(control) = controls.iter().find(of_flow) else {
-        let class = match flow.priority.class {
-            _ if flow.priority == Priority::default() => return None,
-            PrioClass::RealTime => 1,
-            PrioClass::BestEffort => 2,
-            PrioClass::Idle => return Some(3 << 13),
-        };
-        return Some((class << 13) | u16::from(flow.priority.level));
-    };
-    controllers::priority(&control.value)
+    match controls.iter().find(of_flow) {
+        Some(control) => Priority::parse(&control.value).map(Priority::number),
+        None => (flow.priority != Priority::default()).then(|| flow.priority.number()),
+    }
 }
 
 fn report(flow: &str, child: Child) -> Result<FlowReport> {
