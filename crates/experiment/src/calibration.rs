@@ -13,10 +13,11 @@ mod promises;
 
 pub use engine::Rule;
 pub use noise::{KINDS, Noise};
-pub use power::{EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
-pub use promises::{ARMS, LOOKS, Promise};
+pub use power::{Decision, EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
+pub use promises::{ARMS, LOOKS, PLANNED, Promise};
 
-use crate::stats::sequence;
+/// The product's rules: for a budget, and for work without one.
+pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
 
 /// How much to simulate.
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +28,13 @@ pub struct Calibration {
     pub alpha: f64,
     /// Seed of all.
     pub seed: u64,
-    /// The rule under test; the product's own unless somebody wants to see another one fail.
-    pub rule: Rule,
+    /// The rules under test; the product's own unless somebody wants to see another one fail.
+    pub rules: &'static [Rule],
 }
 
 impl Default for Calibration {
     fn default() -> Self {
-        Calibration { experiments: 10_000, alpha: 0.05, seed: 1, rule: sequence::critical_t }
+        Calibration { experiments: 10_000, alpha: 0.05, seed: 1, rules: &RULES }
     }
 }
 
@@ -44,6 +45,8 @@ pub struct Report {
     pub experiments: u64,
     /// The promises.
     pub promises: Vec<Promise>,
+    /// What a budget decides, by three rules.
+    pub decisions: Vec<Decision>,
     /// Power at a 2 % effect.
     pub powers: Vec<Power>,
     /// Blocks over a mix of effects.
@@ -52,11 +55,12 @@ pub struct Report {
 
 /// Counts everything.
 pub fn calibrate(calibration: &Calibration) -> Report {
-    let Calibration { experiments, alpha, seed, rule } = *calibration;
+    let Calibration { experiments, alpha, seed, .. } = *calibration;
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
-        promises: promises::promises(rule, experiments, alpha, seed),
+        promises: promises_of(calibration),
+        decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
         savings: power::savings(fewer, alpha, seed),
     }
@@ -64,8 +68,8 @@ pub fn calibrate(calibration: &Calibration) -> Report {
 
 /// Counts the promises only.
 pub fn promises_of(calibration: &Calibration) -> Vec<Promise> {
-    let Calibration { experiments, alpha, seed, rule } = *calibration;
-    promises::promises(rule, experiments, alpha, seed)
+    let Calibration { experiments, alpha, seed, rules } = *calibration;
+    rules.iter().flat_map(|rule| promises::promises(*rule, experiments, alpha, seed)).collect()
 }
 
 impl Report {
@@ -74,7 +78,7 @@ impl Report {
         self.promises.iter().filter(|promise| !promise.kept()).collect()
     }
 
-    /// Mean blocks of the sequential design over the mix of effects, as a share of the fixed design's, at one size of noise.
+    /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed design's, at one size of noise.
     pub fn mix_share(&self, block_sd: f64) -> f64 {
         let rows: Vec<&Saving> = self.savings.iter().filter(|row| row.block_sd == block_sd).collect();
         let fixed: usize = rows.iter().map(|row| row.fixed_blocks).sum();
@@ -87,16 +91,19 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Promises: {} experiments per row, {} arms and a baseline, up to {LOOKS} blocks, a look after each\n",
+            "Promises: {} experiments per row, {} arms and a baseline, a look after each block: {PLANNED} blocks for spending, {LOOKS} \
+             for the confidence sequence\n",
             self.experiments, ARMS
         )?;
-        writeln!(f, "| noise | what must be rare | promised at most | found | bound | kept |")?;
-        writeln!(f, "|---|---|---:|---:|---:|---|")?;
+        writeln!(f, "| rule | noise | what must be rare | promised at most | found | bound | kept |")?;
+        writeln!(f, "|---|---|---|---:|---:|---:|---|")?;
         for row in &self.promises {
             let kept = if row.kept() { "yes" } else { "NO" };
             let [promised, found, bound] = [row.promised, row.found, row.bound].map(percent);
-            writeln!(f, "| {} | {} | {promised} | {found} | {bound} | {kept} |", row.noise.name(), row.what)?;
+            let (rule, noise, what) = (row.rule, row.noise.name(), row.what);
+            writeln!(f, "| {rule} | {noise} | {what} | {promised} | {found} | {bound} | {kept} |")?;
         }
+        self.write_decisions(f)?;
         writeln!(f, "\nPower at a true effect of +2 %, one arm, normal noise, at most {MOST_BLOCKS} blocks\n")?;
         writeln!(
             f,
@@ -112,15 +119,26 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nWhat a budget decides: one arm, margin 0, normal noise; share decided and mean blocks\n")?;
+        writeln!(f, "| budget | effect / sd of a block | rule | decided | mean blocks |")?;
+        writeln!(f, "|---:|---:|---|---:|---:|")?;
+        for row in &self.decisions {
+            let decided = percent(row.decided);
+            writeln!(f, "| {} | {} | {} | {decided} | {:.1} |", row.budget, row.deviations, row.rule, row.mean_blocks)?;
+        }
+        Ok(())
+    }
+
     fn write_savings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\nBlocks against a fixed design sized to tell 2 % from 0 (margin 1 %, 90 % right on both); sequential: at most \
+            "\nBlocks against a fixed design sized to tell 2 % from 0 (margin 1 %, 90 % right on both); spending: at most \
              {MOST_TIMES_FIXED} times as many\n"
         )?;
         writeln!(
             f,
-            "| sd of a block | true effect | fixed: blocks | right | wrong | sequential: mean blocks | right | wrong |"
+            "| sd of a block | true effect | fixed: blocks | right | wrong | spending: mean blocks | right | wrong |"
         )?;
         writeln!(f, "|---:|---:|---:|---:|---:|---:|---:|---:|")?;
         let mut sizes: Vec<f64> = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::{Question, judge};
+use crate::judge::{Course, Question, judge};
 use crate::judgement::{Judgement, Verdict};
 use crate::plan::{Method, Plan};
 use crate::record::Trial;
@@ -19,12 +19,24 @@ pub const HOPELESS_AFTER: usize = 3;
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
+    course: Course,
 }
 
 impl Decider {
     /// For a checked plan whose workloads all name their primary metric; a workload without one is never decided.
     pub fn new(plan: &Plan) -> Decider {
-        Decider { plan: plan.clone(), samples: BTreeMap::new() }
+        let course = Course::planned(plan, &plan.criteria, None);
+        Decider { plan: plan.clone(), samples: BTreeMap::new(), course }
+    }
+
+    /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit, or that its budget was changed.
+    pub fn set_course(&mut self, course: Course) {
+        self.course = course;
+    }
+
+    /// The number of blocks that the bounds are for; none: not known yet, or there is none.
+    pub fn planned(&self) -> Option<u32> {
+        self.course.planned
     }
 
     /// Takes notice of a trial, void or not. For a resumed experiment, of every trial of its record, in order.
@@ -36,13 +48,15 @@ impl Decider {
     }
 
     /// The arms to measure in the next block of `workload`, in the order of the plan. The baseline is among them while any
-    /// other is; empty when everything is decided. An arm is not active once it is better, worse or equivalent, or hopeless
-    /// ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all arms but the hopeless ones stay.
+    /// other is; empty when everything is decided. An arm is not active once it is better, worse or equivalent, given up because
+    /// its budget does not suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all arms but the hopeless ones stay.
     pub fn active_arms(&self, workload: &str) -> Vec<String> {
-        let stops = self.plan.criteria.method == Method::Anytime && !self.plan.budget.no_early_stop;
+        let looks = matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
+        let stops = looks && !self.plan.budget.no_early_stop;
         let decided = |judgement: &Judgement| match judgement.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => stops,
-            Verdict::Inconclusive | Verdict::Void => false,
+            Verdict::Inconclusive => judgement.given_up().is_some(),
+            Verdict::Void => false,
         };
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = self
@@ -71,9 +85,15 @@ impl Decider {
             arms: &arms,
             direction: self.plan.direction_of(metric),
             criteria: &self.plan.criteria,
+            course: self.course,
         };
         let samples: Vec<&Sample> = self.samples.get(workload).into_iter().flatten().collect();
         judge(&question, &samples)
+    }
+
+    /// The chance of a verdict for which an arm is given up; none for one that is not.
+    pub fn given_up(&self, workload: &str, arm: &str) -> Option<f64> {
+        self.judgements(workload).iter().find(|judgement| judgement.arm == arm)?.given_up()
     }
 
     /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one valid trial.

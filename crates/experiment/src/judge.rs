@@ -2,20 +2,32 @@
 //!
 //! The order of things: evidence (what counts), interval (by the method of the criteria), claims (beyond the margin, or
 //! inside it), Holm's levels over the arms, verdict. The interval that is shown is the one that the verdict was read from.
+//!
+//! With bounds for a budget ([`Method::Spending`]) "equivalent" is claimed by two one-sided tests, each at the level of the claim:
+//! the truth cannot lie beyond both ends of the margin, so that only one of them can err. Its interval is shown at the confidence
+//! that belongs to them, 1 − 2 · level.
 
 mod evidence;
+mod replay;
+
+pub use replay::as_it_would_have_stopped;
 
 use crate::judgement::{Judgement, OlderClaim, Verdict};
 use crate::metric::Direction;
-use crate::plan::{Criteria, Method};
+use crate::plan::{Criteria, Method, Plan};
 use crate::reason::Reason;
+use crate::record::{Event, Record};
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
-use crate::stats::{Interval, Moments, describe, fixed, projection, sequence, three_sigma};
+use crate::stats::spending::{self, Design, Look, Sides};
+use crate::stats::{Interval, Moments, describe, fixed, futility, projection, sequence, three_sigma};
 use evidence::{Cells, Evidence};
 
 /// Blocks beyond which "how many more" is not worth saying.
 pub const MOST_BLOCKS: usize = 10_000;
+
+/// The share of alpha that the bound of the last of some dozens of looks corresponds to, as a single test.
+const LAST_LOOK: f64 = 0.6;
 
 /// What is asked about one metric of one workload.
 #[derive(Debug, Clone)]
@@ -34,6 +46,20 @@ pub struct Question<'a> {
     pub direction: Direction,
     /// The rules.
     pub criteria: &'a Criteria,
+    /// How far the experiment is.
+    pub course: Course,
+}
+
+/// What a rule that knows its budget has to know of the experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Course {
+    /// The number of blocks of the budget, fixed before the first look; none: there is no such number, and the confidence
+    /// sequence serves.
+    pub planned: Option<u32>,
+    /// Whether the budget has come to its end, which is the last look.
+    pub ended: bool,
+    /// Whether arms are measured to the end of the budget whatever is found.
+    pub no_early_stop: bool,
 }
 
 /// Judges every arm of the question by `samples`, which hold this metric of this workload only. One judgement per arm, in the
@@ -44,7 +70,7 @@ pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     let margin = question.margin();
     let (m, alpha) = (cases.len(), question.criteria.alpha);
     let differ = step_down(m, alpha, |i, level| !cases[i].void && differs(&cases[i].interval(level), margin));
-    let equal = step_down(m, alpha, |i, level| !cases[i].void && equivalent(&cases[i].interval(level), margin));
+    let equal = step_down(m, alpha, |i, level| !cases[i].void && equivalent(&cases[i].inside(level), margin));
     cases.iter().enumerate().map(|(i, case)| case.judgement(question, &cells, [&differ, &equal], i)).collect()
 }
 
@@ -71,13 +97,66 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
+impl Course {
+    /// The course of an experiment whose plan and record are these, by these rules.
+    pub fn of(record: &Record, criteria: &Criteria) -> Course {
+        let plan = &record.header.plan;
+        let noted = record.notes.iter().find_map(|note| match note.event {
+            Event::Planned { blocks } => Some(blocks),
+            _ => None,
+        });
+        let course = Course::planned(plan, criteria, noted);
+        Course {
+            planned: course.planned.filter(|_| !Course::is_changed(record)),
+            ended: record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early()),
+            ..course
+        }
+    }
+
+    /// Whether an experiment went on with another budget than the one that it began with.
+    pub fn is_changed(record: &Record) -> bool {
+        record.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
+    }
+
+    /// The course of an experiment that has just begun, whose number of blocks is the plan's or the one that was found.
+    pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Course {
+        let planned = criteria.planned.or(plan.budget.blocks).or(found);
+        Course { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
+    }
+}
+
 impl Question<'_> {
     /// The margin as a log ratio. The three-sigma rule knows none.
     fn margin(&self) -> f64 {
         match self.criteria.method {
             Method::ThreeSigma => 0.0,
-            Method::Anytime | Method::Fixed => self.criteria.margin.ln_1p(),
+            Method::Spending | Method::Anytime | Method::Fixed => self.criteria.margin.ln_1p(),
         }
+    }
+
+    /// The rule for an arm whose log ratios are these.
+    fn rule(&self, paired: bool, ratios: &Moments) -> Rule {
+        match (self.criteria.method, self.course.planned) {
+            (Method::ThreeSigma, _) => Rule::ThreeSigma,
+            (Method::Spending | Method::Anytime | Method::Fixed, _) if !paired => Rule::Welch,
+            (Method::Fixed, _) => Rule::Fixed,
+            (Method::Anytime, _) | (Method::Spending, None) => Rule::Anytime,
+            (Method::Spending, Some(planned)) => {
+                let planned = planned as usize;
+                let futile = self.futile(ratios).is_some();
+                // An arm that was given up for what it showed has not come to the end of the budget.
+                let look = if self.course.ended && !futile { Look::Last } else { Look::Planned };
+                Rule::Spending(Design { planned, look })
+            }
+        }
+    }
+
+    /// The probability of a verdict if it is so small that an arm with these log ratios is given up.
+    fn futile(&self, ratios: &Moments) -> Option<f64> {
+        let planned = self.course.planned.filter(|_| !self.course.no_early_stop)?;
+        (self.criteria.method == Method::Spending)
+            .then(|| futility::hopeless(ratios, planned as usize, self.margin(), self.criteria.alpha))
+            .flatten()
     }
 }
 
@@ -89,8 +168,18 @@ struct Case<'a> {
     arms: Moments,
     baselines: Moments,
     ratios: Moments,
-    method: Method,
+    rule: Rule,
     void: bool,
+}
+
+/// How the interval of one arm is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    Spending(Design),
+    Anytime,
+    Fixed,
+    Welch,
+    ThreeSigma,
 }
 
 impl<'a> Case<'a> {
@@ -100,13 +189,14 @@ impl<'a> Case<'a> {
         let void_share = f64::from(evidence.void) / f64::from(evidence.total.max(1));
         let nothing = (evidence.arm.is_empty() || evidence.baseline.is_empty())
             && (evidence.unfinished == 0 || evidence.void > 0);
+        let ratios = Moments::of(&log_ratios);
         Case {
             arm,
             arms: Moments::of(&evidence.arm),
             baselines: Moments::of(&evidence.baseline),
-            ratios: Moments::of(&log_ratios),
+            ratios,
             void: nothing || void_share > question.criteria.max_void_share,
-            method: question.criteria.method,
+            rule: question.rule(evidence.paired, &ratios),
             log_ratios,
             evidence,
         }
@@ -118,11 +208,24 @@ impl<'a> Case<'a> {
     }
 
     fn interval_with(&self, alpha: f64, ratios: &Moments) -> Interval {
-        match (self.method, self.evidence.paired) {
-            (Method::ThreeSigma, _) => three_sigma::interval(&self.arms, &self.baselines),
-            (_, false) => fixed::welch(&self.arms, &self.baselines, alpha),
-            (Method::Anytime, true) => sequence::interval(ratios, alpha),
-            (Method::Fixed, true) => fixed::paired_t(ratios, alpha),
+        match self.rule {
+            Rule::ThreeSigma => three_sigma::interval(&self.arms, &self.baselines),
+            Rule::Welch => fixed::welch(&self.arms, &self.baselines, alpha),
+            Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::Two),
+            Rule::Anytime => sequence::interval(ratios, alpha),
+            Rule::Fixed => fixed::paired_t(ratios, alpha),
+        }
+    }
+
+    /// The interval that has to lie inside the margin for "equivalent" at `alpha`.
+    fn inside(&self, alpha: f64) -> Interval {
+        self.inside_with(alpha, &self.ratios)
+    }
+
+    fn inside_with(&self, alpha: f64, ratios: &Moments) -> Interval {
+        match self.rule {
+            Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::One),
+            Rule::Anytime | Rule::Fixed | Rule::Welch | Rule::ThreeSigma => self.interval_with(alpha, ratios),
         }
     }
 
@@ -134,7 +237,14 @@ impl<'a> Case<'a> {
         let [differ, equal] = kinds;
         let decided_at = differ.decided_at[i].or(equal.decided_at[i]);
         let shown_at = decided_at.unwrap_or(differ.current.min(equal.current));
-        let interval = if self.void { Interval::UNBOUNDED } else { self.interval(shown_at) };
+        let inside = differ.decided_at[i].is_none() && equal.decided_at[i].is_some();
+        let one_sided = inside && matches!(self.rule, Rule::Spending(_));
+        let interval = match (self.void, one_sided) {
+            (true, _) => Interval::UNBOUNDED,
+            (false, true) => self.inside(shown_at),
+            (false, false) => self.interval(shown_at),
+        };
+        let error = if one_sided { 2.0 * shown_at } else { shown_at };
         let verdict = match (self.void, differ.decided_at[i], equal.decided_at[i]) {
             (true, _, _) => Verdict::Void,
             (_, Some(_), _) if (interval.low > 0.0) == (question.direction == Direction::HigherIsBetter) => {
@@ -144,9 +254,9 @@ impl<'a> Case<'a> {
             (_, None, Some(_)) => Verdict::Equivalent,
             (_, None, None) => Verdict::Inconclusive,
         };
-        let more_blocks = match verdict {
-            Verdict::Inconclusive => self.more_blocks(question, differ.current, equal.current),
-            _ => None,
+        let (more_blocks, new_plan_blocks) = match verdict {
+            Verdict::Inconclusive => self.blocks_to_go(question, differ.current, equal.current),
+            _ => (None, None),
         };
         let finite = |log: f64| Some(log.exp()).filter(|ratio| !self.void && log.is_finite() && ratio.is_finite());
         Judgement {
@@ -159,15 +269,12 @@ impl<'a> Case<'a> {
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
-            three_sigma: (self.method != Method::ThreeSigma).then(|| self.older_claim(question.direction)),
+            three_sigma: (self.rule != Rule::ThreeSigma).then(|| self.older_claim(question.direction)),
             blocks: self.evidence.arm.len() as u32,
             void_blocks: self.evidence.void,
-            confidence: if self.method == Method::ThreeSigma {
-                three_sigma::NOMINAL_CONFIDENCE
-            } else {
-                1.0 - shown_at
-            },
+            confidence: if self.rule == Rule::ThreeSigma { three_sigma::NOMINAL_CONFIDENCE } else { 1.0 - error },
             more_blocks,
+            new_plan_blocks,
             reasons: self.reasons(question, cells, &interval, shown_at),
             log_ratios: self.log_ratios.clone(),
         }
@@ -185,17 +292,38 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Blocks to go until one of the two claims would be settled if mean and deviation stay as they are.
-    fn more_blocks(&self, question: &Question<'_>, differ_at: f64, equal_at: f64) -> Option<u32> {
-        if !self.evidence.paired || self.ratios.n < 2 || self.method == Method::ThreeSigma {
-            return None;
+    /// Blocks until one of the two claims would be settled if mean and deviation stay as they are: more of this experiment, or
+    /// those of a new one where the budget of this one does not suffice.
+    fn blocks_to_go(&self, question: &Question<'_>, differ_at: f64, equal_at: f64) -> (Option<u32>, Option<u32>) {
+        let n = self.ratios.n;
+        if !self.evidence.paired || n < 2 || self.rule == Rule::ThreeSigma {
+            return (None, None);
         }
         let margin = question.margin();
-        let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &Moments { n, ..self.ratios });
+        let moments = |n: usize| Moments { n, ..self.ratios };
+        if let Rule::Spending(design) = self.rule {
+            let decided = |n: usize| {
+                differs(&self.interval_with(differ_at, &moments(n)), margin)
+                    || equivalent(&self.inside_with(equal_at, &moments(n)), margin)
+            };
+            let looks = n + 1..=design.planned;
+            let goes_on = !question.course.ended && question.futile(&self.ratios).is_none();
+            if let Some(needed) = looks.clone().find(|n| goes_on && looks.contains(n) && decided(*n)) {
+                return (Some((needed - n) as u32), None);
+            }
+            // A new plan looks last at its own end, where its bound is about that of one look.
+            let differ = |n: usize| fixed::paired_t(&moments(n), LAST_LOOK * differ_at);
+            let equal = |n: usize| fixed::paired_t(&moments(n), 2.0 * LAST_LOOK * equal_at);
+            let differ = projection::values_needed(MOST_BLOCKS, differ, |interval| differs(interval, margin));
+            let equal = projection::values_needed(MOST_BLOCKS, equal, |interval| equivalent(interval, margin));
+            let needed = differ.into_iter().chain(equal).min().map(|n| n.max(spending::FIRST_LOOK) as u32);
+            return (None, needed);
+        }
+        let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &moments(n));
         let differ = projection::values_needed(MOST_BLOCKS, at(differ_at), |interval| differs(interval, margin));
         let equal = projection::values_needed(MOST_BLOCKS, at(equal_at), |interval| equivalent(interval, margin));
-        let needed = differ.into_iter().chain(equal).min()?;
-        Some(needed.saturating_sub(self.ratios.n).max(1) as u32)
+        let needed = differ.into_iter().chain(equal).min();
+        (needed.map(|needed| needed.saturating_sub(n).max(1) as u32), None)
     }
 
     fn reasons(&self, question: &Question<'_>, cells: &Cells<'_>, interval: &Interval, shown_at: f64) -> Vec<Reason> {
@@ -219,7 +347,11 @@ impl<'a> Case<'a> {
         if outliers > 0 {
             reasons.push(Reason::Outliers { outliers, blocks: n });
         }
-        if self.method == Method::Anytime && !cells.paired() && interval.is_bounded() {
+        if let Some(chance) = question.futile(&self.ratios).filter(|_| self.evidence.paired) {
+            reasons.push(Reason::Futile { chance, planned: question.course.planned.unwrap_or_default() });
+        }
+        let follows = matches!(question.criteria.method, Method::Anytime | Method::Spending);
+        if follows && !cells.paired() && interval.is_bounded() {
             reasons.push(Reason::Welch);
         }
         reasons

@@ -34,6 +34,16 @@ pub enum OlderClaim {
     NotEnough,
 }
 
+impl Judgement {
+    /// The chance of a verdict for which the arm was given up; none for one that was not, or that was read back from study.json.
+    pub fn given_up(&self) -> Option<f64> {
+        self.reasons.iter().find_map(|reason| match reason {
+            Reason::Futile { chance, .. } => Some(*chance),
+            _ => None,
+        })
+    }
+}
+
 /// One arm against the baseline, on one metric of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
@@ -67,6 +77,9 @@ pub struct Judgement {
     pub confidence: f64,
     /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or never.
     pub more_blocks: Option<u32>,
+    /// For an inconclusive one whose budget does not suffice: how many blocks a new experiment would probably need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_plan_blocks: Option<u32>,
     /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).
     pub reasons: Vec<Reason>,
     /// log(arm/baseline) of each counted block, in order of blocks: what the plots show.

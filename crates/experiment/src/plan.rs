@@ -269,8 +269,11 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// A confidence sequence: valid at every look, so that an experiment may stop as soon as it knows.
+    /// Group-sequential: looks after every block of a budget that is known beforehand, all of them together at the level of
+    /// `alpha`.
     #[default]
+    Spending,
+    /// A confidence sequence: valid at every look, for work without a known end.
     Anytime,
     /// Student's t for a number of blocks fixed beforehand (Welch's where there are no blocks).
     Fixed,
@@ -288,13 +291,17 @@ pub struct Criteria {
     pub alpha: f64,
     /// How intervals are computed.
     pub method: Method,
+    /// The number of blocks of each workload that the bounds of `spending` are for; none: `budget.blocks`, else what fits into
+    /// the budget's time by the first block, which the record notes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<u32>,
     /// A judgement is void when more than this share of its blocks is void.
     pub max_void_share: f64,
 }
 
 impl Default for Criteria {
     fn default() -> Self {
-        Criteria { margin: 0.01, alpha: 0.05, method: Method::Anytime, max_void_share: 0.2 }
+        Criteria { margin: 0.01, alpha: 0.05, method: Method::default(), planned: None, max_void_share: 0.2 }
     }
 }
 

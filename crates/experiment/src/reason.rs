@@ -53,6 +53,13 @@ pub enum Reason {
         /// The confidence, in percent.
         confidence_percent: f64,
     },
+    /// An arm was given up: it would hardly have been decided within the budget.
+    Futile {
+        /// The predicted probability of a verdict.
+        chance: f64,
+        /// The blocks of the budget.
+        planned: u32,
+    },
     /// Every block has exactly the same ratio.
     SameRatio {
         /// How many blocks.
@@ -156,6 +163,11 @@ impl fmt::Display for Reason {
             Reason::TooFewBlocks { blocks, confidence_percent } => {
                 write!(f, "{blocks} blocks are too few for an interval at {confidence_percent:.1} % confidence")
             }
+            Reason::Futile { chance, planned } => write!(
+                f,
+                "given up: the chance of a verdict within {planned} blocks was {:.1} %; its time went to the others",
+                chance * 100.0
+            ),
             Reason::SameRatio { blocks, metric } => {
                 write!(f, "all {blocks} blocks show exactly the same ratio: {metric} may be too coarse a measure")
             }

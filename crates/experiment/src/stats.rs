@@ -5,9 +5,11 @@
 
 pub mod describe;
 pub mod fixed;
+pub mod futility;
 pub mod holm;
 pub mod projection;
 pub mod sequence;
+pub mod spending;
 pub mod three_sigma;
 
 /// A set of numbers without holes; infinite ends mean unbounded.
@@ -36,6 +38,30 @@ impl Interval {
     /// Whether both ends are finite.
     pub fn is_bounded(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// Mean and deviation, value by value (Welford 1962).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Running {
+    n: usize,
+    mean: f64,
+    squares: f64,
+}
+
+impl Running {
+    /// Takes one more value.
+    pub fn push(&mut self, value: f64) {
+        self.n += 1;
+        let before = value - self.mean;
+        self.mean += before / self.n as f64;
+        self.squares += before * (value - self.mean);
+    }
+
+    /// The moments of all values so far.
+    pub fn moments(&self) -> Moments {
+        let sd = if self.n < 2 { 0.0 } else { (self.squares / (self.n as f64 - 1.0)).sqrt() };
+        Moments { n: self.n, mean: self.mean, sd }
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::plan::Plan;
+use experiment::judge::Course;
+use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
 
 use crate::arena::{Arena, ArmIndex};
 use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
-use crate::length::{expected_s, trial_length};
+use crate::length::{expected_s, planned_blocks, trial_length};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
@@ -113,6 +114,10 @@ struct Experiment<'a> {
     tracks: Vec<Track>,
     /// Arms whose setting the kernel refused: they are void, and measuring them would measure something else.
     refused: Vec<Arm>,
+    /// The time of the trials so far in blocks of number 0.
+    first_round: Duration,
+    /// Whether the budget is another than the one that the experiment began with.
+    budget_changed: bool,
 }
 
 impl<'a> Experiment<'a> {
@@ -124,7 +129,18 @@ impl<'a> Experiment<'a> {
         stop: &Stop,
     ) -> Experiment<'a> {
         let tracks = vec![Track::default(); plan.workloads.len()];
-        let mut course = Experiment { plan, indexes, store, decider: Decider::new(plan), tracks, refused: Vec::new() };
+        let mut course = Experiment {
+            plan,
+            indexes,
+            store,
+            decider: Decider::new(plan),
+            tracks,
+            refused: Vec::new(),
+            first_round: Duration::ZERO,
+            budget_changed: Course::is_changed(record),
+        };
+        let resumed = Course { ended: false, ..Course::of(record, &plan.criteria) };
+        course.decider.set_course(resumed);
         // Each block is judged again as it was: much work where there are many. What is left out when a signal asks to end is not
         // missed, since the first look of `measure` is at the same signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
@@ -134,9 +150,30 @@ impl<'a> Experiment<'a> {
                 let active = || active(&course.decider, plan, workload);
                 course.tracks[workload].replay(trial, arm, active);
             }
+            course.count(trial);
             course.decider.push(trial);
         }
         course
+    }
+
+    fn count(&mut self, trial: &Trial) {
+        if trial.block == 0 {
+            let (_, warmup) = trial_length(self.plan);
+            self.first_round += warmup + Duration::from_nanos(trial.observation.duration_ns);
+        }
+    }
+
+    /// Fixes the number of blocks that the verdicts' bounds are for, where the plan does not: after the first block of every
+    /// workload, when its time is known, and before the first look.
+    fn plan_blocks(&mut self, driver: &Driver<'_>) -> Result<()> {
+        let open = self.plan.criteria.method != Method::Spending || self.budget_changed;
+        let begun = self.tracks.iter().any(|track| track.whole == 0);
+        if open || begun || self.decider.planned().is_some() {
+            return Ok(());
+        }
+        let blocks = planned_blocks(self.plan, driver.spent(), self.first_round);
+        self.decider.set_course(Course::planned(self.plan, &self.plan.criteria, Some(blocks)));
+        self.store.append_note(driver.note(Event::Planned { blocks }))
     }
 
     /// Measures until the end; why it ended.
@@ -151,6 +188,7 @@ impl<'a> Experiment<'a> {
             }
         }
         loop {
+            self.plan_blocks(driver)?;
             let mut measured = false;
             for workload in 0..plan.workloads.len() {
                 if let Some(signal) = driver.stop.signal() {
@@ -172,7 +210,7 @@ impl<'a> Experiment<'a> {
                 }
             }
             if !measured {
-                let fixed = plan.budget.blocks.is_some();
+                let fixed = plan.budget.blocks.is_some() || self.has_every_block();
                 return Ok(if fixed { EndReason::BlocksMeasured } else { EndReason::VerdictsReached });
             }
         }
@@ -180,8 +218,18 @@ impl<'a> Experiment<'a> {
 
     /// Whether a workload still needs a block.
     fn wants_block(&self, workload: usize) -> bool {
-        let enough = self.plan.budget.blocks.is_some_and(|blocks| self.tracks[workload].whole >= blocks);
-        !enough && self.active(workload).len() > 1
+        !self.has_blocks(workload) && self.active(workload).len() > 1
+    }
+
+    /// Whether a workload has every block that was planned.
+    fn has_blocks(&self, workload: usize) -> bool {
+        let blocks = [self.plan.budget.blocks, self.decider.planned()].into_iter().flatten().min();
+        blocks.is_some_and(|blocks| self.tracks[workload].whole >= blocks)
+    }
+
+    /// Whether any workload ended for having every block, and not for its verdicts.
+    fn has_every_block(&self) -> bool {
+        (0..self.tracks.len()).any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
     }
 
     /// The arms of the next block: the undecided ones that the kernel did not refuse, and the baseline.
@@ -210,8 +258,12 @@ impl<'a> Experiment<'a> {
         let left = self.active(workload);
         for arm in arms.iter().filter(|arm| !left.contains(arm)) {
             let (workload, arm) = (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
-            let note = driver.note(Event::StoppedArm { workload, arm, blocks: number + 1 });
-            self.store.append_note(note)?;
+            let blocks = number + 1;
+            let event = match self.decider.given_up(&workload, &arm) {
+                Some(chance) => Event::FutileArm { workload, arm, blocks, chance },
+                None => Event::StoppedArm { workload, arm, blocks },
+            };
+            self.store.append_note(driver.note(event))?;
         }
         Ok(None)
     }
@@ -232,7 +284,7 @@ impl<'a> Experiment<'a> {
 
     /// Announces the trials of this block and of those after it, as far as they can be known.
     fn announce(&self, driver: &mut Driver<'_>, workload: usize, block: u32, arms: &[Arm]) -> Result<()> {
-        let blocks = self.plan.budget.blocks;
+        let blocks = self.plan.budget.blocks.or(self.decider.planned());
         let blocks = blocks.map_or(LOOKAHEAD, |blocks| blocks.saturating_sub(block).clamp(1, LOOKAHEAD));
         let in_order = (0..self.plan.arms.len()).filter(|arm| arms.contains(arm));
         let arms = in_order.map(|arm| self.indexes[arm]).collect();
@@ -268,6 +320,7 @@ impl Series for Experiment<'_> {
     }
 
     fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {
+        self.count(trial);
         self.decider.push(trial);
         let arm = self.indexes.iter().position(|index| *index == arm).expect("a block holds arms of the plan");
         for reason in &trial.observation.voids {

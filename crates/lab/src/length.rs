@@ -3,9 +3,27 @@
 use std::time::Duration;
 
 use experiment::plan::Plan;
+use experiment::stats::spending::FIRST_LOOK;
+use text::limits::BLOCKS;
 
 /// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect, and a few more.
 const BLOCKS_AIMED_AT: f64 = 12.0;
+
+/// How many times more blocks than fit for all arms are planned, at most: arms that are decided leave their time to the others.
+const MOST_TIMES_MORE: f64 = 1.5;
+
+/// The number of blocks of each workload to plan bounds for, when the first ones are measured: those that fit into the budget, and more
+/// where several arms may stop before its end. `spent` is all time so far, `round` that of the first blocks' trials alone.
+///
+/// What is planned and does not fit costs little: alpha that is left at the end of the budget is spent there.
+pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
+    let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
+    let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let round = (round + overhead(plan).mul_f64(trials)).as_secs_f64().max(1e-9);
+    let fit = 1.0 + left / round;
+    let times = (plan.arms.len() as f64 / 2.0).clamp(1.0, MOST_TIMES_MORE);
+    (fit * times).floor().clamp(FIRST_LOOK as f64, BLOCKS.most as f64) as u32
+}
 
 /// Switching and checking, per trial on a machine, about.
 const OVERHEAD: Duration = Duration::from_millis(30);

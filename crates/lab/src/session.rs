@@ -56,6 +56,12 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     let note = Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } };
     store.append(&Line::Note(note.clone()))?;
     record.notes.push(note);
+    if record.header.plan.budget != plan.budget && !record.trials.is_empty() {
+        let event = Event::BudgetChanged { time_s: plan.budget.time_s, blocks: plan.budget.blocks };
+        let note = Note { at_ms, event };
+        store.append(&Line::Note(note.clone()))?;
+        record.notes.push(note);
+    }
     Ok((store, record))
 }
 

@@ -159,6 +159,7 @@ pub(crate) fn judgement(arm: &str) -> Judgement {
         void_blocks: 0,
         confidence: 0.983,
         more_blocks: None,
+        new_plan_blocks: None,
         reasons: Vec::new(),
         log_ratios: vec![0.1, 0.09, 0.11, 0.08, 0.12],
     }
@@ -409,6 +410,7 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
         blocks: logs.len() as u32,
         void_blocks,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(23),
+        new_plan_blocks: None,
         reasons: if void_blocks > 0 { vec!["1 of 14 blocks is void and left out".into()] } else { Vec::new() },
         log_ratios: logs,
         ..judgement(arm)

@@ -19,7 +19,7 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
             "An arm is better or worse when the baseline lies wholly outside of its interval, inconclusive when not, and void \
              when something invalidated the evidence; outliers are kept."
         }
-        Method::Anytime | Method::Fixed => {
+        Method::Spending | Method::Anytime | Method::Fixed => {
             "An arm is better or worse when its interval lies wholly beyond the margin, equivalent when wholly inside it, \
              inconclusive when neither, and void when something invalidated the evidence; outliers are kept."
         }
@@ -56,6 +56,10 @@ pub(crate) fn rules(study: &Study) -> String {
             return "intervals are three standard deviations, the rule of older studies: they have no error rate and \
                     no margin"
                 .into();
+        }
+        Method::Spending => {
+            let blocks = study.criteria.planned.map_or_else(|| "the".into(), |planned| planned.to_string());
+            format!("intervals for a look after each of {blocks} planned blocks hold {together}")
         }
         Method::Anytime => format!("intervals hold {together}, whenever they are looked at"),
         Method::Fixed => format!("intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"),

@@ -118,7 +118,9 @@ fn nothing(study: &Study, response: &Response) -> String {
     let equivalent = response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
     let within = match study.criteria.method {
         Method::ThreeSigma => String::new(),
-        Method::Anytime | Method::Fixed => format!(" within {}", number::percent(study.criteria.margin)),
+        Method::Spending | Method::Anytime | Method::Fixed => {
+            format!(" within {}", number::percent(study.criteria.margin))
+        }
     };
     match (equivalent, response.points.len()) {
         (1, 1) => format!("makes no relevant difference (equivalent{within})"),

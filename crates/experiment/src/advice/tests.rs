@@ -19,6 +19,7 @@ fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgeme
         void_blocks: 0,
         confidence: 0.983,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(14),
+        new_plan_blocks: None,
         reasons: if verdict == Verdict::Void { vec!["8 of 8 blocks void: device errors".into()] } else { vec![] },
         log_ratios: vec![],
     }

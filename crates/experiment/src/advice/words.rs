@@ -88,7 +88,9 @@ impl Words<'_> {
 
     fn sure(&self) -> String {
         match self.criteria.method {
-            Method::Anytime | Method::Fixed => format!("{} sure", percent(1.0 - self.criteria.alpha)),
+            Method::Spending | Method::Anytime | Method::Fixed => {
+                format!("{} sure", percent(1.0 - self.criteria.alpha))
+            }
             Method::ThreeSigma => "by the three-sigma rule, whose error is unknown".to_string(),
         }
     }

@@ -1,16 +1,56 @@
 //! One simulated experiment: blocks in shuffled order, a look after each, arms stopped as decided.
 //!
-//! The intervals, claims and the step-down are those of the product (`stats::sequence`, `judge`, `stats::holm`); only the
-//! moments are kept incrementally and the critical values in a table, because a calibration is millions of looks.
+//! The intervals, claims and the step-down are those of the product (`stats::spending`, `stats::sequence`, `judge`, `stats::holm`);
+//! only the moments are kept incrementally and the critical values in a table, because a calibration is millions of looks.
 //! A test below holds this against `judge` itself.
 
 use super::noise::{Noise, Source};
 use crate::judge::{differs, equivalent};
-use crate::stats::Interval;
 use crate::stats::holm::{StepDown, step_down};
+use crate::stats::spending::{self, Design, Look, Sides};
+use crate::stats::{Interval, Running, futility, sequence};
 
-/// A rule that turns n and a level into a critical t; none: no t is enough yet.
-pub type Rule = fn(usize, f64) -> Option<f64>;
+/// A rule under test.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Most blocks of an experiment by it; one look after each.
+    pub blocks: usize,
+    /// The critical t of "differs", from the blocks of the experiment, those so far and the level; none: no t is enough yet.
+    pub differ: fn(usize, usize, f64) -> Option<f64>,
+    /// That of "equivalent".
+    pub equal: fn(usize, usize, f64) -> Option<f64>,
+    /// The error of the interval that is shown for an arm found equivalent, in units of the level.
+    pub equal_error: f64,
+    /// Whether arms are given up that will hardly be decided.
+    pub gives_up: bool,
+}
+
+impl Rule {
+    /// The confidence sequence.
+    pub const fn sequence(blocks: usize) -> Rule {
+        let critical = |_: usize, n: usize, level: f64| sequence::critical_t(n, level);
+        let name = "confidence sequence";
+        Rule { name, blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
+    }
+
+    /// Group-sequential bounds for a budget of `blocks`.
+    pub const fn spending(blocks: usize) -> Rule {
+        Rule {
+            name: "spending",
+            blocks,
+            differ: |blocks, n, level| bound(blocks, n, level, Sides::Two),
+            equal: |blocks, n, level| bound(blocks, n, level, Sides::One),
+            equal_error: 2.0,
+            gives_up: true,
+        }
+    }
+}
+
+fn bound(planned: usize, n: usize, level: f64, sides: Sides) -> Option<f64> {
+    spending::critical_t(Design { planned, look: Look::Planned }, n, level, sides)
+}
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -22,10 +62,6 @@ pub(super) struct Setup {
     pub(super) effects: Vec<f64>,
     /// The margin, as a log ratio.
     pub(super) margin: f64,
-    /// Most blocks; one look after each.
-    pub(super) blocks: usize,
-    /// Looks begin here: 1, or the last block for a design that looks once.
-    pub(super) first_look: usize,
 }
 
 /// How an arm ended.
@@ -35,6 +71,8 @@ pub(super) struct Ending {
     pub(super) blocks: usize,
     /// The interval that the report would show.
     pub(super) shown: Interval,
+    /// Whether it is one that lies inside the margin, and has the confidence of two one-sided bounds.
+    pub(super) inside: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,26 +97,36 @@ impl Claim {
 
 /// Critical values by level and number of blocks.
 pub(super) struct Table {
+    pub(super) rule: Rule,
     alpha: f64,
-    half: Vec<Vec<f64>>,
+    differ: Vec<Vec<f64>>,
+    equal: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// For up to `m` arms and `blocks` blocks. Entry [k − 1][n]: the critical t over √n at level alpha / k.
-    pub(super) fn new(rule: Rule, m: usize, alpha: f64, blocks: usize) -> Table {
-        let entry = |k: usize, n: usize| {
-            let t = if n < 2 { None } else { rule(n, alpha / k as f64) };
-            t.map_or(f64::INFINITY, |t| t / (n as f64).sqrt())
+    /// For up to `m` arms. Entry [k − 1][n]: the critical t over √n at level alpha / k.
+    pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
+        let half = |critical: fn(usize, usize, f64) -> Option<f64>| {
+            let entry = |k: usize, n: usize| {
+                let t = if n < 2 { None } else { critical(rule.blocks, n, alpha / k as f64) };
+                t.map_or(f64::INFINITY, |t| t / (n as f64).sqrt())
+            };
+            (1..=m).map(|k| (0..=rule.blocks).map(|n| entry(k, n)).collect()).collect()
         };
-        Table { alpha, half: (1..=m).map(|k| (0..=blocks).map(|n| entry(k, n)).collect()).collect() }
+        Table { rule, alpha, differ: half(rule.differ), equal: half(rule.equal) }
     }
 
-    fn interval(&self, arm: &Running, level: f64) -> Interval {
+    fn interval(&self, half: &[Vec<f64>], arm: &Running, level: f64) -> Interval {
         let k = (self.alpha / level).round() as usize;
-        match self.half[k - 1][arm.n] {
-            half if half.is_finite() => Interval::around(arm.mean, half * arm.sd()),
+        let moments = arm.moments();
+        match half[k - 1][moments.n] {
+            half if half.is_finite() => Interval::around(moments.mean, half * moments.sd),
             _ => Interval::UNBOUNDED,
         }
+    }
+
+    fn gives_up(&self, arm: &Running, margin: f64) -> bool {
+        self.rule.gives_up && futility::hopeless(&arm.moments(), self.rule.blocks, margin, self.alpha).is_some()
     }
 }
 
@@ -88,21 +136,21 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
     let mut source = Source::new(setup.noise, setup.block_sd, seed);
     let mut arms = vec![Running::default(); m];
     let mut claims = vec![Claim::Nothing; m];
-    let mut levels = looks(table, &arms, setup);
-    for block in 1..=setup.blocks {
-        measure_block(setup, &mut source, &mut arms, |arm| claims[arm] == Claim::Nothing);
-        if block < setup.first_look {
-            continue;
-        }
-        levels = looks(table, &arms, setup);
+    let mut given_up = vec![false; m];
+    let mut levels = looks(table, &arms, setup.margin);
+    for _ in 1..=table.rule.blocks {
+        measure_block(setup, &mut source, &mut arms, |arm| claims[arm] == Claim::Nothing && !given_up[arm]);
+        levels = looks(table, &arms, setup.margin);
         for (i, claim) in claims.iter_mut().enumerate() {
             if levels[0].decided_at[i].is_some() {
-                *claim = if arms[i].mean > 0.0 { Claim::More } else { Claim::Less };
+                *claim = if arms[i].moments().mean > 0.0 { Claim::More } else { Claim::Less };
             } else if levels[1].decided_at[i].is_some() {
                 *claim = Claim::Equivalent;
+            } else {
+                given_up[i] = table.gives_up(&arms[i], setup.margin);
             }
         }
-        if claims.iter().all(|claim| *claim != Claim::Nothing) {
+        if (0..m).all(|i| claims[i] != Claim::Nothing || given_up[i]) {
             break;
         }
     }
@@ -111,7 +159,10 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
         .map(|i| {
             let decided_at = differ.decided_at[i].or(equal.decided_at[i]);
             let level = decided_at.unwrap_or(differ.current.min(equal.current));
-            Ending { claim: claims[i], blocks: arms[i].n, shown: table.interval(&arms[i], level) }
+            let inside = claims[i] == Claim::Equivalent;
+            let half = if inside { &table.equal } else { &table.differ };
+            let shown = table.interval(half, &arms[i], level);
+            Ending { claim: claims[i], blocks: arms[i].moments().n, shown, inside }
         })
         .collect()
 }
@@ -121,20 +172,20 @@ pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<boo
     let mut source = Source::new(setup.noise, setup.block_sd, seed);
     let mut arms = vec![Running::default(); setup.effects.len()];
     let mut covered = vec![true; arms.len()];
-    for _ in 0..setup.blocks {
+    for _ in 0..table.rule.blocks {
         measure_block(setup, &mut source, &mut arms, |_| true);
         for (i, arm) in arms.iter().enumerate() {
-            covered[i] &= table.interval(arm, table.alpha).contains(setup.effects[i]);
+            covered[i] &= table.interval(&table.differ, arm, table.alpha).contains(setup.effects[i]);
         }
     }
     covered
 }
 
-fn looks(table: &Table, arms: &[Running], setup: &Setup) -> [StepDown; 2] {
-    let at = |i: usize, level: f64| table.interval(&arms[i], level);
+fn looks(table: &Table, arms: &[Running], margin: f64) -> [StepDown; 2] {
+    let at = |half: &[Vec<f64>], i: usize, level: f64| table.interval(half, &arms[i], level);
     [
-        step_down(arms.len(), table.alpha, |i, level| differs(&at(i, level), setup.margin)),
-        step_down(arms.len(), table.alpha, |i, level| equivalent(&at(i, level), setup.margin)),
+        step_down(arms.len(), table.alpha, |i, level| differs(&at(&table.differ, i, level), margin)),
+        step_down(arms.len(), table.alpha, |i, level| equivalent(&at(&table.equal, i, level), margin)),
     ]
 }
 
@@ -157,35 +208,13 @@ fn measure_block(setup: &Setup, source: &mut Source, arms: &mut [Running], activ
     }
 }
 
-/// Mean and deviation, value by value (Welford 1962).
-#[derive(Debug, Clone, Copy, Default)]
-struct Running {
-    n: usize,
-    mean: f64,
-    squares: f64,
-}
-
-impl Running {
-    fn push(&mut self, value: f64) {
-        self.n += 1;
-        let before = value - self.mean;
-        self.mean += before / self.n as f64;
-        self.squares += before * (value - self.mean);
-    }
-
-    fn sd(&self) -> f64 {
-        if self.n < 2 { 0.0 } else { (self.squares / (self.n as f64 - 1.0)).sqrt() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Question, judge};
+    use crate::judge::{Course, Question, judge};
     use crate::metric::Direction;
-    use crate::plan::Criteria;
+    use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
-    use crate::stats::sequence;
     use crate::study::Verdict;
 
     /// The samples of one block, as a record would have them.
@@ -205,18 +234,16 @@ mod tests {
 
     #[test]
     fn the_simulated_looks_and_the_judge_reach_the_same_verdicts_at_the_same_block() {
-        let criteria = Criteria::default();
+        compare(Method::Anytime, Rule::sequence(60));
+        compare(Method::Spending, Rule::spending(40));
+    }
+
+    fn compare(method: Method, rule: Rule) {
+        let criteria = Criteria { method, ..Criteria::default() };
         let margin = criteria.margin.ln_1p();
-        let table = Table::new(sequence::critical_t, 3, criteria.alpha, 60);
+        let table = Table::new(rule, 3, criteria.alpha);
         let arms: Vec<String> = (0..3).map(|i| format!("arm{i}")).collect();
-        let setup = Setup {
-            noise: Noise::Normal,
-            block_sd: 0.015,
-            effects: vec![0.0, 0.04, -0.03],
-            margin,
-            blocks: 60,
-            first_look: 1,
-        };
+        let setup = Setup { noise: Noise::Normal, block_sd: 0.015, effects: vec![0.0, 0.04, -0.03], margin };
         let question = Question {
             workload: "w",
             metric: "iops",
@@ -225,6 +252,7 @@ mod tests {
             arms: &arms,
             direction: Direction::HigherIsBetter,
             criteria: &criteria,
+            course: Course { planned: Some(rule.blocks as u32), ..Course::default() },
         };
         let mut compared = 0;
         for seed in 0..20 {
@@ -239,15 +267,19 @@ mod tests {
                 }
                 all.extend(samples(block, baseline, &values));
                 let judged = judge(&question, &all.iter().collect::<Vec<_>>());
-                let [differ, equal] = looks(&table, &running, &setup);
+                let [differ, equal] = looks(&table, &running, margin);
                 for (i, judgement) in judged.iter().enumerate() {
                     let expected = match (differ.decided_at[i], equal.decided_at[i]) {
-                        (Some(_), _) if running[i].mean > 0.0 => Verdict::Better,
+                        (Some(_), _) if running[i].moments().mean > 0.0 => Verdict::Better,
                         (Some(_), _) => Verdict::Worse,
                         (None, Some(_)) => Verdict::Equivalent,
                         (None, None) => Verdict::Inconclusive,
                     };
                     assert_eq!(judgement.verdict, expected, "seed {seed}, block {block}, arm {i}");
+                    if expected == Verdict::Inconclusive {
+                        let gives_up = table.gives_up(&running[i], margin);
+                        assert_eq!(judgement.given_up().is_some(), gives_up, "seed {seed}, block {block}, arm {i}");
+                    }
                     compared += usize::from(expected != Verdict::Inconclusive);
                 }
             }

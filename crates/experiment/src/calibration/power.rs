@@ -1,13 +1,17 @@
 //! Power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of effects.
 
-use super::engine::{Claim, Setup, Table, experiment};
+use super::engine::{Claim, Rule, Setup, Table, experiment};
 use super::noise::{Noise, Source};
-use crate::stats::{Moments, fixed, sequence, three_sigma};
+use crate::stats::{Moments, fixed, three_sigma};
 
 /// Most blocks of the sequential design in the power table.
 pub const MOST_BLOCKS: usize = 200;
-/// Most blocks of the sequential design in the savings table, in terms of the fixed design's.
-pub const MOST_TIMES_FIXED: f64 = 2.0;
+/// The budgets of the table of decisions.
+const BUDGETS: [usize; 3] = [12, 24, 48];
+/// Its effects, in standard deviations of a block.
+const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
+/// Most blocks of the group-sequential design in the savings table, in terms of the fixed design's.
+pub const MOST_TIMES_FIXED: f64 = 1.1;
 /// The effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
 
@@ -28,7 +32,22 @@ pub struct Power {
     pub false_alarms: f64,
 }
 
-/// One true effect under a fixed design sized for 2 %, and under the sequential one.
+/// How often a budget suffices, by three rules: one arm, margin 0, normal noise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// Blocks of the budget.
+    pub budget: usize,
+    /// The true effect, in standard deviations of a block.
+    pub deviations: f64,
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Share of experiments that call the arm better or worse.
+    pub decided: f64,
+    /// Mean blocks until then.
+    pub mean_blocks: f64,
+}
+
+/// One true effect under a fixed design sized for 2 %, and under the group-sequential one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
     /// Standard deviation of the log ratio of a block.
@@ -39,20 +58,20 @@ pub struct Saving {
     pub fixed_blocks: usize,
     /// Share of correct verdicts of the fixed design; none at the margin itself, where no verdict is correct.
     pub fixed_correct: Option<f64>,
-    /// Mean blocks of the sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
+    /// Mean blocks of the group-sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
     pub mean_blocks: f64,
-    /// Share of correct verdicts of the sequential design.
+    /// Share of correct verdicts of the group-sequential design.
     pub correct: Option<f64>,
     /// Share of false verdicts of the fixed design.
     pub fixed_wrong: f64,
-    /// Share of false verdicts of the sequential design.
+    /// Share of false verdicts of the group-sequential design.
     pub wrong: f64,
 }
 
 /// The power table.
 pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     let margin = 0.01_f64.ln_1p();
-    let table = Table::new(sequence::critical_t, 1, alpha, MOST_BLOCKS);
+    let table = Table::new(Rule::spending(MOST_BLOCKS), 1, alpha);
     let row = |block_sd: f64, design, look: &dyn Fn(f64, u64) -> (Claim, usize)| {
         let effect = Tally::of(experiments, seed, |seed| look(0.02_f64.ln_1p(), seed));
         let same = Tally::of(experiments, seed, |seed| look(0.0, seed));
@@ -69,7 +88,7 @@ pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     for block_sd in [0.005, 0.01, 0.02, 0.04] {
         let sequential = |margin: f64| {
             let table = &table;
-            move |effect: f64, seed: u64| run(block_sd, effect, margin, MOST_BLOCKS, 1, table, seed)
+            move |effect: f64, seed: u64| run(block_sd, effect, margin, table, seed)
         };
         rows.push(row(block_sd, "schedlab, margin 1 %", &sequential(margin)));
         rows.push(row(block_sd, "schedlab, margin 0", &sequential(1e-9)));
@@ -89,14 +108,12 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
         let distance = margin.min(0.02_f64.ln_1p() - margin);
         let fixed_blocks = fixed_size(distance, block_sd, alpha);
         let most = (fixed_blocks as f64 * MOST_TIMES_FIXED).ceil() as usize;
-        let sequential = Table::new(sequence::critical_t, 1, alpha, most);
-        let student = Table::new(|n, alpha| Some(fixed::critical(n as f64 - 1.0, alpha)), 1, alpha, fixed_blocks);
+        let sequential = Table::new(Rule::spending(most), 1, alpha);
+        let student = Table::new(one_look(fixed_blocks), 1, alpha);
         for effect in EFFECTS {
             let truth = effect.ln_1p();
-            let ours = Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, most, 1, &sequential, seed));
-            let theirs = Tally::of(experiments, seed, |seed| {
-                run(block_sd, truth, margin, fixed_blocks, fixed_blocks, &student, seed)
-            });
+            let ours = Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &sequential, seed));
+            let theirs = Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &student, seed));
             let (right, wrong) =
                 (|tally: &Tally| tally.right(truth, margin), |tally: &Tally| tally.wrong(truth, margin));
             rows.push(Saving {
@@ -126,16 +143,38 @@ pub fn fixed_size(distance: f64, block_sd: f64, alpha: f64) -> usize {
     (2..100_000).find(enough).expect("a distance above a hundredth of the deviation needs fewer blocks")
 }
 
-fn run(
-    block_sd: f64,
-    effect: f64,
-    margin: f64,
-    blocks: usize,
-    first_look: usize,
-    table: &Table,
-    seed: u64,
-) -> (Claim, usize) {
-    let setup = Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin, blocks, first_look };
+/// The table of decisions.
+pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision> {
+    let mut rows = Vec::new();
+    for budget in BUDGETS {
+        // The table is about bounds: giving up would only shorten what is not decided.
+        let spending = Rule { gives_up: false, ..Rule::spending(budget) };
+        let tables = [Rule::sequence(budget), spending, one_look(budget)].map(|rule| Table::new(rule, 1, alpha));
+        for deviations in DEVIATIONS {
+            for table in &tables {
+                let look = |seed| run(0.02, deviations * 0.02, 1e-9, table, seed);
+                let tally = Tally::of(experiments, seed, look);
+                rows.push(Decision {
+                    budget,
+                    deviations,
+                    rule: table.rule.name,
+                    decided: tally.more + tally.less,
+                    mean_blocks: tally.mean_blocks,
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// Student's t, once after the last block.
+fn one_look(blocks: usize) -> Rule {
+    let critical = |blocks: usize, n: usize, alpha: f64| (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha));
+    Rule { name: "fixed, one look", blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
+}
+
+fn run(block_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {
+    let setup = Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin };
     let ending = experiment(&setup, table, seed)[0];
     (ending.claim, ending.blocks)
 }

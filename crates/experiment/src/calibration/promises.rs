@@ -5,14 +5,18 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use super::engine::{Rule, Setup, Table, always_covered, experiment};
 use super::noise::{KINDS, Noise};
 
-/// Blocks of an experiment, and looks at it.
+/// Blocks of an experiment without a budget, and looks at it.
 pub const LOOKS: usize = 100;
+/// Blocks of an experiment with one.
+pub const PLANNED: usize = 24;
 /// Arms other than the baseline.
 pub const ARMS: usize = 3;
 
 /// One promise under one noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Promise {
+    /// The name of the rule.
+    pub rule: &'static str,
     /// The noise.
     pub noise: Noise,
     /// What was counted.
@@ -33,10 +37,16 @@ impl Promise {
         self.found <= self.bound
     }
 
-    fn new(noise: Noise, what: &'static str, failed: u64, cases: u64, promised: f64) -> Promise {
+    fn new(
+        (rule, noise): (&'static str, Noise),
+        what: &'static str,
+        failed: u64,
+        cases: u64,
+        promised: f64,
+    ) -> Promise {
         let binomial = Binomial::new(promised, cases).expect("a share is a probability");
         let bound = binomial.inverse_cdf(0.9999) as f64 / cases as f64;
-        Promise { noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
+        Promise { rule, noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
     }
 }
 
@@ -47,18 +57,11 @@ pub(super) fn promises(rule: Rule, experiments: u64, alpha: f64, seed: u64) -> V
 
 /// The scenarios, each with the log ratios of the arms, the margin, and what is counted in it.
 fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
-    let table = Table::new(rule, ARMS, alpha, LOOKS);
+    let table = Table::new(rule, ARMS, alpha);
     let margin = 0.01_f64.ln_1p();
-    let setup = |effects: [f64; ARMS], margin: f64| Setup {
-        noise,
-        block_sd: 0.02,
-        effects: effects.to_vec(),
-        margin,
-        blocks: LOOKS,
-        first_look: 1,
-    };
+    let setup = |effects: [f64; ARMS], margin: f64| Setup { noise, block_sd: 0.02, effects: effects.to_vec(), margin };
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
-    let promise = |what, failed, cases| Promise::new(noise, what, failed, cases, alpha);
+    let promise = |what, failed, cases| Promise::new((rule.name, noise), what, failed, cases, alpha);
 
     let sharp = setup([0.0; ARMS], 1e-9);
     let uncovered: u64 = (0..experiments)
@@ -73,9 +76,16 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     let n = experiments;
     vec![
         promise("A/A, margin 0: any arm called better or worse", same_sharp.false_difference, n),
-        promise("A/A, margin 0: interval misses at any of 100 looks", uncovered, n * ARMS as u64),
+        promise("A/A, margin 0: interval misses at any look", uncovered, n * ARMS as u64),
         promise("A/A, margin 1 %: any arm called better or worse", same.false_difference, n),
         promise("A/A, margin 1 %: shown interval misses", same.missed, n * ARMS as u64),
+        Promise::new(
+            (rule.name, noise),
+            "A/A, margin 1 %: shown interval of an `equivalent` misses",
+            same.missed_inside,
+            n * ARMS as u64,
+            rule.equal_error * alpha,
+        ),
         promise("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
         promise("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
         promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * ARMS as u64),
@@ -89,6 +99,7 @@ struct Counts {
     false_difference: u64,
     false_equivalence: u64,
     missed: u64,
+    missed_inside: u64,
 }
 
 impl Counts {
@@ -102,7 +113,9 @@ impl Counts {
                 u64::from(pairs().any(|(end, effect)| end.claim.is_false_difference(*effect, margin)));
             counts.false_equivalence +=
                 u64::from(pairs().any(|(end, effect)| end.claim.is_false_equivalence(*effect, margin)));
-            counts.missed += pairs().filter(|(end, effect)| !end.shown.contains(**effect)).count() as u64;
+            for (end, _) in pairs().filter(|(end, effect)| !end.shown.contains(**effect)) {
+                if end.inside { counts.missed_inside += 1 } else { counts.missed += 1 }
+            }
         }
         counts
     }

@@ -18,6 +18,8 @@ pub(super) struct Evidence {
     pub(super) arm: Vec<f64>,
     /// Log values of the baseline: in the same blocks, or all.
     pub(super) baseline: Vec<f64>,
+    /// The blocks of those pairs, in the same order; empty where there are no blocks.
+    pub(super) blocks: Vec<u32>,
     /// Whether the two are pairs.
     pub(super) paired: bool,
     /// How many blocks (or observations) there are, void ones included.
@@ -116,6 +118,7 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
             }
         } else {
             beside += cell.invalid.len() + base.invalid.len();
+            evidence.blocks.push(*block);
             evidence.arm.push(Moments::of(&cell.valid).mean);
             evidence.baseline.push(Moments::of(&base.valid).mean);
         }
@@ -141,6 +144,7 @@ fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     Evidence {
         arm: arm.valid.clone(),
         baseline: baseline.valid.clone(),
+        blocks: Vec::new(),
         paired: false,
         total: total as u32,
         void: void as u32,

@@ -27,12 +27,13 @@ struct Asked {
     arms: Vec<String>,
     direction: Direction,
     criteria: Criteria,
+    course: Course,
 }
 
 impl Asked {
     fn about(arms: &[&str]) -> Asked {
         let arms = arms.iter().map(|arm| arm.to_string()).collect();
-        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default() }
+        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default(), course: Course::default() }
     }
 
     fn judge(&self, samples: &[Sample]) -> Vec<Judgement> {
@@ -44,6 +45,7 @@ impl Asked {
             arms: &self.arms,
             direction: self.direction,
             criteria: &self.criteria,
+            course: self.course,
         };
         judge(&question, &samples.iter().collect::<Vec<_>>())
     }

@@ -5,7 +5,9 @@
 
 use text::limits::{BLOCKS, TRIALS};
 
-use super::{CPU_DEVICE, Criteria, Plan, PlanError, SCHEMA, Share, WorkloadSpec};
+use crate::stats::spending::FIRST_LOOK;
+
+use super::{CPU_DEVICE, Criteria, Method, Plan, PlanError, SCHEMA, Share, WorkloadSpec};
 
 /// A budget longer than this is a slip of the keyboard.
 pub const LONGEST_S: f64 = 30.0 * 86_400.0;
@@ -177,7 +179,19 @@ impl Criteria {
     pub fn check(&self) -> Result<(), PlanError> {
         within("criteria.margin", self.margin, 0.0, 0.999, "a fraction from 0 to below 1, e.g. 0.01 for 1 %")?;
         within("criteria.alpha", self.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %")?;
-        within("criteria.max_void_share", self.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")
+        within("criteria.max_void_share", self.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")?;
+        match (self.planned, self.method) {
+            (None, _) => Ok(()),
+            (Some(_), Method::Anytime | Method::Fixed | Method::ThreeSigma) => {
+                let remedy = "it belongs to method = \"spending\"; leave it out";
+                Err(value("criteria.planned", "is of no use to this method".to_string(), remedy))
+            }
+            (Some(planned), Method::Spending) => {
+                let range = (FIRST_LOOK as f64, BLOCKS.most as f64);
+                let expected = "a number of blocks, at least 4 (the first look), e.g. 24";
+                within("criteria.planned", f64::from(planned), range.0, range.1, expected)
+            }
+        }
     }
 }
 

@@ -191,7 +191,7 @@ params = { clients = "8" }
     fn a_typo_in_a_choice_names_the_nearest_choice() {
         let error = Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("line 23: unknown choice `anytme` (expected one of anytime, "), "{text}");
+        assert!(text.contains("line 23: unknown choice `anytme` (expected one of spending, anytime, "), "{text}");
         assert!(text.ends_with("; did you mean \"anytime\"?"), "{text}");
     }
 

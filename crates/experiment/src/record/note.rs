@@ -31,6 +31,30 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
+    /// The number of blocks of each workload that the bounds of the verdicts are for, fixed before the first of their looks.
+    Planned {
+        /// How many.
+        blocks: u32,
+    },
+    /// An experiment goes on with another budget than the one that its bounds are for.
+    BudgetChanged {
+        /// Seconds for all blocks together.
+        time_s: f64,
+        /// Most blocks of each workload.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocks: Option<u32>,
+    },
+    /// An arm is no longer measured on a workload: a verdict within the planned blocks is improbable.
+    FutileArm {
+        /// The workload's label.
+        workload: String,
+        /// The arm's name.
+        arm: String,
+        /// How many blocks the workload had then.
+        blocks: u32,
+        /// The probability of a verdict.
+        chance: f64,
+    },
     /// An arm is no longer measured on a workload: its verdict is reached, or it has no valid trial.
     StoppedArm {
         /// The workload's label.
@@ -80,6 +104,14 @@ impl fmt::Display for Event {
             Event::Resumed { trials, at } => {
                 let at = at.as_ref().map_or(String::new(), |at| format!("{at}; "));
                 write!(f, "{at}{trials} trials were there")
+            }
+            Event::Planned { blocks } => write!(f, "{blocks} blocks of each workload"),
+            Event::BudgetChanged { time_s, blocks } => {
+                write!(f, "{time_s} s")?;
+                blocks.map_or(Ok(()), |blocks| write!(f, ", {blocks} blocks"))
+            }
+            Event::FutileArm { workload, arm, blocks, chance } => {
+                write!(f, "{workload}: {arm} after block {blocks}, chance of a verdict {chance:.3}")
             }
             Event::StoppedArm { workload, arm, blocks } => write!(f, "{workload}: {arm} after block {blocks}"),
             Event::RefusedArm { arm, cause } => write!(f, "{arm}: {cause}"),
@@ -135,6 +167,12 @@ mod tests {
                 "2026-11-22 18:33:21 UTC; 7 trials were there",
             ),
             (Event::Resumed { trials: 7, at: None }, "7 trials were there"),
+            (Event::Planned { blocks: 24 }, "24 blocks of each workload"),
+            (Event::BudgetChanged { time_s: 60.0, blocks: Some(7) }, "60 s, 7 blocks"),
+            (
+                Event::FutileArm { workload: workload.clone(), arm: arm.clone(), blocks: 12, chance: 0.0123 },
+                "oltp: bfq after block 12, chance of a verdict 0.012",
+            ),
             (Event::StoppedArm { workload: workload.clone(), arm: arm.clone(), blocks: 3 }, "oltp: bfq after block 3"),
             (Event::RefusedArm { arm: arm.clone(), cause: cause.clone() }, "bfq: the CPU was throttled 2 times"),
             (precondition(Some(12.5), None), "oltp under bfq, not counted: iops 12.5000"),

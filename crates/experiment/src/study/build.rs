@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Judgement, SCHEMA, Study, Summary};
 use crate::advice::recommend;
-use crate::judge::{Question, judge};
+use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
 use crate::plan::{Criteria, Method};
 use crate::record::Record;
@@ -29,6 +29,9 @@ pub struct Options {
     pub directions: BTreeMap<String, Direction>,
     /// The rules.
     pub criteria: Criteria,
+    /// How far the experiment was; none: the values were all measured before anybody looked, and a rule that looks after every
+    /// block is applied as if it had looked.
+    pub course: Option<Course>,
     /// Cautions to begin with.
     pub cautions: Vec<String>,
 }
@@ -36,6 +39,9 @@ pub struct Options {
 /// Studies a record by the criteria of its plan, or by others.
 pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let plan = &record.header.plan;
+    let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
+    let criteria_used = criteria.unwrap_or(&plan.criteria);
+    let course = Course::of(record, criteria_used);
     let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
     let options = Options {
         arena: plan.arena.name().to_string(),
@@ -43,7 +49,8 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
         directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
-        criteria: criteria.unwrap_or(&plan.criteria).clone(),
+        criteria: with_planned(criteria_used, course),
+        course: own.then_some(course),
         cautions: record_cautions(record, criteria),
     };
     let samples = of_trials(&record.trials, &options.primary);
@@ -90,6 +97,10 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
 }
 
 impl Options {
+    fn course(&self) -> Course {
+        self.course.unwrap_or(Course { planned: self.criteria.planned, ..Course::default() })
+    }
+
     fn is_foreign(&self) -> bool {
         self.arena.is_empty() || self.arena == "foreign"
     }
@@ -154,9 +165,13 @@ impl<'a> Builder<'a> {
             arms: &self.others,
             direction: self.options.direction(metric),
             criteria: &self.options.criteria,
+            course: self.options.course(),
         };
         if question.direction != Direction::Descriptive {
-            self.judgements.extend(judge(&question, group));
+            match self.options.course {
+                Some(_) => self.judgements.extend(judge(&question, group)),
+                None => self.judgements.extend(judge(&question, &as_it_would_have_stopped(&question, group))),
+            }
         }
         let mut by_arm: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for sample in group.iter().filter(|sample| sample.voids.is_empty() && sample.value.is_finite()) {
@@ -218,6 +233,16 @@ fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary
     })
 }
 
+/// The rules with the number of blocks that their bounds are for, as a reader needs them.
+fn with_planned(criteria: &Criteria, course: Course) -> Criteria {
+    match (criteria.method, course.planned) {
+        // Without a number there are no bounds; the confidence sequence took their place.
+        (Method::Spending, None) => Criteria { method: Method::Anytime, planned: None, ..criteria.clone() },
+        (Method::Spending, planned) => Criteria { planned, ..criteria.clone() },
+        _ => criteria.clone(),
+    }
+}
+
 fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> {
     let mut cautions = Vec::new();
     if record.cut.is_some() {
@@ -233,12 +258,18 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
     let planned = &record.header.plan;
     if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
         cautions.push("the criteria are not those of the plan: they were chosen after the measuring".to_string());
-        let stopped_early = planned.criteria.method == Method::Anytime && !planned.budget.no_early_stop;
-        if criteria.method != Method::Anytime && stopped_early {
+        let looks = |method: Method| matches!(method, Method::Anytime | Method::Spending);
+        let stopped_early = looks(planned.criteria.method) && !planned.budget.no_early_stop;
+        if !looks(criteria.method) && stopped_early {
             let caution = "arms stopped when their verdict was reached: an interval for a number of blocks fixed \
                            beforehand does not hold here";
             cautions.push(caution.to_string());
         }
+    }
+    if planned.criteria.method == Method::Spending && Course::is_changed(record) {
+        let caution = "the budget was changed after the first block: verdicts are those of a confidence sequence, and with those that were \
+                       read before, the error may be twice the plan's";
+        cautions.push(caution.to_string());
     }
     for workload in &planned.workloads {
         if let Some(primary) = workload.primary.as_deref().filter(|primary| find(primary).is_none()) {

@@ -183,8 +183,12 @@ pub(crate) struct DesignArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
     /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older studies.
-    #[arg(long, value_name = "METHOD", default_value = "anytime")]
+    #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
+    /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method anytime): fewer verdicts in the
+    /// same time, and --resume with a larger budget as often as you like.
+    #[arg(long, conflicts_with = "method")]
+    pub(crate) open_ended: bool,
     /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget; in the simulator: a
     /// length that suits the device].
     #[arg(long, value_name = "TIME")]
@@ -220,6 +224,8 @@ impl FsArg {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MethodArg {
+    /// Group-sequential: a look after each block of a budget that is known in advance.
+    Spending,
     /// Confidence sequences, valid after every block.
     Anytime,
     /// Student's t, for a number of blocks fixed in advance.

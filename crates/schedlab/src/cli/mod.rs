@@ -288,9 +288,13 @@ pub(crate) struct StudyArgs {
     /// Limit the probability of a false verdict, over all arms of one metric [default: the plan's, or 5%].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) alpha: Option<String>,
-    /// Compute intervals with this method [default: the plan's, or anytime].
+    /// Compute intervals with this method [default: the plan's; of a table, which is judged once: fixed].
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodArg>,
+    /// With --method spending: look after each block, in the table's order, as an experiment with a budget of N blocks would have
+    /// done, and stop where it would have stopped.
+    #[arg(long, value_name = "N")]
+    pub(crate) planned: Option<u32>,
     /// Print study.json instead of the table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,6 +29,7 @@ pub(super) fn checked(plan: Plan) -> Result<Plan> {
 impl From<MethodArg> for Method {
     fn from(arg: MethodArg) -> Method {
         match arg {
+            MethodArg::Spending => Method::Spending,
             MethodArg::Anytime => Method::Anytime,
             MethodArg::Fixed => Method::Fixed,
             MethodArg::ThreeSigma => Method::ThreeSigma,
@@ -108,7 +109,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         criteria: Criteria {
             margin: percent("--margin", &design.margin)?,
             alpha: percent("--alpha", &design.alpha)?,
-            method: design.method.into(),
+            method: if design.open_ended { Method::Anytime } else { design.method.into() },
             ..Criteria::default()
         },
         limits: plan::Limits::default(),

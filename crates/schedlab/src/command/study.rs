@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use experiment::Options;
 use experiment::metric::Direction;
-use experiment::plan::{self, Criteria};
+use experiment::plan::{self, Criteria, Method};
 use experiment::record::Record;
 use experiment::study::{Judgement, Study, Verdict};
 
@@ -131,7 +131,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         baseline: args.baseline.clone(),
         primary: samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect(),
         directions: args.lower_is_better.iter().map(|name| (name.clone(), Direction::LowerIsBetter)).collect(),
-        criteria: criteria(args, Criteria::default())?,
+        criteria: criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?,
         ..Options::default()
     };
     Ok(experiment::study_samples(&name, &samples, &options))
@@ -146,6 +146,18 @@ fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {
     }
     if let Some(method) = args.method {
         criteria.method = method.into();
+        criteria.planned = criteria.planned.filter(|_| criteria.method == Method::Spending);
+    }
+    if let Some(planned) = args.planned {
+        if criteria.method != Method::Spending {
+            return Err(usage("--planned: belongs to --method spending; add it, or leave --planned out"));
+        }
+        criteria.planned = Some(planned);
+    }
+    if criteria.method == Method::Spending && args.method.is_some() && criteria.planned.is_none() {
+        return Err(usage(
+            "--method spending: looks within a budget of blocks; name how many there were to be, e.g. --planned 24",
+        ));
     }
     criteria.check().map_err(|e| usage(e.to_string()))?;
     Ok(criteria)

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{Method, Plan};
 use experiment::stats::sequence;
+use experiment::stats::spending::FIRST_LOOK;
 
 use crate::cli::DesignArgs;
 use crate::failure::usage;
@@ -84,6 +85,7 @@ fn block_s(plan: &Plan) -> f64 {
 fn least_blocks(plan: &Plan) -> u32 {
     let level = plan.criteria.alpha / (plan.arms.len() - 1).max(1) as f64;
     match plan.criteria.method {
+        Method::Spending => FIRST_LOOK as u32,
         Method::Anytime => (2..1000).find(|n| sequence::critical_t(*n, level).is_some()).unwrap_or(1000) as u32,
         Method::Fixed | Method::ThreeSigma => 2,
     }

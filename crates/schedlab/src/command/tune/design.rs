@@ -232,6 +232,7 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         margin: args.margin.clone(),
         alpha: args.alpha.clone(),
         method: MethodArg::Anytime,
+        open_ended: false,
         trial_time,
         warmup: args.warmup.clone(),
         plan_only: false,

@@ -1,0 +1,75 @@
+//! A table that somebody measured to its end, as an experiment with early stopping would have seen it.
+//!
+//! Block by block in the table's order, with the rule's look after each: an arm that is decided or given up at a look has no part in
+//! the blocks after it. What remains is judged as any experiment's evidence is.
+
+use std::collections::BTreeMap;
+
+use super::evidence::{Cells, Evidence};
+use super::{Question, Rule, differs, equivalent};
+use crate::plan::Method;
+use crate::samples::Sample;
+use crate::stats::holm::step_down;
+use crate::stats::spending::{Look, Sides, interval};
+use crate::stats::{Moments, Running};
+
+/// The samples that an experiment by this question's rule would have had: all of them, where the rule does not look block by block.
+pub fn as_it_would_have_stopped<'a>(question: &Question<'_>, samples: &[&'a Sample]) -> Vec<&'a Sample> {
+    if question.criteria.method != Method::Spending || question.course.planned.is_none() {
+        return samples.to_vec();
+    }
+    let cells = Cells::of(samples);
+    if !cells.paired() {
+        return samples.to_vec();
+    }
+    let arms: Vec<Evidence> = question.arms.iter().map(|arm| cells.evidence(arm, question.baseline)).collect();
+    let last = last_blocks(question, &arms);
+    let kept = |sample: &&&Sample| match question.arms.iter().position(|arm| *arm == sample.arm) {
+        Some(arm) => last[arm].is_none_or(|last| sample.block <= Some(last)),
+        None => true,
+    };
+    samples.iter().filter(kept).copied().collect()
+}
+
+/// The block after which each arm stops.
+fn last_blocks(question: &Question<'_>, arms: &[Evidence]) -> Vec<Option<u32>> {
+    let margin = question.margin();
+    let mut seen = vec![Running::default(); arms.len()];
+    let mut last: Vec<Option<u32>> = vec![None; arms.len()];
+    let mut by_block: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+    for (arm, evidence) in arms.iter().enumerate() {
+        for (block, ratio) in evidence.blocks.iter().zip(evidence.log_ratios()) {
+            by_block.entry(*block).or_default().push((arm, ratio));
+        }
+    }
+    for (block, values) in by_block {
+        for (arm, ratio) in values {
+            if last[arm].is_none() {
+                seen[arm].push(ratio);
+            }
+        }
+        let moments: Vec<Moments> = seen.iter().map(Running::moments).collect();
+        let at = |i: usize, level: f64, sides: Sides| match question.rule(true, &moments[i]) {
+            Rule::Spending(mut design) => {
+                // Within the table no look is the last one of a budget of time.
+                design.look = Look::Planned;
+                interval(&moments[i], design, level, sides)
+            }
+            _ => unreachable!("the caller asked for looks within a budget"),
+        };
+        let differ =
+            step_down(arms.len(), question.criteria.alpha, |i, level| differs(&at(i, level, Sides::Two), margin));
+        let equal =
+            step_down(arms.len(), question.criteria.alpha, |i, level| equivalent(&at(i, level, Sides::One), margin));
+        for (i, last) in last.iter_mut().enumerate() {
+            let stops = differ.decided_at[i].is_some()
+                || equal.decided_at[i].is_some()
+                || question.futile(&moments[i]).is_some()
+                || question.course.planned.is_some_and(|planned| moments[i].n >= planned as usize);
+            if stops && last.is_none() {
+                *last = Some(block);
+            }
+        }
+    }
+    last
+}

@@ -1,0 +1,151 @@
+//! Bounds against printed tables, closed forms and simulation.
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::super::Running;
+use super::*;
+
+/// Critical values of `looks` equally spaced looks at a normal statistic that are crossed with probability `total` in all, if each is
+/// `shape(k)` times one constant.
+fn constant(looks: usize, total: f64, shape: impl Fn(usize) -> f64) -> f64 {
+    let crossed = |c: f64| {
+        let mut state: Option<State> = None;
+        let mut sum = 0.0;
+        for k in 1..=looks {
+            let step = state.as_ref().map_or_else(|| Step::first(Law::Normal, Sides::Two, 1), Step::after);
+            let bound = step.coordinate(c * shape(k));
+            sum += step.crossing(bound);
+            state = Some(step.state(bound));
+        }
+        sum
+    };
+    let (mut low, mut high) = (1.0, 5.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if crossed(middle) > total { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[test]
+fn pocock_and_obrien_fleming_come_out_as_printed() {
+    // Jennison & Turnbull 2000, tables 2.1 and 2.3: five looks, two-sided 5 %.
+    let pocock = constant(5, 0.05, |_| 1.0);
+    assert!((pocock - 2.413).abs() < 6e-4, "{pocock}");
+    let obrien = constant(5, 0.05, |k| (5.0 / k as f64).sqrt());
+    assert!((obrien - 2.040).abs() < 6e-4, "{obrien}");
+}
+
+/// Critical values of looks at a normal statistic, each after one more of `looks` equal shares of the data.
+fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
+    let mut states: Vec<State> = Vec::new();
+    for k in 1..=looks {
+        let step = states.last().map_or_else(|| Step::first(Law::Normal, sides, 1), Step::after);
+        let share = |k: usize| spent(gamma, k as f64 / looks as f64);
+        let state = step.state(step.bound(total * (share(k) - share(k - 1))));
+        states.push(state);
+    }
+    states.iter().map(State::statistic).collect()
+}
+
+#[test]
+fn hwang_shih_and_decani_come_out_as_printed() {
+    // As the package gsDesign prints them for one-sided 2.5 % and γ = −4, its default.
+    for printed in [&[3.01, 2.55, 2.00][..], &[3.25, 2.99, 2.69, 2.37, 2.03]] {
+        for (found, printed) in by_spending(printed.len(), 0.025, Sides::One, -4.0).iter().zip(printed) {
+            assert!((found - printed).abs() <= 0.0051, "{found} for {printed}");
+        }
+    }
+}
+
+#[test]
+fn the_first_bound_is_students_own_quantile() {
+    let alpha = 0.05 * spent(GAMMA, FIRST_LOOK as f64 / 24.0);
+    let expected = super::super::fixed::critical(FIRST_LOOK as f64 - 1.0, alpha);
+    let found = critical_t(Design { planned: 24, look: Look::Planned }, FIRST_LOOK, 0.05, Sides::Two).unwrap();
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");
+    // One look at all: Student's t.
+    let found = critical_t(Design { planned: 4, look: Look::Planned }, 4, 0.05, Sides::Two).unwrap();
+    assert!((found / super::super::fixed::critical(3.0, 0.05) - 1.0).abs() < 1e-6, "{found}");
+}
+
+/// The share of experiments without an effect that a design calls different, by simulation.
+fn alarms(design: impl Fn(usize) -> Option<f64>, planned: usize, sides: Sides, total: u32) -> f64 {
+    let mut rng = SmallRng::seed_from_u64(7);
+    let mut crossed = 0;
+    let critical: Vec<f64> = (0..=planned).map(|n| design(n).unwrap_or(f64::INFINITY)).collect();
+    for _ in 0..total {
+        let mut running = Running::default();
+        for critical in &critical[1..] {
+            running.push(StandardNormal.sample(&mut rng));
+            let Moments { n, mean, sd } = running.moments();
+            let t = (n as f64).sqrt() * mean / sd;
+            let t = if sides == Sides::Two { t.abs() } else { t };
+            if critical.is_finite() && t >= *critical {
+                crossed += 1;
+                break;
+            }
+        }
+    }
+    f64::from(crossed) / f64::from(total)
+}
+
+#[test]
+fn simulated_experiments_alarm_as_often_as_alpha_says() {
+    for (planned, alpha, sides) in [(5, 0.05, Sides::Two), (12, 0.1, Sides::One), (40, 0.0167, Sides::Two)] {
+        let bound = |n| critical_t(Design { planned, look: Look::Planned }, n, alpha, sides);
+        let found = alarms(bound, planned, sides, 60_000);
+        let error = (alpha * (1.0 - alpha) / 60_000.0).sqrt();
+        assert!((found - alpha).abs() < 4.0 * error, "N = {planned}: {found} for {alpha}");
+    }
+}
+
+#[test]
+fn what_is_left_is_spent_at_a_last_look_that_time_set() {
+    let bound = |n: usize| {
+        let look = if n == 9 { Look::Last } else { Look::Planned };
+        (n <= 9).then(|| critical_t(Design { planned: 18, look }, n, 0.05, Sides::Two)).flatten()
+    };
+    let found = alarms(bound, 9, Sides::Two, 60_000);
+    assert!((found - 0.05).abs() < 0.0036, "{found}");
+}
+
+#[test]
+fn bounds_do_not_depend_on_the_number_of_points_that_they_are_computed_with() {
+    // Pinned, so that a change of the quadrature is seen; the simulations above say that they are right.
+    let found = [4, 12, 24].map(|n| {
+        let t = critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two).unwrap();
+        (t * 1e3).round() / 1e3
+    });
+    assert_eq!(found, PINNED);
+}
+
+const PINNED: [f64; 3] = [8.796, 3.565, 2.417];
+
+#[test]
+fn a_larger_level_never_has_the_larger_bound_and_one_side_never_the_larger_of_two() {
+    for planned in [4, 12, 24, 100] {
+        for n in FIRST_LOOK..=planned {
+            let at = |alpha, sides| critical_t(Design { planned, look: Look::Planned }, n, alpha, sides).unwrap();
+            for (small, large) in [(0.05 / 3.0, 0.025), (0.025, 0.05), (0.05, 0.1)] {
+                assert!(at(large, Sides::Two) <= at(small, Sides::Two), "N = {planned}, n = {n}, {large}");
+                assert!(at(large, Sides::One) <= at(small, Sides::One), "N = {planned}, n = {n}, {large}");
+            }
+            assert!(at(0.05, Sides::One) < at(0.05, Sides::Two), "N = {planned}, n = {n}");
+            let last = critical_t(Design { planned, look: Look::Last }, n, 0.05, Sides::Two).unwrap();
+            assert!(last <= at(0.05, Sides::Two) + 1e-6, "N = {planned}, n = {n}: {last}");
+        }
+    }
+}
+
+#[test]
+fn there_are_no_bounds_before_the_first_look_and_after_the_last() {
+    let at = |n| critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two);
+    assert_eq!((at(3), at(25)), (None, None));
+    assert_eq!(
+        interval(&Moments { n: 3, mean: 1.0, sd: 0.1 }, Design { planned: 24, look: Look::Planned }, 0.05, Sides::Two),
+        Interval::UNBOUNDED
+    );
+}
