@@ -11,7 +11,7 @@ mod noise;
 mod power;
 mod promises;
 
-pub use engine::Rule;
+pub use engine::{Critical, Rule};
 pub use noise::{KINDS, Noise};
 pub use power::{Decision, EFFECTS, MOST_BLOCKS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
 pub use promises::{ARMS, LOOKS, PLANNED, Promise};
@@ -59,7 +59,7 @@ pub fn calibrate(calibration: &Calibration) -> Report {
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
-        promises: promises_of(calibration),
+        promises: promises_of(calibration).into_iter().chain(promises::happenings(fewer, alpha, seed)).collect(),
         decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
         savings: power::savings(fewer, alpha, seed),

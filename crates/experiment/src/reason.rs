@@ -165,7 +165,7 @@ impl fmt::Display for Reason {
             }
             Reason::Futile { chance, planned } => write!(
                 f,
-                "given up: the chance of a verdict within {planned} blocks was {:.1} %; its time went to the others",
+                "given up, so that its time could go to the others: the chance of a verdict within {planned} blocks was {:.1} %",
                 chance * 100.0
             ),
             Reason::SameRatio { blocks, metric } => {

@@ -110,6 +110,14 @@ pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_
     if open.is_empty() {
         return None;
     }
+    let these = if open.len() == 1 { "comparison" } else { "comparisons" };
+    // A budget that is spent cannot be added to without leaving its rule: a new plan looks with bounds of its own.
+    if let Some(blocks) = open.iter().filter_map(|judgement| judgement.new_plan_blocks).max() {
+        let about = words::counted(blocks.into(), "block");
+        return Some(format!(
+            "Next: a new run of about {about} (--blocks {blocks}) would probably decide the inconclusive {these}."
+        ));
+    }
     let Some(more) = open.iter().filter_map(|judgement| judgement.more_blocks).max() else {
         return Some(match evidence {
             Some(_) => "Next: too few blocks to estimate how many more are needed; repeat the command with --out DIR --resume and a larger --budget.".into(),
@@ -117,7 +125,6 @@ pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_
         });
     };
     let blocks = words::counted(more.into(), "more block");
-    let these = if open.len() == 1 { "comparison" } else { "comparisons" };
     let decided = format!("about {blocks} would probably decide the inconclusive {these}");
     Some(match evidence {
         Some(_) => format!("Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."),
@@ -187,6 +194,9 @@ mod tests {
         let [Some(measured), Some(table)] = said(&lab) else { panic!("two comparisons are inconclusive") };
         assert!(measured.contains("about 23 more blocks") && measured.contains("--resume"), "{measured}");
         assert!(table.contains("about 23 more blocks") && table.contains("add them to the table"), "{table}");
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = Some(40));
+        assert!(said(&lab)[0].as_ref().is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)")));
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = None);
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.more_blocks = None);
         assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few"))));
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.verdict = Verdict::Equivalent);

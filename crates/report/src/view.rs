@@ -205,7 +205,11 @@ pub(crate) fn more_blocks(judgement: &Judgement) -> Option<u32> {
 
 /// The same as a clause.
 pub(crate) fn more_blocks_clause(judgement: &Judgement) -> Option<String> {
-    more_blocks(judgement).map(|more| format!("about {} would probably decide it", counted(more.into(), "more block")))
+    let open = Some(judgement).filter(|judgement| judgement.verdict == Verdict::Inconclusive);
+    let anew = || open?.new_plan_blocks;
+    more_blocks(judgement)
+        .map(|more| format!("about {} would probably decide it", counted(more.into(), "more block")))
+        .or_else(|| Some(format!("a new run of about {} would probably decide it", counted(anew()?.into(), "block"))))
 }
 
 /// The title of a report.

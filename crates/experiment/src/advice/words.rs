@@ -52,6 +52,11 @@ impl Words<'_> {
                     let plural = if more == 1 { "" } else { "s" };
                     format!("about {more} more block{plural} would probably settle it")
                 });
+                let anew = || {
+                    let blocks = judgement.new_plan_blocks?;
+                    Some(format!("a new run of about {blocks} blocks would probably settle it"))
+                };
+                let more = more.or_else(anew);
                 let known: Vec<String> =
                     so_far.map(|change| format!("{change} so far")).into_iter().chain(more).collect();
                 if known.is_empty() {

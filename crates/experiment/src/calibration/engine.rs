@@ -7,20 +7,25 @@
 use super::noise::{Noise, Source};
 use crate::judge::{differs, equivalent};
 use crate::stats::holm::{StepDown, step_down};
-use crate::stats::spending::{self, Design, Look, Sides};
+use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
+
+/// A critical t, from the planned blocks, those so far, the level, and which look it is; none: no t is enough yet.
+pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// Its name in tables.
     pub name: &'static str,
+    /// Blocks that its bounds are for.
+    pub planned: usize,
     /// Most blocks of an experiment by it; one look after each.
     pub blocks: usize,
-    /// The critical t of "differs", from the blocks of the experiment, those so far and the level; none: no t is enough yet.
-    pub differ: fn(usize, usize, f64) -> Option<f64>,
+    /// The critical t of "differs".
+    pub differ: Critical,
     /// That of "equivalent".
-    pub equal: fn(usize, usize, f64) -> Option<f64>,
+    pub equal: Critical,
     /// The error of the interval that is shown for an arm found equivalent, in units of the level.
     pub equal_error: f64,
     /// Whether arms are given up that will hardly be decided.
@@ -30,26 +35,23 @@ pub struct Rule {
 impl Rule {
     /// The confidence sequence.
     pub const fn sequence(blocks: usize) -> Rule {
-        let critical = |_: usize, n: usize, level: f64| sequence::critical_t(n, level);
+        let critical = |_: usize, n: usize, level: f64, _: Look| sequence::critical_t(n, level);
         let name = "confidence sequence";
-        Rule { name, blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
+        Rule { name, planned: blocks, blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
     }
 
     /// Group-sequential bounds for a budget of `blocks`.
     pub const fn spending(blocks: usize) -> Rule {
         Rule {
             name: "spending",
+            planned: blocks,
             blocks,
-            differ: |blocks, n, level| bound(blocks, n, level, Sides::Two),
-            equal: |blocks, n, level| bound(blocks, n, level, Sides::One),
+            differ: |planned, n, level, look| critical_t(Design { planned, look }, n, level, Sides::Two),
+            equal: |planned, n, level, look| critical_t(Design { planned, look }, n, level, Sides::One),
             equal_error: 2.0,
             gives_up: true,
         }
     }
-}
-
-fn bound(planned: usize, n: usize, level: f64, sides: Sides) -> Option<f64> {
-    spending::critical_t(Design { planned, look: Look::Planned }, n, level, sides)
 }
 
 /// What is simulated.
@@ -62,6 +64,8 @@ pub(super) struct Setup {
     pub(super) effects: Vec<f64>,
     /// The margin, as a log ratio.
     pub(super) margin: f64,
+    /// The probability that a block does not count for an arm.
+    pub(super) void: f64,
 }
 
 /// How an arm ended.
@@ -99,21 +103,28 @@ impl Claim {
 pub(super) struct Table {
     pub(super) rule: Rule,
     alpha: f64,
+    planned: Halves,
+    last: Halves,
+}
+
+/// Of both claims: entry [k − 1][n] is the critical t over √n at level alpha / k.
+struct Halves {
     differ: Vec<Vec<f64>>,
     equal: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// For up to `m` arms. Entry [k − 1][n]: the critical t over √n at level alpha / k.
+    /// For up to `m` arms.
     pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
-        let half = |critical: fn(usize, usize, f64) -> Option<f64>| {
+        let half = |critical: Critical, look: Look| {
             let entry = |k: usize, n: usize| {
-                let t = if n < 2 { None } else { critical(rule.blocks, n, alpha / k as f64) };
+                let t = if n < 2 { None } else { critical(rule.planned, n, alpha / k as f64, look) };
                 t.map_or(f64::INFINITY, |t| t / (n as f64).sqrt())
             };
             (1..=m).map(|k| (0..=rule.blocks).map(|n| entry(k, n)).collect()).collect()
         };
-        Table { rule, alpha, differ: half(rule.differ), equal: half(rule.equal) }
+        let halves = |look| Halves { differ: half(rule.differ, look), equal: half(rule.equal, look) };
+        Table { rule, alpha, planned: halves(Look::Planned), last: halves(Look::Last) }
     }
 
     fn interval(&self, half: &[Vec<f64>], arm: &Running, level: f64) -> Interval {
@@ -126,7 +137,7 @@ impl Table {
     }
 
     fn gives_up(&self, arm: &Running, margin: f64) -> bool {
-        self.rule.gives_up && futility::hopeless(&arm.moments(), self.rule.blocks, margin, self.alpha).is_some()
+        self.rule.gives_up && futility::hopeless(&arm.moments(), self.rule.planned, margin, self.alpha).is_some()
     }
 }
 
@@ -137,22 +148,29 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
     let mut arms = vec![Running::default(); m];
     let mut claims = vec![Claim::Nothing; m];
     let mut given_up = vec![false; m];
-    let mut levels = looks(table, &arms, setup.margin);
-    for _ in 1..=table.rule.blocks {
+    let mut levels = looks(table, &table.planned, &arms, setup.margin);
+    let mut ended = false;
+    for block in 1..=table.rule.blocks {
         measure_block(setup, &mut source, &mut arms, |arm| claims[arm] == Claim::Nothing && !given_up[arm]);
-        levels = looks(table, &arms, setup.margin);
-        for (i, claim) in claims.iter_mut().enumerate() {
-            if levels[0].decided_at[i].is_some() {
-                *claim = if arms[i].moments().mean > 0.0 { Claim::More } else { Claim::Less };
-            } else if levels[1].decided_at[i].is_some() {
-                *claim = Claim::Equivalent;
-            } else {
-                given_up[i] = table.gives_up(&arms[i], setup.margin);
-            }
+        ended = block == table.rule.blocks;
+        levels = looks(table, &table.planned, &arms, setup.margin);
+        claim(&mut claims, &levels, &arms);
+        for i in 0..m {
+            given_up[i] |= claims[i] == Claim::Nothing && table.gives_up(&arms[i], setup.margin);
         }
         if (0..m).all(|i| claims[i] != Claim::Nothing || given_up[i]) {
             break;
         }
+    }
+    // At the end of the budget, for those that were measured to it.
+    let last = |i: usize| ended && claims[i] == Claim::Nothing && !given_up[i];
+    let at_last: Vec<bool> = (0..m).map(last).collect();
+    if at_last.contains(&true) {
+        let half = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| {
+            table.interval(kind(if at_last[i] { &table.last } else { &table.planned }), &arms[i], level)
+        };
+        levels = step_downs(m, table.alpha, setup.margin, half);
+        claim(&mut claims, &levels, &arms);
     }
     let [differ, equal] = levels;
     (0..m)
@@ -160,11 +178,33 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
             let decided_at = differ.decided_at[i].or(equal.decided_at[i]);
             let level = decided_at.unwrap_or(differ.current.min(equal.current));
             let inside = claims[i] == Claim::Equivalent;
-            let half = if inside { &table.equal } else { &table.differ };
+            let halves = if at_last[i] { &table.last } else { &table.planned };
+            let half = if inside { &halves.equal } else { &halves.differ };
             let shown = table.interval(half, &arms[i], level);
             Ending { claim: claims[i], blocks: arms[i].moments().n, shown, inside }
         })
         .collect()
+}
+
+/// Notes what the looks claim of arms of which nothing was claimed yet.
+fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], arms: &[Running]) {
+    for (i, claim) in claims.iter_mut().enumerate().filter(|(_, claim)| **claim == Claim::Nothing) {
+        if differ.decided_at[i].is_some() {
+            *claim = if arms[i].moments().mean > 0.0 { Claim::More } else { Claim::Less };
+        } else if equal.decided_at[i].is_some() {
+            *claim = Claim::Equivalent;
+        }
+    }
+}
+
+/// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for each arm, whether either called it
+/// different.
+pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
+    // The same seed gives the same blocks: the longer experiment has those of the shorter one, unless an arm stopped.
+    let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
+    let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
+    let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
+    first.iter().zip(&second).map(|(first, second)| different(first) || undecided && different(second)).collect()
 }
 
 /// Runs one experiment without stopping: for each arm, whether its interval at the whole alpha covered the truth at every look.
@@ -175,22 +215,33 @@ pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<boo
     for _ in 0..table.rule.blocks {
         measure_block(setup, &mut source, &mut arms, |_| true);
         for (i, arm) in arms.iter().enumerate() {
-            covered[i] &= table.interval(&table.differ, arm, table.alpha).contains(setup.effects[i]);
+            covered[i] &= table.interval(&table.planned.differ, arm, table.alpha).contains(setup.effects[i]);
         }
     }
     covered
 }
 
-fn looks(table: &Table, arms: &[Running], margin: f64) -> [StepDown; 2] {
-    let at = |half: &[Vec<f64>], i: usize, level: f64| table.interval(half, &arms[i], level);
+fn looks(table: &Table, halves: &Halves, arms: &[Running], margin: f64) -> [StepDown; 2] {
+    let at = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| table.interval(kind(halves), &arms[i], level);
+    step_downs(arms.len(), table.alpha, margin, at)
+}
+
+/// The two families of claims, by the interval of an arm at a level in the halves of one kind of claim.
+fn step_downs(
+    m: usize,
+    alpha: f64,
+    margin: f64,
+    at: impl Fn(usize, f64, fn(&Halves) -> &[Vec<f64>]) -> Interval,
+) -> [StepDown; 2] {
     [
-        step_down(arms.len(), table.alpha, |i, level| differs(&at(&table.differ, i, level), margin)),
-        step_down(arms.len(), table.alpha, |i, level| equivalent(&at(&table.equal, i, level), margin)),
+        step_down(m, alpha, |i, level| differs(&at(i, level, |halves| &halves.differ), margin)),
+        step_down(m, alpha, |i, level| equivalent(&at(i, level, |halves| &halves.equal), margin)),
     ]
 }
 
 /// One trial of the baseline and of each active arm, in random order.
 fn measure_block(setup: &Setup, source: &mut Source, arms: &mut [Running], active: impl Fn(usize) -> bool) {
+    use rand::RngExt;
     use rand::seq::SliceRandom;
 
     const BASELINE: usize = usize::MAX;
@@ -204,7 +255,9 @@ fn measure_block(setup: &Setup, source: &mut Source, arms: &mut [Running], activ
         if *arm == BASELINE { baseline = noise } else { values[*arm] = setup.effects[*arm] + noise }
     }
     for arm in order.into_iter().filter(|arm| *arm != BASELINE) {
-        arms[arm].push(values[arm] - baseline);
+        if setup.void == 0.0 || !source.rng().random_bool(setup.void) {
+            arms[arm].push(values[arm] - baseline);
+        }
     }
 }
 
@@ -243,7 +296,7 @@ mod tests {
         let margin = criteria.margin.ln_1p();
         let table = Table::new(rule, 3, criteria.alpha);
         let arms: Vec<String> = (0..3).map(|i| format!("arm{i}")).collect();
-        let setup = Setup { noise: Noise::Normal, block_sd: 0.015, effects: vec![0.0, 0.04, -0.03], margin };
+        let setup = Setup { noise: Noise::Normal, block_sd: 0.015, effects: vec![0.0, 0.04, -0.03], margin, void: 0.0 };
         let question = Question {
             workload: "w",
             metric: "iops",
@@ -267,7 +320,7 @@ mod tests {
                 }
                 all.extend(samples(block, baseline, &values));
                 let judged = judge(&question, &all.iter().collect::<Vec<_>>());
-                let [differ, equal] = looks(&table, &running, margin);
+                let [differ, equal] = looks(&table, &table.planned, &running, margin);
                 for (i, judgement) in judged.iter().enumerate() {
                     let expected = match (differ.decided_at[i], equal.decided_at[i]) {
                         (Some(_), _) if running[i].moments().mean > 0.0 => Verdict::Better,

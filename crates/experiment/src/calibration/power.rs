@@ -2,6 +2,7 @@
 
 use super::engine::{Claim, Rule, Setup, Table, experiment};
 use super::noise::{Noise, Source};
+use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
 /// Most blocks of the sequential design in the power table.
@@ -169,12 +170,21 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
 
 /// Student's t, once after the last block.
 fn one_look(blocks: usize) -> Rule {
-    let critical = |blocks: usize, n: usize, alpha: f64| (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha));
-    Rule { name: "fixed, one look", blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
+    let critical =
+        |blocks: usize, n: usize, alpha: f64, _: Look| (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha));
+    Rule {
+        name: "fixed, one look",
+        planned: blocks,
+        blocks,
+        differ: critical,
+        equal: critical,
+        equal_error: 1.0,
+        gives_up: false,
+    }
 }
 
 fn run(block_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {
-    let setup = Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin };
+    let setup = Setup { noise: Noise::Normal, block_sd, effects: vec![effect], margin, void: 0.0 };
     let ending = experiment(&setup, table, seed)[0];
     (ending.claim, ending.blocks)
 }

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::engine::{Rule, Setup, Table, always_covered, experiment};
+use super::engine::{Rule, Setup, Table, always_covered, continued, experiment};
 use super::noise::{KINDS, Noise};
 
 /// Blocks of an experiment without a budget, and looks at it.
@@ -59,7 +59,13 @@ pub(super) fn promises(rule: Rule, experiments: u64, alpha: f64, seed: u64) -> V
 fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
     let table = Table::new(rule, ARMS, alpha);
     let margin = 0.01_f64.ln_1p();
-    let setup = |effects: [f64; ARMS], margin: f64| Setup { noise, block_sd: 0.02, effects: effects.to_vec(), margin };
+    let setup = |effects: [f64; ARMS], margin: f64| Setup {
+        noise,
+        block_sd: 0.02,
+        effects: effects.to_vec(),
+        margin,
+        void: 0.0,
+    };
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
     let promise = |what, failed, cases| Promise::new((rule.name, noise), what, failed, cases, alpha);
 
@@ -92,6 +98,30 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         promise("±0.1 %, margin 0: any arm called better that is worse, or the reverse", tiny.false_difference, n),
         promise("all just beyond 1 %: any false `equivalent`", beyond.false_equivalence, n),
     ]
+}
+
+/// What may happen to a budget (docs/decisions/0020-spending.md): identical arms, and any called better or worse.
+pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+    let whole = Rule::spending(PLANNED);
+    let table = |rule: Rule| Table::new(rule, ARMS, alpha);
+    let mut promises = Vec::new();
+    for noise in KINDS {
+        let setup = |void: f64| Setup { noise, block_sd: 0.02, effects: vec![0.0; ARMS], margin: 1e-9, void };
+        let promise = |what, failed, promised| Promise::new((whole.name, noise), what, failed, experiments, promised);
+        for (what, blocks, void) in [
+            ("A/A, the time ends after 15 of 24 blocks: any arm called better or worse", 15, 0.0),
+            ("A/A, every fifth block is void: any arm called better or worse", PLANNED, 0.2),
+        ] {
+            let counts = Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
+            promises.push(promise(what, counts.false_difference, alpha));
+        }
+        let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];
+        let failed = |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
+        let failed = (0..experiments).filter(failed).count() as u64;
+        let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any arm called better or worse";
+        promises.push(promise(what, failed, 2.0 * alpha));
+    }
+    promises
 }
 
 #[derive(Default)]

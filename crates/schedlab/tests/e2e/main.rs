@@ -25,6 +25,7 @@ mod refusals;
 mod replay;
 mod settings;
 mod simulator;
+mod stopping;
 mod sweep;
 mod tune;
 mod usage;
