@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod calibration;
 pub mod decider;
+pub mod feasibility;
 pub mod history;
 pub mod judge;
 pub mod judgement;
@@ -15,6 +16,7 @@ pub mod metric;
 pub mod plan;
 pub mod reason;
 pub mod record;
+pub mod resolution;
 pub mod samples;
 pub mod schedule;
 pub mod stats;

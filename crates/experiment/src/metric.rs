@@ -24,56 +24,131 @@ pub struct Metric {
     pub direction: Direction,
     /// The percentile of latency that this is, if it is one: it needs enough I/Os to exist.
     pub percentile: Option<f64>,
+    /// The events that a value rests on; none where a value is no sum, mean or extreme of events, or nothing counts them.
+    pub counts: Option<Counts>,
     /// One line of meaning.
     pub help: &'static str,
 }
 
+/// The events that a value of a metric rests on, and the rate by which a trial reports their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Requests of either direction.
+    Requests,
+    /// Reads.
+    Reads,
+    /// Writes.
+    Writes,
+    /// Trims.
+    Trims,
+    /// Requests without a deadline, beside some with one.
+    BestEffort,
+    /// Transactions of a program.
+    Transactions,
+    /// Messages between programs.
+    Messages,
+}
+
+impl Counts {
+    /// The events in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Counts::Requests => "requests",
+            Counts::Reads => "reads",
+            Counts::Writes => "writes",
+            Counts::Trims => "trims",
+            Counts::BestEffort => "requests without a deadline",
+            Counts::Transactions => "transactions",
+            Counts::Messages => "messages",
+        }
+    }
+
+    /// The metric that reports them per second.
+    pub fn rate(self) -> &'static str {
+        match self {
+            Counts::Requests => "iops",
+            Counts::Reads => "read_iops",
+            Counts::Writes => "write_iops",
+            Counts::Trims => "trim_iops",
+            Counts::BestEffort => "best_effort_iops",
+            Counts::Transactions => "tps",
+            Counts::Messages => "messages_per_s",
+        }
+    }
+}
+
+impl Metric {
+    /// The fewest events of a trial whose value says something: a percentile needs ten beyond it, everything else [`FLOOR`].
+    pub fn floor(&self) -> u64 {
+        // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
+        let beyond = self.percentile.map_or(0.0, |percentile| (1000.0 / (100.0 - percentile) - 1e-6).ceil());
+        FLOOR.max(beyond as u64)
+    }
+
+    const fn of(self, counts: Counts) -> Metric {
+        Metric { counts: Some(counts), ..self }
+    }
+}
+
+/// The fewest events for a rate or a mean: one more or less is 1 % of a hundred, and as many at random times vary by 10 %.
+pub const FLOOR: u64 = 100;
+
+use Counts::{BestEffort, Messages, Reads, Requests, Transactions, Trims, Writes};
 use Direction::{Descriptive, HigherIsBetter, LowerIsBetter};
 
 const fn row(name: &'static str, unit: &'static str, direction: Direction, help: &'static str) -> Metric {
-    Metric { name, unit, direction, percentile: None, help }
+    Metric { name, unit, direction, percentile: None, counts: None, help }
 }
 
 const fn percentile(name: &'static str, percentile: f64, help: &'static str) -> Metric {
-    Metric { name, unit: "µs", direction: LowerIsBetter, percentile: Some(percentile), help }
+    Metric { name, unit: "µs", direction: LowerIsBetter, percentile: Some(percentile), counts: None, help }
 }
 
 /// Every metric that schedlab's own arenas report. MB is 10^6 bytes. From `fairness_jain` on they need eyes inside of the disk
 /// or the scheduler, so only arenas that have them report them.
 pub static METRICS: &[Metric] = &[
-    row("throughput_mb_per_s", "MB/s", HigherIsBetter, "bytes moved per second, reads and writes together"),
-    row("read_mb_per_s", "MB/s", HigherIsBetter, "bytes read per second"),
-    row("write_mb_per_s", "MB/s", HigherIsBetter, "bytes written per second"),
-    row("iops", "IO/s", HigherIsBetter, "requests completed per second, reads and writes together"),
-    row("read_iops", "IO/s", HigherIsBetter, "reads completed per second"),
-    row("write_iops", "IO/s", HigherIsBetter, "writes completed per second"),
-    row("latency_mean_us", "µs", LowerIsBetter, "mean time from a client's call to its result"),
-    percentile("latency_p50_us", 50.0, "median latency of a request"),
-    percentile("latency_p99_us", 99.0, "99th percentile of latency"),
-    percentile("latency_p999_us", 99.9, "99.9th percentile of latency"),
-    row("read_latency_mean_us", "µs", LowerIsBetter, "mean latency of a read"),
-    percentile("read_latency_p99_us", 99.0, "99th percentile of read latency"),
-    row("write_latency_mean_us", "µs", LowerIsBetter, "mean latency of a write"),
-    percentile("write_latency_p99_us", 99.0, "99th percentile of write latency"),
-    row("cpu_us_per_io", "µs", LowerIsBetter, "CPU time of schedlab's clients per request, user and system"),
-    row("deadline_misses", "requests", LowerIsBetter, "requests that completed after their deadline"),
-    row("deadline_miss_percent", "%", LowerIsBetter, "part of the requests with a deadline that completed after it"),
-    row("tardiness_mean_us", "µs", LowerIsBetter, "mean time from deadline to completion, 0 for those in time"),
-    row("tardiness_max_us", "µs", LowerIsBetter, "the longest time from a deadline to its request's completion"),
-    row("best_effort_iops", "IO/s", HigherIsBetter, "requests without a deadline, beside some with one, per second"),
+    row("throughput_mb_per_s", "MB/s", HigherIsBetter, "bytes moved per second, reads and writes together")
+        .of(Requests),
+    row("read_mb_per_s", "MB/s", HigherIsBetter, "bytes read per second").of(Reads),
+    row("write_mb_per_s", "MB/s", HigherIsBetter, "bytes written per second").of(Writes),
+    row("iops", "IO/s", HigherIsBetter, "requests completed per second, reads and writes together").of(Requests),
+    row("read_iops", "IO/s", HigherIsBetter, "reads completed per second").of(Reads),
+    row("write_iops", "IO/s", HigherIsBetter, "writes completed per second").of(Writes),
+    row("latency_mean_us", "µs", LowerIsBetter, "mean time from a client's call to its result").of(Requests),
+    percentile("latency_p50_us", 50.0, "median latency of a request").of(Requests),
+    percentile("latency_p99_us", 99.0, "99th percentile of latency").of(Requests),
+    percentile("latency_p999_us", 99.9, "99.9th percentile of latency").of(Requests),
+    row("read_latency_mean_us", "µs", LowerIsBetter, "mean latency of a read").of(Reads),
+    percentile("read_latency_p99_us", 99.0, "99th percentile of read latency").of(Reads),
+    row("write_latency_mean_us", "µs", LowerIsBetter, "mean latency of a write").of(Writes),
+    percentile("write_latency_p99_us", 99.0, "99th percentile of write latency").of(Writes),
+    row("cpu_us_per_io", "µs", LowerIsBetter, "CPU time of schedlab's clients per request, user and system")
+        .of(Requests),
+    row("deadline_misses", "requests", LowerIsBetter, "requests that completed after their deadline").of(Requests),
+    row("deadline_miss_percent", "%", LowerIsBetter, "part of the requests with a deadline that completed after it")
+        .of(Requests),
+    row("tardiness_mean_us", "µs", LowerIsBetter, "mean time from deadline to completion, 0 for those in time")
+        .of(Requests),
+    row("tardiness_max_us", "µs", LowerIsBetter, "the longest time from a deadline to its request's completion")
+        .of(Requests),
+    row("best_effort_iops", "IO/s", HigherIsBetter, "requests without a deadline, beside some with one, per second")
+        .of(BestEffort),
     row(
         "arrival_wait_max_us",
         "µs",
         LowerIsBetter,
         "the longest time that a request of an open loop waited for its client to have room (iodepth)",
-    ),
+    )
+    .of(Requests),
     row(
         "fairness_jain",
         "of 1",
         HigherIsBetter,
         "Jain's index of the clients' bytes: 1 all equal, 1/n one has everything",
-    ),
-    row("longest_wait_ms", "ms", LowerIsBetter, "the longest that any request took: starvation shows here"),
+    )
+    .of(Requests),
+    row("longest_wait_ms", "ms", LowerIsBetter, "the longest that any request took: starvation shows here")
+        .of(Requests),
     row("device_busy_share", "of 1", Descriptive, "share of the time in which the device had a request"),
     row("device_idle_share", "of 1", Descriptive, "share of the time in which the device had none"),
     row(
@@ -82,12 +157,13 @@ pub static METRICS: &[Metric] = &[
         Descriptive,
         "time in which the device had nothing to do although requests were waiting in the scheduler",
     ),
-    row("seek_distance_cylinders", "cylinders", LowerIsBetter, "mean movement of the arm per request"),
-    row("seek_ms", "ms", LowerIsBetter, "mean time of moving the arm and switching heads per request"),
-    row("rotation_ms", "ms", LowerIsBetter, "mean wait for the sector to come round per request"),
+    row("seek_distance_cylinders", "cylinders", LowerIsBetter, "mean movement of the arm per request").of(Requests),
+    row("seek_ms", "ms", LowerIsBetter, "mean time of moving the arm and switching heads per request").of(Requests),
+    row("rotation_ms", "ms", LowerIsBetter, "mean wait for the sector to come round per request").of(Requests),
     row("device_cache_hits", "requests", Descriptive, "reads served from the device's own memory"),
     row("merges", "requests", Descriptive, "pieces of I/O that joined a request, and requests that joined each other"),
-    row("write_amplification", "times", LowerIsBetter, "bytes that flash memory programmed per byte written"),
+    row("write_amplification", "times", LowerIsBetter, "bytes that flash memory programmed per byte written")
+        .of(Writes),
     row(
         "anticipations",
         "waits",
@@ -101,7 +177,7 @@ pub static METRICS: &[Metric] = &[
     row("failure_wait_total_ms", "ms", Descriptive, "all waiting of the failed ones"),
     row("false_idle_ms", "ms", Descriptive, "failed waiting per anticipation, successful or not"),
     row("false_idle_per_success_ms", "ms", Descriptive, "failed waiting per successful anticipation"),
-    row("tps", "tx/s", HigherIsBetter, "transactions completed per second"),
+    row("tps", "tx/s", HigherIsBetter, "transactions completed per second").of(Transactions),
     row("wall_s", "s", LowerIsBetter, "time from the start of a program to its end"),
     row("wall_synced_s", "s", LowerIsBetter, "the same until what it has written is on the device"),
     row(
@@ -109,14 +185,16 @@ pub static METRICS: &[Metric] = &[
         "tx/s",
         HigherIsBetter,
         "transactions per second as the program itself prints them, with its own rounding",
-    ),
+    )
+    .of(Transactions),
     row("startup_ms", "ms", LowerIsBetter, "time from the cold start of a program until it is ready"),
-    row("trim_iops", "IO/s", HigherIsBetter, "trims completed per second"),
-    row("trim_latency_mean_us", "µs", LowerIsBetter, "mean latency of a trim"),
-    percentile("trim_latency_p99_us", 99.0, "99th percentile of trim latency"),
+    row("trim_iops", "IO/s", HigherIsBetter, "trims completed per second").of(Trims),
+    row("trim_latency_mean_us", "µs", LowerIsBetter, "mean latency of a trim").of(Trims),
+    percentile("trim_latency_p99_us", 99.0, "99th percentile of trim latency").of(Trims),
     row("startup_max_ms", "ms", LowerIsBetter, "the longest cold start of a trial"),
     row("kflops", "kflop/s", HigherIsBetter, "thousands of floating-point operations per second"),
-    row("messages_per_s", "1/s", HigherIsBetter, "messages between processes or threads that were received per second"),
+    row("messages_per_s", "1/s", HigherIsBetter, "messages between processes or threads that were received per second")
+        .of(Messages),
     percentile("wakeup_p50_us", 50.0, "median time from waking a thread until it runs"),
     percentile("wakeup_p99_us", 99.0, "99th percentile of the time from waking a thread until it runs"),
     row("wakeup_max_us", "µs", LowerIsBetter, "the longest time from waking a thread until it runs"),
@@ -136,25 +214,29 @@ pub static METRICS: &[Metric] = &[
         "requests",
         LowerIsBetter,
         "requests inside their flow's arrival curve that exceeded its latency bound",
-    ),
+    )
+    .of(Requests),
     row("schedulable_streams", "streams", HigherIsBetter, "the largest number of streams without a missed deadline"),
-    row("share_percent", "%", HigherIsBetter, "part of the bytes that a flow moved"),
+    row("share_percent", "%", HigherIsBetter, "part of the bytes that a flow moved").of(Requests),
     row(
         "share_error_percent",
         "points",
         LowerIsBetter,
         "largest distance of a flow's part of the bytes to that of its weight",
-    ),
+    )
+    .of(Requests),
     row("share_error_1s_percent", "points", LowerIsBetter, "the same over the worst second"),
-    row("slowdown", "times", LowerIsBetter, "a flow's throughput alone by its throughput beside the others"),
-    row("slowdown_max", "times", LowerIsBetter, "the largest slowdown of a flow"),
-    row("slowdown_jain", "of 1", HigherIsBetter, "Jain's index of the flows' slowdowns: 1 all equal"),
+    row("slowdown", "times", LowerIsBetter, "a flow's throughput alone by its throughput beside the others")
+        .of(Requests),
+    row("slowdown_max", "times", LowerIsBetter, "the largest slowdown of a flow").of(Requests),
+    row("slowdown_jain", "of 1", HigherIsBetter, "Jain's index of the flows' slowdowns: 1 all equal").of(Requests),
     row(
         "insulation_min",
         "of 1",
         HigherIsBetter,
         "the smallest part of its share of its throughput alone that a flow had",
-    ),
+    )
+    .of(Requests),
     row("objective", "of its kind", HigherIsBetter, "the expression of `tune --objective`, where more is better"),
     row("objective_cost", "of its kind", LowerIsBetter, "the expression of `tune --objective`, where less is better"),
 ];
@@ -199,6 +281,21 @@ mod tests {
             assert!(METRICS[..i].iter().all(|other| other.name != metric.name), "{} stands twice", metric.name);
             assert!(!metric.unit.is_empty() && !metric.help.is_empty(), "{}", metric.name);
         }
+    }
+
+    #[test]
+    fn what_a_metric_counts_is_reported_by_a_rate_of_the_table() {
+        for metric in METRICS {
+            let Some(counts) = metric.counts else { continue };
+            let rate = find(counts.rate()).expect("a row");
+            assert_eq!(rate.counts, Some(counts), "{}: {} counts itself", metric.name, rate.name);
+            assert!(metric.floor() >= FLOOR);
+        }
+        let floor = |name: &str| find(name).expect("a row").floor();
+        assert_eq!(
+            ["iops", "latency_p50_us", "latency_p99_us", "latency_p999_us"].map(floor),
+            [100, 100, 1000, 10_000]
+        );
     }
 
     #[test]

@@ -245,11 +245,14 @@ pub struct Budget {
     pub blocks: Option<u32>,
     /// Go on to the end of the budget even when every verdict is reached.
     pub no_early_stop: bool,
+    /// Measure although there are fewer blocks than an interval takes: for figures and traces without verdicts.
+    #[serde(skip_serializing_if = "is_false")]
+    pub figures_only: bool,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { time_s: 60.0, blocks: None, no_early_stop: false }
+        Budget { time_s: 60.0, blocks: None, no_early_stop: false, figures_only: false }
     }
 }
 
@@ -322,6 +325,11 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { foreign_io_share: 0.05, reached_share: 0.9, steal_share: 0.25 }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn schema() -> u32 {

@@ -13,6 +13,7 @@ use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidR
 
 use crate::arena::{Arena, ArmIndex};
 use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
+use crate::estimate::Estimate;
 use crate::length::{expected_s, planned_blocks, trial_length};
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -118,6 +119,9 @@ struct Experiment<'a> {
     first_round: Duration,
     /// Whether the budget is another than the one that the experiment began with.
     budget_changed: bool,
+    /// Workloads of a new record without a trial that fills caches and files.
+    cold: Vec<usize>,
+    estimate: Estimate,
 }
 
 impl<'a> Experiment<'a> {
@@ -138,6 +142,8 @@ impl<'a> Experiment<'a> {
             refused: Vec::new(),
             first_round: Duration::ZERO,
             budget_changed: Course::is_changed(record),
+            cold: cold(plan, record),
+            estimate: Estimate::default(),
         };
         let resumed = Course { ended: false, ..Course::of(record, &plan.criteria) };
         course.decider.set_course(resumed);
@@ -179,10 +185,10 @@ impl<'a> Experiment<'a> {
     /// Measures until the end; why it ended.
     fn measure(&mut self, driver: &mut Driver<'_>) -> Result<EndReason> {
         let plan = self.plan;
-        if !driver.is_resumed() && driver.arena.preconditions() {
+        if driver.arena.preconditions() {
             let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
             for workload in 0..plan.workloads.len() {
-                if driver.stop.signal().is_none() {
+                if driver.stop.signal().is_none() && self.cold.contains(&workload) {
                     driver.precondition(workload, (self.indexes[baseline], plan.baseline()), self)?;
                 }
             }
@@ -255,6 +261,10 @@ impl<'a> Experiment<'a> {
         }
         self.tracks[workload].next = number + 1;
         self.tracks[workload].whole += 1;
+        let whole = self.tracks[workload].whole;
+        if let Some(text) = self.estimate.block((plan, &self.decider), (workload, whole), driver.wall()) {
+            driver.progress.remark(&text);
+        }
         let left = self.active(workload);
         for arm in arms.iter().filter(|arm| !left.contains(arm)) {
             let (workload, arm) = (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
@@ -292,6 +302,15 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// The workloads whose first trial would find caches and files empty.
+fn cold(plan: &Plan, record: &Record) -> Vec<usize> {
+    let warm = |name: &str| {
+        record.notes.iter().any(|note| matches!(&note.event, Event::Precondition { workload, .. } if workload == name))
+    };
+    let all = plan.workloads.iter().enumerate().filter(|_| record.trials.is_empty());
+    all.filter(|(_, spec)| !warm(&spec.name)).map(|(number, _)| number).collect()
+}
+
 /// The undecided arms of a workload, and the baseline.
 fn active(decider: &Decider, plan: &Plan, workload: usize) -> Vec<Arm> {
     let names = decider.active_arms(&plan.workloads[workload].name);
@@ -316,7 +335,7 @@ impl Series for Experiment<'_> {
             Some(left)
         };
         let share = (spent.as_secs_f64() / total.as_secs_f64().max(1e-9)).min(1.0);
-        Status { share, left, label: workload.to_owned() }
+        Status { share, left, label: workload.to_owned(), standing: self.estimate.standing().to_owned() }
     }
 
     fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {

@@ -13,7 +13,7 @@ use experiment::schedule;
 
 use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
 use crate::length::trial_length;
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::signals::Stop;
 
 /// Where trials are kept. A line is on the disk when its call returns.
@@ -51,6 +51,8 @@ pub struct Status {
     pub left: Option<Duration>,
     /// The workload, and what else is of interest.
     pub label: String,
+    /// What is known so far; may be empty.
+    pub standing: String,
 }
 
 /// Trials that are measured together: arms in shuffled order under one workload.
@@ -182,20 +184,40 @@ impl<'a> Driver<'a> {
         workload: usize,
         (arm, name): (ArmIndex, &str),
         series: &mut dyn Series,
-    ) -> Result<()> {
+    ) -> Result<Observation> {
         self.show(series, name, workload, 0);
         let spec = &self.plan.workloads[workload];
-        let seed = schedule::trial_seed(self.plan.seed, &spec.name, u32::MAX, 0);
-        let observation = self.trial(arm, &self.spec(workload, seed))?;
+        let observation = self.trial(arm, &self.spec(workload, self.rehearsal_seed(workload)))?;
         let primary = spec.primary.as_deref().unwrap_or("iops");
         let event = Event::Precondition {
             workload: spec.name.clone(),
             arm: name.to_owned(),
             metric: Some(primary.to_owned()),
             value: observation.metrics.get(primary).copied(),
-            void: observation.voids.into_iter().next(),
+            void: observation.voids.first().cloned(),
         };
-        series.log().append_note(self.note(event))
+        series.log().append_note(self.note(event))?;
+        Ok(observation)
+    }
+
+    /// A trial of a workload under each of `arms` that is no evidence, with a seed that no block has. Nothing is noted.
+    ///
+    /// # Errors
+    /// The arena failed.
+    pub fn rehearse(&mut self, workload: usize, arms: &[ArmIndex], series: &dyn Series) -> Result<Vec<Observation>> {
+        let spec = self.spec(workload, self.rehearsal_seed(workload));
+        let TrialSpec { duration, warmup, seed, .. } = spec;
+        self.show(series, "every arm", workload, 0);
+        if arms.len() > 1 && self.arena.one_seed_a_block() {
+            let (arms, seeds) = (arms.to_vec(), vec![seed]);
+            self.arena.announce(&Upcoming { workload, arms, seeds, duration, warmup })?;
+        }
+        arms.iter().map(|arm| self.trial(*arm, &spec)).collect()
+    }
+
+    /// The seed of trials before the first block.
+    fn rehearsal_seed(&self, workload: usize) -> u64 {
+        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, u32::MAX, 0)
     }
 
     /// An event that happens now.
@@ -206,11 +228,6 @@ impl<'a> Driver<'a> {
     /// The time that the series has spent, by the arena's clock.
     pub fn spent(&self) -> Duration {
         self.offset + self.spent_now()
-    }
-
-    /// Whether earlier sessions have measured something.
-    pub fn is_resumed(&self) -> bool {
-        !self.offset.is_zero()
     }
 
     /// The same without earlier sessions.
@@ -233,8 +250,10 @@ impl<'a> Driver<'a> {
     }
 
     fn show(&self, series: &dyn Series, arm: &str, workload: usize, block: u32) {
-        let Status { share, left, label } = series.status(self, &self.plan.workloads[workload].name);
-        self.progress.trial(share, left, &label, arm, block);
+        let Status { share, left, label, standing } = series.status(self, &self.plan.workloads[workload].name);
+        let (elapsed, simulated) = (self.spent(), self.plan.arena.is_virtual());
+        let (workload, standing) = (label.as_str(), standing.as_str());
+        self.progress.trial(&Step { share, elapsed, simulated, left, workload, arm, block, standing });
     }
 
     fn seed(&self, workload: usize, block: u32, position: u32) -> u64 {

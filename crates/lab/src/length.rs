@@ -7,7 +7,10 @@ use experiment::stats::spending::FIRST_LOOK;
 use text::limits::BLOCKS;
 
 /// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect, and a few more.
-const BLOCKS_AIMED_AT: f64 = 12.0;
+pub const BLOCKS_AIMED_AT: f64 = 12.0;
+
+/// The longest trial that is chosen; a longer one the user can set.
+const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 
 /// How many times more blocks than fit for all arms are planned, at most: arms that are decided leave their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
@@ -36,6 +39,25 @@ pub fn round_s(plan: &Plan) -> f64 {
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
+/// One block of every workload, in seconds.
+pub fn block_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+    trials * (duration + warmup + overhead(plan)).as_secs_f64()
+}
+
+/// What comes before the first block, in seconds of the budget.
+pub fn before_s(plan: &Plan) -> f64 {
+    round_s(plan) - block_s(plan)
+}
+
+/// The number of blocks of each workload that fit into the budget, at most those that the plan fixes. The last one may end after the
+/// budget, since none is cut off.
+pub fn blocks(plan: &Plan) -> u32 {
+    let room = ((plan.budget.time_s - before_s(plan)) / block_s(plan)).ceil().clamp(0.0, f64::from(u32::MAX)) as u32;
+    plan.budget.blocks.map_or(room, |fixed| fixed.min(room))
+}
+
 /// The length of a plan with a fixed number of blocks, in seconds; for one without, its budget.
 pub fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
@@ -45,7 +67,7 @@ pub fn expected_s(plan: &Plan) -> f64 {
 }
 
 /// The part of a trial beside its window and warm-up.
-fn overhead(plan: &Plan) -> Duration {
+pub(crate) fn overhead(plan: &Plan) -> Duration {
     if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
 }
 
@@ -55,7 +77,8 @@ pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
     // A sixth of each trial's share is warm-up.
-    let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0).clamp(100.0, 10_000.0) as u64;
+    let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0)
+        .clamp(100.0, LONGEST_CHOSEN.as_millis() as f64) as u64;
     let duration = plan.trial.duration_ms.unwrap_or(chosen);
     let warmup = plan.trial.warmup_ms.unwrap_or(duration / 5);
     (Duration::from_millis(duration), Duration::from_millis(warmup))

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Receives the progress of an experiment.
 pub trait Progress: fmt::Debug + Sync {
-    /// A trial begins; `share` of the experiment (0 to 1) is done, and it goes on for `left` at most.
-    fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32);
+    /// A trial begins.
+    fn trial(&self, step: &Step<'_>);
 
     /// A step before the first trial: `done` of `total` units.
     fn prepare(&self, what: &str, done: u64, total: u64);
@@ -22,6 +22,25 @@ pub trait Progress: fmt::Debug + Sync {
 
     /// The operation has ended, or hands the terminal to another program.
     fn clear(&self);
+}
+
+/// A trial that begins, and how far the experiment is.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// The share of the experiment that is done, 0 to 1.
+    pub share: f64,
+    /// The time that it has taken, all sessions together, by the arena's clock.
+    pub elapsed: Duration,
+    /// Whether that time is simulated.
+    pub simulated: bool,
+    /// The user's time until its end, at most.
+    pub left: Option<Duration>,
+    /// The workload, and what else is of interest.
+    pub workload: &'a str,
+    pub arm: &'a str,
+    pub block: u32,
+    /// What is known so far: verdicts, and the leading effect; may be empty.
+    pub standing: &'a str,
 }
 
 /// Reports the building of a kernel to a [`Progress`].

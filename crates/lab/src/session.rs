@@ -65,6 +65,18 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     Ok((store, record))
 }
 
+/// Writes what was noted before the record existed.
+///
+/// # Errors
+/// The record cannot be written.
+pub fn begin(store: &mut Store, record: &mut Record, notes: Vec<Note>) -> Result<()> {
+    for note in notes {
+        store.append(&Line::Note(note.clone()))?;
+        record.notes.push(note);
+    }
+    Ok(())
+}
+
 /// A record is one experiment on one machine: only the budget may be another when it is resumed.
 fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };

@@ -37,10 +37,7 @@ impl Store {
         let len = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         // An empty one is what is left when there was no room for its first line.
         if len > 0 {
-            return Err(usage(format!(
-                "{}: already holds a record; add --resume to continue it, or name another --out",
-                store.dir().display()
-            )));
+            return Err(holds_one(store.dir()));
         }
         let plan = store.dir.replace("plan.toml", header.plan.to_toml().as_bytes());
         let begun =
@@ -117,6 +114,19 @@ impl Store {
         }
         Ok(Store { dir, file, len })
     }
+}
+
+/// Refuses a directory that holds a record, before anything is measured for it.
+///
+/// # Errors
+/// Wrong usage.
+pub fn check_free(dir: Option<&Path>) -> Result<()> {
+    let held = dir.filter(|dir| dir.join(RECORD).metadata().is_ok_and(|found| found.len() > 0));
+    held.map_or(Ok(()), |dir| Err(holds_one(dir)))
+}
+
+fn holds_one(dir: &Path) -> anyhow::Error {
+    usage(format!("{}: already holds a record; add --resume to continue it, or name another --out", dir.display()))
 }
 
 /// Reads the record of an experiment from its directory, or from the file itself.

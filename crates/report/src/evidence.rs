@@ -3,6 +3,7 @@
 use experiment::record::{End, Header, Note, Record, Trial, UNCONFIRMED};
 
 use crate::actuator::ActuatorPath;
+use crate::number::span_ms;
 
 /// What a report shows of the record. A study of foreign data has none.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,12 @@ impl<'a> Evidence<'a> {
     /// How sure it is that this arm's scheduler is its source's, where that is not confirmed: the mark, and words.
     pub(crate) fn unconfirmed(&self, arm: &str) -> Option<(&'a str, &'a str)> {
         self.header.environment.get(UNCONFIRMED)?.get(arm)?.split_once(' ')
+    }
+
+    /// A span of the experiment's time in words: simulated time is none that anybody waited for.
+    pub(crate) fn span(&self, ms: u64) -> String {
+        let simulated = if self.header.plan.arena.is_virtual() { " of simulated time" } else { "" };
+        format!("{}{simulated}", span_ms(ms))
     }
 
     /// What a record shows, without units of tunables and without traces.

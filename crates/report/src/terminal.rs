@@ -199,7 +199,7 @@ impl Printed<'_> {
             let _ = write!(rules, " {} trials", number::count(evidence.trials.len() as u64));
             match evidence.end {
                 Some(end) => {
-                    let _ = write!(rules, " in {}.", number::span_ms(end.at_ms));
+                    let _ = write!(rules, " in {}.", evidence.span(end.at_ms));
                 }
                 None => rules.push_str("; the record was cut off."),
             }

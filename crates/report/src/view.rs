@@ -240,11 +240,11 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
             format!(
                 "{} after {}: {}",
                 clean(end.reason.word()).replace('-', " "),
-                number::span_ms(end.at_ms),
+                evidence.span(end.at_ms),
                 clean(&end.reason.to_string())
             )
         }
-        None => format!("incomplete: cut off after {}; --resume continues it", number::span_ms(last_ms)),
+        None => format!("incomplete: cut off after {}; --resume continues it", evidence.span(last_ms)),
     };
     vec![
         ("Device", clean(&header.plan.device)),

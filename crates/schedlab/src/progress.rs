@@ -1,21 +1,28 @@
-//! Progress on the terminal, with the time left; silent where nobody looks. Names in it are escaped as in [`out`].
+//! Progress on standard error: a bar on a terminal, a line now and then elsewhere. Names in it are escaped as in [`out`].
+//!
+//! A log of a night's experiment must show that it runs and what it has found, and stay short: a line is written at most once a block, after
+//! a tenth of the expected time, and between every ten seconds and every five minutes. A shorter experiment writes none.
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lab::progress::Step;
+use report::number::span_ms;
 use text::escaped;
 
 use crate::out;
 
-/// A bar on standard error, or nothing.
+/// A bar on standard error, lines, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    lines: Mutex<Lines>,
 }
 
 impl Progress {
-    /// A bar; hidden with `quiet`, and by itself where standard error is no terminal.
+    /// A bar, or lines where standard error is no terminal; nothing of either with `quiet`.
     pub(crate) fn new(quiet: bool) -> Progress {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         bar.set_style(
@@ -23,7 +30,7 @@ impl Progress {
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
-        Progress { bar, quiet }
+        Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())) }
     }
 
     fn show(&self, message: &str) {
@@ -32,12 +39,18 @@ impl Progress {
 }
 
 impl lab::progress::Progress for Progress {
-    fn trial(&self, share: f64, left: Option<Duration>, workload: &str, arm: &str, block: u32) {
+    fn trial(&self, step: &Step<'_>) {
         const STEPS: f64 = 1000.0;
-        let left = left.map_or_else(String::new, |left| format!(" · at most {} s left", left.as_secs()));
+        if self.bar.is_hidden() {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.quiet && lines.is_due(step, Instant::now()) {
+                out::note(words(step));
+            }
+            return;
+        }
         self.bar.set_length(STEPS as u64);
-        self.bar.set_position((share * STEPS) as u64);
-        self.show(&format!("{workload} · block {} · {arm}{left}", block + 1));
+        self.bar.set_position((step.share * STEPS) as u64);
+        self.show(&words(step));
     }
 
     fn prepare(&self, what: &str, done: u64, total: u64) {
@@ -67,5 +80,100 @@ impl lab::progress::Progress for Progress {
 
     fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A step in one line: what is measured, what is known, and the time.
+fn words(step: &Step<'_>) -> String {
+    let Step { workload, arm, standing, .. } = step;
+    let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
+    let simulated = if step.simulated { " simulated" } else { "" };
+    let spent = span_ms(millis(step.elapsed));
+    let left = step.left.map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
+    format!("{workload} · block {} · {arm}{known} · {spent}{simulated}{left}", step.block + 1)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// When lines are written.
+#[derive(Debug)]
+struct Lines {
+    began: Instant,
+    /// When the last one was written, and the block and workload of its trial.
+    last: Option<(Instant, u32, String)>,
+}
+
+impl Lines {
+    const SHORTEST: Duration = Duration::from_secs(10);
+    const LONGEST: Duration = Duration::from_secs(300);
+
+    fn new(now: Instant) -> Lines {
+        Lines { began: now, last: None }
+    }
+
+    /// Whether a line is due for a step that begins now; it is taken to be written then.
+    fn is_due(&mut self, step: &Step<'_>, now: Instant) -> bool {
+        let expected = now.duration_since(self.began) + step.left.unwrap_or_default();
+        let every = (expected / 10).clamp(Self::SHORTEST, Self::LONGEST);
+        let (since, other_block) = match &self.last {
+            Some((at, block, workload)) => (*at, *block != step.block || workload != step.workload),
+            None => (self.began, true),
+        };
+        let due = other_block && now.duration_since(since) >= every;
+        if due {
+            self.last = Some((now, step.block, step.workload.to_owned()));
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(block: u32, left_s: u64) -> Step<'static> {
+        Step {
+            share: 0.5,
+            elapsed: Duration::from_secs(70),
+            simulated: false,
+            left: Some(Duration::from_secs(left_s)),
+            workload: "randread",
+            arm: "bfq",
+            block,
+            standing: "3 of 5 decided; iops: bfq −12 % so far",
+        }
+    }
+
+    /// The seconds at which lines are written, of an experiment with a trial every second.
+    fn written(total_s: u64, trials_a_block: u64) -> Vec<u64> {
+        let began = Instant::now();
+        let mut lines = Lines::new(began);
+        let is_due = |s: &u64| {
+            let block = u32::try_from(s / trials_a_block).expect("few");
+            lines.is_due(&step(block, total_s - s), began + Duration::from_secs(*s))
+        };
+        (0..total_s).filter(is_due).collect()
+    }
+
+    #[test]
+    fn lines_come_every_tenth_of_the_time_within_bounds_and_never_twice_a_block() {
+        assert_eq!(written(9, 1), [0; 0], "a short experiment writes none");
+        assert_eq!(written(60, 1), [10, 20, 30, 40, 50]);
+        assert_eq!(written(1000, 1).len(), 9);
+        assert_eq!(written(36_000, 1).len(), 119, "every five minutes of ten hours");
+        assert_eq!(written(60, 25), [10, 25, 50], "one line a block");
+    }
+
+    #[test]
+    fn a_line_says_what_is_measured_what_is_known_and_the_time() {
+        let text = words(&step(4, 50));
+        assert_eq!(
+            text,
+            "randread · block 5 · bfq · 3 of 5 decided; iops: bfq −12 % so far · 1 min 10 s, at most 50.0 s left"
+        );
+        let simulated = words(&Step { simulated: true, left: None, standing: "", ..step(0, 0) });
+        assert_eq!(simulated, "randread · block 1 · bfq · 1 min 10 s simulated");
     }
 }

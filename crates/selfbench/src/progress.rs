@@ -1,7 +1,8 @@
 //! Progress as lines on standard error: each new phase, nothing within one.
 
 use std::sync::Mutex;
-use std::time::Duration;
+
+use lab::progress::Step;
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
@@ -10,8 +11,8 @@ pub(crate) struct Progress {
 }
 
 impl lab::progress::Progress for Progress {
-    fn trial(&self, _: f64, _: Option<Duration>, workload: &str, arm: &str, _: u32) {
-        self.phase(&format!("{workload} · {arm}"));
+    fn trial(&self, step: &Step<'_>) {
+        self.phase(&format!("{} · {}", step.workload, step.arm));
     }
 
     fn prepare(&self, what: &str, _: u64, _: u64) {

@@ -87,6 +87,21 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         void: Option<VoidReason>,
     },
+    /// The rehearsal held too few events for the metric that decides, so trials are longer than was chosen; the plan has their length.
+    LengthenedTrials {
+        /// The workload with the fewest, for what it takes.
+        workload: String,
+        /// The metric that decides.
+        metric: String,
+        /// How many events the rehearsal held.
+        events: u64,
+        /// How many it takes.
+        floor: u64,
+        /// The length that was chosen, in milliseconds.
+        from_ms: u64,
+        /// The length of every trial.
+        to_ms: u64,
+    },
     /// An event that this version does not know, or whose fields are missing.
     #[serde(untagged)]
     Untyped {
@@ -123,6 +138,10 @@ impl fmt::Display for Event {
                     _ => Ok(()),
                 }
             }
+            Event::LengthenedTrials { workload, metric, events, floor, from_ms, to_ms } => write!(
+                f,
+                "{workload}: {events} events in {from_ms} ms, and {metric} takes {floor}: trials of {to_ms} ms"
+            ),
             Event::Untyped { text, .. } => f.write_str(text),
         }
     }
@@ -177,6 +196,17 @@ mod tests {
             (Event::RefusedArm { arm: arm.clone(), cause: cause.clone() }, "bfq: the CPU was throttled 2 times"),
             (precondition(Some(12.5), None), "oltp under bfq, not counted: iops 12.5000"),
             (precondition(None, Some(cause)), "oltp under bfq, not counted: the CPU was throttled"),
+            (
+                Event::LengthenedTrials {
+                    workload: workload.clone(),
+                    metric: "iops".to_string(),
+                    events: 33,
+                    floor: 100,
+                    from_ms: 192,
+                    to_ms: 730,
+                },
+                "oltp: 33 events in 192 ms, and iops takes 100: trials of 730 ms",
+            ),
             (Event::Untyped { event: "later".to_string(), text: "in words".to_string() }, "in words"),
         ];
         for (event, text) in events {

@@ -10,6 +10,7 @@ use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
 use crate::plan::{Criteria, Method};
 use crate::record::Record;
+use crate::resolution;
 use crate::samples::{Sample, of_trials};
 use crate::stats::describe::describe;
 use crate::sweep::responses;
@@ -244,7 +245,8 @@ fn with_planned(criteria: &Criteria, course: Course) -> Criteria {
 }
 
 fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> {
-    let mut cautions = Vec::new();
+    // First, since every figure rests on it.
+    let mut cautions = resolution::cautions(&record.header.plan, &record.trials);
     if record.cut.is_some() {
         cautions.push("the last line of the record was cut off and is left out".to_string());
     }

@@ -34,7 +34,7 @@ pub use published::{Published, Publisher};
 
 use crate::arena::model::Model as Device;
 use crate::arena::{Arena, ArmIndex, TrialSpec};
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::resolve::bare;
 use crate::signals::Stop;
 
@@ -236,7 +236,16 @@ pub fn measure(
     for repetition in 0..request.repetitions {
         for (workload, load) in loads.iter().enumerate() {
             let left = (duration + warmup) * (total - done);
-            progress.trial(f64::from(done) / f64::from(total), Some(left), load.name, "none", repetition);
+            progress.trial(&Step {
+                share: f64::from(done) / f64::from(total),
+                elapsed: (duration + warmup) * done,
+                simulated: request.arena.is_virtual(),
+                left: Some(left),
+                workload: load.name,
+                arm: "none",
+                block: repetition,
+                standing: "",
+            });
             let seed = plan.seed.wrapping_add(u64::from(repetition));
             let spec = TrialSpec { workload, seed, duration, warmup };
             trials[workload].push(trial(arena, load, &spec)?);

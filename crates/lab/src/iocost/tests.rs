@@ -8,8 +8,8 @@ use crate::resolve::Resolved;
 struct Silent;
 
 impl Progress for Silent {
-    fn trial(&self, share: f64, left: Option<Duration>, _: &str, _: &str, _: u32) {
-        assert!((0.0..1.0).contains(&share) && left.is_some());
+    fn trial(&self, step: &Step<'_>) {
+        assert!((0.0..1.0).contains(&step.share) && step.left.is_some());
     }
     fn prepare(&self, _: &str, _: u64, _: u64) {}
     fn phase(&self, _: &str) {}

@@ -204,7 +204,7 @@ impl SearchState<'_, '_> {
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {
         let name = self.plan.arms[0].name.as_str();
         (0..self.plan.workloads.len())
-            .try_for_each(|workload| driver.precondition(workload, (self.arms[BASELINE].0, name), self))
+            .try_for_each(|workload| driver.precondition(workload, (self.arms[BASELINE].0, name), self).map(drop))
     }
 
     /// Reports the results of its trials to the search.
@@ -247,7 +247,7 @@ impl Series for SearchState<'_, '_> {
                 format!("{} {:+.1} %", self.search.key(best), (effect.exp() - 1.0) * 100.0)
             }
         };
-        Status { share, left: Some(left), label: format!("best so far: {best} · {workload}") }
+        Status { share, left: Some(left), label: workload.to_owned(), standing: format!("best so far: {best}") }
     }
 
     fn measured(&mut self, _driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {

@@ -173,6 +173,9 @@ pub(crate) struct DesignArgs {
     /// Measure this number of blocks per workload: N for exactly N, auto to stop when every verdict is reached.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub(crate) blocks: String,
+    /// Measure although there are fewer blocks than an interval takes: for figures and traces, without verdicts.
+    #[arg(long)]
+    pub(crate) figures_only: bool,
     /// Seed every random choice with this number.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -189,14 +192,15 @@ pub(crate) struct DesignArgs {
     /// same time, and --resume with a larger budget as often as you like.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget; in the simulator: a
-    /// length that suits the device].
+    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget, or in the simulator one
+    /// that suits the device; longer where a trial would hold too few requests for the metric that decides].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     /// Run the workload for this time before each trial, uncounted [default: a fifth of the trial].
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Print the plan as TOML, for `schedlab run`, and measure nothing.
+    /// Print the plan as TOML, for `schedlab run`, with what it can find as a comment, and measure nothing; with --json both as
+    /// JSON.
     #[arg(long)]
     pub(crate) plan_only: bool,
 }

@@ -10,12 +10,16 @@ use host::Root;
 use lab::arena::ArmIndex;
 use lab::arena::open::within;
 use lab::conduct::conduct;
+use lab::feasibility;
 use lab::length;
 use lab::output::{self, Output};
+use lab::progress::Progress as _;
+use lab::rehearsal::{Rehearsed, rehearse};
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
+use lab::store;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
@@ -48,15 +52,23 @@ pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, cond
     let asked = plan.trial.clone();
     let plan = settled(plan, design)?;
     if design.plan_only {
-        return print_plan(&plan, &ProgramOptions::typed(conduct.run_as.as_deref()));
+        return print_plan(&plan, &ProgramOptions::typed(conduct.run_as.as_deref()), conduct.json);
     }
     carry_out(root, plan, &asked, conduct, Agreement::Given)
 }
 
-/// Prints a plan, with what it starts in front as comments.
-fn print_plan(plan: &Plan, programs: &ProgramOptions) -> Result<u8> {
+/// Prints a plan, with what it starts and what it can find in front as comments, or both as JSON.
+fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> {
+    feasibility::check(plan)?;
     let started = programs.announced(&programs::named(plan)?);
-    let comments: String = started.iter().map(|line| format!("# {line}\n")).collect();
+    if json {
+        let feasibility = feasibility::of(plan);
+        let all = serde_json::json!({ "plan": plan, "starts": started, "feasibility": feasibility });
+        out::line(serde_json::to_string_pretty(&all)?)?;
+        return Ok(REACHED);
+    }
+    let lines = started.iter().cloned().chain([feasibility::words(plan)]);
+    let comments: String = lines.map(|line| format!("# {line}\n")).collect();
     out::print(format_args!("{comments}{}", plan.to_toml()))?;
     Ok(REACHED)
 }
@@ -91,7 +103,8 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     give_up_rights(plan.arena, &reads, &args.conduct)?;
     let agreement = args.consent.agreement();
     if args.plan_only {
-        return print_plan(&checked(plan)?, &ProgramOptions { agreement, user: args.conduct.run_as.clone() });
+        let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
+        return print_plan(&checked(plan)?, &programs, args.conduct.json);
     }
     planned(root, plan, &args.conduct, agreement)
 }
@@ -106,18 +119,29 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
+    } else {
+        feasibility::check(&plan)?;
+        store::check_free(args.out.as_deref())?;
     }
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let resolved = Resolved::of(plan)?;
     let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
-        let (mut store, record) = session::open(plan, &record_options(args), arena, &stop)?;
+        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+        let Rehearsed { plan, notes } = if args.resume {
+            Rehearsed { plan: plan.clone(), notes: Vec::new() }
+        } else {
+            rehearse(plan, asked, &arms, arena, (&stop, &progress))?
+        };
+        let plan = &plan;
+        progress.remark(&feasibility::words(plan));
+        let (mut store, mut record) = session::open(plan, &record_options(args), arena, &stop)?;
+        session::begin(&mut store, &mut record, notes)?;
         if plan.arena == ArenaKind::Sim {
             rights::write_only_below(store.dir())?;
         }
         if let Some(format) = args.trace {
             arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
         }
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
         let end = conduct(plan, &record, &arms, arena, &mut store, (&stop, &progress))?;
         Ok((store.dir().to_path_buf(), end))
     })?;

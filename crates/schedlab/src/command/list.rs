@@ -227,7 +227,9 @@ fn metrics() -> Vec<Value> {
                 Direction::LowerIsBetter => "lower",
                 Direction::Descriptive => "-",
             };
-            json!({"name": row.name, "unit": row.unit, "better": better, "help": row.help})
+            let counts = row.counts.map(|counts| counts.words());
+            let least = row.counts.map(|_| row.floor());
+            json!({"name": row.name, "unit": row.unit, "better": better, "counts": counts, "least_events": least, "help": row.help})
         })
         .collect()
 }

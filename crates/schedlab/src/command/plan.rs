@@ -101,7 +101,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         kernel: design.kernel.clone(),
         seed: design.seed,
         baseline: None,
-        budget: Budget { time_s, blocks, no_early_stop: blocks.is_some() },
+        budget: Budget { time_s, blocks, no_early_stop: blocks.is_some(), figures_only: design.figures_only },
         trial: TrialLength {
             duration_ms: millis("--trial-time", &design.trial_time)?,
             warmup_ms: millis("--warmup", &design.warmup)?,

@@ -52,11 +52,17 @@ const PARTS: &[Part] = &[
             ("time_s", "60", "seconds for all blocks of all workloads; virtual seconds in `sim` and `kernel`"),
             ("blocks", "no limit", "at most this many blocks of each workload"),
             ("no_early_stop", "false", "go on to the end of the budget even when every verdict is reached"),
+            (
+                "figures_only",
+                "false",
+                "measure although there are fewer blocks than an interval takes: figures, no verdicts",
+            ),
         ],
     },
     Part {
         title: "[trial]",
-        introduction: "Left out, the length is chosen so that about a dozen blocks fit into the budget.",
+        introduction: "Left out, the length is chosen so that about a dozen blocks fit into the budget, and longer, down to eight blocks, \
+                       where a trial would hold too few events for [the metric](metrics.md) that decides.",
         within: "[trial]\n",
         keys: &[
             ("duration_ms", "chosen", "the measured window"),
@@ -70,7 +76,8 @@ const PARTS: &[Part] = &[
         keys: &[
             ("margin", "0.01", "differences below this fraction are of no interest"),
             ("alpha", "0.05", "probability of a false verdict over all arms of one metric"),
-            ("method", "anytime", "`anytime`, `fixed` or `three-sigma`"),
+            ("method", "spending", "`spending`, `anytime`, `fixed` or `three-sigma`"),
+            ("planned", "found after the first block", "the number of blocks that the bounds of `spending` are for"),
             ("max_void_share", "0.2", "a judgement is void when more than this share of its blocks is void"),
         ],
     },

@@ -100,11 +100,14 @@ fn the_page_about_metrics_has_every_row() {
     let mut sheet = Sheet::new(
         "Metrics",
         "What a trial reports. `primary=METRIC` on a workload names the one that decides; reports show the others too. MB are\n\
-         10^6 bytes, latency runs from a client's call to its result.",
+         10^6 bytes, latency runs from a client's call to its result. A trial that holds fewer events than the metric that\n\
+         decides takes is made longer before the first block, or cautioned against.",
     );
-    let row = |row: &Metric| [code(row.name), row.unit.to_owned(), row.help.to_owned()];
+    let counts =
+        |row: &Metric| row.counts.map_or_else(String::new, |counts| format!("{} {}", row.floor(), counts.words()));
+    let row = |row: &Metric| [code(row.name), row.unit.to_owned(), counts(row), row.help.to_owned()];
     let of = |direction: Direction| METRICS.iter().filter(move |row| row.direction == direction).map(row);
-    let header = ["metric", "unit", "meaning"];
+    let header = ["metric", "unit", "a trial holds at least", "meaning"];
     sheet.section("More is better").table(header, of(Direction::HigherIsBetter));
     sheet.section("Less is better").text(
         "A percentile is evidence when at least ten requests lie beyond it: 1,000 requests for the 99th, 10,000 for the\n\

@@ -99,7 +99,7 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
     }
     let lab = Lab::new();
     lab.run(&format!(
-        "compare --schedulers none,kyber --workload oltp --arena sim --device null --blocks 2 --out {}",
+        "compare --schedulers none,kyber --workload oltp --arena sim --device null --blocks 2 --figures-only --out {}",
         lab.path("out").display()
     ))
     .expect_measured();

@@ -45,11 +45,11 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
     }
     let lab = Lab::new();
     let [first, log] = ["first", "log"].map(|name| lab.path(name));
-    lab.run(&format!("{SIM} --blocks 2 --trace csv --out {}", first.display())).expect_measured();
+    lab.run(&format!("{SIM} --blocks 2 --figures-only --trace csv --out {}", first.display())).expect_measured();
     let shown = first.display();
     let trace = first.join("traces/randread-cfq.csv");
     for words in [
-        format!("{SIM} --blocks 2 --out {}", lab.path("second").display()),
+        format!("{SIM} --blocks 2 --figures-only --out {}", lab.path("second").display()),
         format!("study {shown} --out {}", lab.path("third").display()),
         format!("report {shown}"),
         format!("trace {} --to {}", trace.display(), lab.path("copy.csv").display()),
@@ -83,7 +83,7 @@ fn root_without_rights_still_reads_and_writes_what_belongs_to_others() {
     }
     let lab = Lab::new();
     let first = lab.path("first");
-    lab.run(&format!("{SIM} --blocks 2 --out {}", first.display())).expect_measured();
+    lab.run(&format!("{SIM} --blocks 2 --figures-only --out {}", first.display())).expect_measured();
     // As under sudo: the user's own directory, closed to others.
     let home = attacker::home(lab.dir.path(), "home");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).expect("root may");
@@ -137,7 +137,7 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 64);
     let path = &device.path;
-    let short = "--blocks 1 --trial-time 100ms --warmup 0s -q";
+    let short = "--blocks 1 --figures-only --trial-time 100ms --warmup 0s -q";
     let reads = format!("compare --device {path} --schedulers none,mq-deadline --workload randread {short}");
     let files = format!(
         "compare --device {path} --destroy-data {path} --fs ext4 --schedulers none,mq-deadline --workload oltp:file_size=16M:clients=2 {short}"
@@ -166,7 +166,7 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
                 command.arg("--out").arg(lab.path(&format!("out-{number}-{name}")));
             }
             if words.contains("--arena sim") {
-                command.args(["--blocks", "2"]);
+                command.args(["--blocks", "2", "--figures-only"]);
             }
             Ran::from(command.stdin(Stdio::null()).output().expect("setpriv runs"))
         };
@@ -189,7 +189,7 @@ fn value<'a>(unit: &'a str, key: &str) -> &'a str {
 /// A watch of a device, and the text of its service.
 fn watched(lab: &Lab, device: &str, more: &str) -> String {
     let add = format!(
-        "watch add --name attacks --device {device} --schedulers none,mq-deadline --blocks 1 --trial-time 100ms --print {more}"
+        "watch add --name attacks --device {device} --schedulers none,mq-deadline --blocks 1 --figures-only --trial-time 100ms --print {more}"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
     let parts: Vec<&str> = printed.split("\n# /").collect();

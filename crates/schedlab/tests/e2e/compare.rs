@@ -16,7 +16,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     let out = lab.path("out");
     let (out_str, dir) = (out.to_str().unwrap(), lab.path(""));
     let ran = lab
-        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --blocks 3 --trial-time 150ms --out {} --json", dir.display(), out_str))
+        .run(&format!("compare --device loop:48M --loop-dir {} --schedulers none,mq-deadline,bfq --workload randread,seqread --blocks 3 --figures-only --trial-time 150ms --out {} --json", dir.display(), out_str))
         .expect_measured();
 
     let study = ran.json();
@@ -110,7 +110,7 @@ fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
     device.set("iosched/slice_idle", "3");
     device.set("read_ahead_kb", "64");
     let before = device.snapshot();
-    lab.run(&format!("compare --device {} --schedulers none,quick=bfq:slice_idle=0:nr_requests=32,kyber --workload seqread --blocks 2 --trial-time 100ms --out {}", device.path, lab.path("out").display()))
+    lab.run(&format!("compare --device {} --schedulers none,quick=bfq:slice_idle=0:nr_requests=32,kyber --workload seqread --blocks 2 --figures-only --trial-time 100ms --out {}", device.path, lab.path("out").display()))
     .expect_measured();
     assert_eq!(device.snapshot(), before);
 }
@@ -124,7 +124,7 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
-        "compare --device {} --schedulers noop,deadline --workload randread --blocks 2 --trial-time 100ms --out {}",
+        "compare --device {} --schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     ))
@@ -145,7 +145,7 @@ fn a_plan_printed_by_compare_can_be_run() {
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let plan = lab
-        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --blocks 2 --trial-time 100ms --seed 7 --plan-only", device.path))
+        .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --blocks 2 --figures-only --trial-time 100ms --seed 7 --plan-only", device.path))
         .expect_status(0);
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();
@@ -164,7 +164,7 @@ fn a_report_made_again_from_the_record_is_the_same() {
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
-        "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 100ms --out {}",
+        "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     ))

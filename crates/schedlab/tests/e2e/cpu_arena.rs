@@ -36,7 +36,7 @@ fn command(lab: &Lab, arms: &str, work: &str) -> Vec<serde_json::Value> {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
     let words = format!(
-        "compare --device cpu --schedulers {arms} --blocks 2 --trial-time 100ms --out {} --json -q",
+        "compare --device cpu --schedulers {arms} --blocks 2 --figures-only --trial-time 100ms --out {} --json -q",
         out.display()
     );
     // The workload has spaces of its own.
@@ -185,7 +185,7 @@ fn a_plan_needs_no_scheduler_where_there_is_only_one() {
     let plan = lab.path("plan.toml");
     fs::write(
         &plan,
-        "device = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\n[trial]\nduration_ms = 100\n[[arm]]\nname = 'as it is'\n[[arm]]\nname = 'first'\n\
+        "device = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[arm]]\nname = 'as it is'\n[[arm]]\nname = 'first'\n\
          tunables = { nice = -20, affinity = '0' }\n[[workload]]\nname = 'lu'\nkind = 'linpack'\n[[workload.background]]\nkind = 'spin'\n\
          params = { threads = 1 }\n",
     )

@@ -155,7 +155,7 @@ fn look_in_the_midst(lab: &Lab, namespace: &Namespace) -> BTreeMap<String, (Vec<
 
 fn compare(lab: &Lab) -> String {
     format!(
-        "compare --device cpu --schedulers default,isolate=0 --workload linpack --blocks 2 --trial-time 1500ms --out {}",
+        "compare --device cpu --schedulers default,isolate=0 --workload linpack --blocks 2 --figures-only --trial-time 1500ms --out {}",
         lab.path("out").display()
     )
 }
@@ -232,7 +232,8 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
         ("policy=deadline:1ms/10ms/10ms+affinity=0", "leave affinity out"),
         ("slice=3s", "100us to 100ms"),
     ] {
-        let words = format!("compare --device cpu --schedulers default,{arm} --workload linpack --blocks 1");
+        let words =
+            format!("compare --device cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only");
         lab.run(&words).expect_status(2).says(&[said]);
     }
 }

@@ -48,7 +48,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
 
     let out = lab.path("ended");
     let arms = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
-    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --trial-time 300ms"));
+    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms"));
     let mut seen = std::collections::BTreeSet::new();
     while child.try_wait().unwrap().is_none() {
         seen.insert(slice());
@@ -69,7 +69,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
 
     let out = lab.path("killed");
     let arms = "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
-    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --trial-time 8s"));
+    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 8s"));
     wait_until("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -81,7 +81,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
 
     // Changed in mid-trial by somebody else: the trial is void, and the value is put back all the same.
     let out = lab.path("changed");
-    let mut child = lab.start(&compare(arms, &out, "--blocks 1 --trial-time 2s"));
+    let mut child = lab.start(&compare(arms, &out, "--blocks 1 --figures-only --trial-time 2s"));
     wait_until("the value is in effect", || slice() == "50");
     std::thread::sleep(std::time::Duration::from_millis(500));
     fs::write(SLICE, "70").unwrap();
@@ -104,7 +104,7 @@ fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
     let lab = Lab::new();
     let refused = |arm: &str, words: &[&str]| {
         let out = lab.path("refused");
-        lab.run(&compare(&format!("default,{arm}"), &out, "--blocks 2 --trial-time 100ms"))
+        lab.run(&compare(&format!("default,{arm}"), &out, "--blocks 2 --figures-only --trial-time 100ms"))
             .expect_status(2)
             .says(words);
         assert!(trials(&out).is_empty() && journal(&lab).is_empty(), "{arm}");

@@ -52,7 +52,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     let device = Loop::new(&lab, "disk", 32);
     let out = lab.path("out");
     let child = lab
-        .command(&format!("compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 500ms --out {} --json", device.path, out.display()))
+        .command(&format!("compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 500ms --out {} --json", device.path, out.display()))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -72,7 +72,7 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
 }
 
 #[test]
-fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measured() {
+fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_measured() {
     if !can_run(&["losetup", "blkid"]) {
         return;
     }
@@ -81,7 +81,7 @@ fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measu
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
-        .run(&format!("compare --device {} --schedulers none,kyber,wrong=bfq:nomerges=banana --workload randread --blocks 2 --trial-time 100ms --out {} --json", device.path, out.display()))
+        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     let study = ran.json();
     let verdict_of = |arm: &str| {
@@ -90,7 +90,8 @@ fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measu
         (found["verdict"].as_str().unwrap().to_owned(), found["reasons"].to_string())
     };
     let (verdict, reasons) = verdict_of("wrong");
-    assert!(verdict == "void" && reasons.contains("Invalid argument") && reasons.contains("nomerges"), "{reasons}");
+    assert!(verdict == "void" && reasons.contains("io_poll_delay"), "{reasons}");
+    assert!(ran.stderr.contains("arm wrong: io_poll_delay was set to 7 without effect"), "{}", ran.stderr);
     assert!(trials(&out).iter().filter(|t| t["arm"] == "kyber").count() == 2, "the others are measured");
     assert_eq!(trials(&out).iter().filter(|t| t["arm"] == "wrong").count(), 1, "it is not tried again and again");
     assert!(
@@ -100,20 +101,31 @@ fn a_setting_that_the_kernel_refuses_makes_its_arm_void_and_the_others_are_measu
 }
 
 #[test]
-fn a_write_that_succeeds_without_effect_makes_its_arm_void() {
+fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
     if !can_run(&["losetup", "blkid"]) {
         return;
     }
     let lab = Lab::new();
     let device = Loop::new(&lab, "disk", 16);
     let out = lab.path("out");
-    // Linux takes writes to this attribute since 5.16, and ignores them.
-    let ran = lab
-        .run(&format!("compare --device {} --schedulers none,deaf=none:io_poll_delay=7 --workload randread --blocks 2 --trial-time 100ms --out {} --json", device.path, out.display()))
-        .expect_status(3);
-    assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("io_poll_delay"), "{}", ran.stdout);
-    let deaf: Vec<_> = trials(&out).into_iter().filter(|t| t["arm"] == "deaf").collect();
-    assert_eq!(deaf.iter().flat_map(voids).collect::<Vec<_>>(), ["not-in-effect"]);
+    let before = device.snapshot();
+    for (arm, says) in [
+        // Linux takes writes to this attribute since 5.16, and ignores them.
+        ("deaf=none:io_poll_delay=7", ["arm deaf: io_poll_delay was set to 7 without effect", "give another value"]),
+        (
+            "wrong=bfq:nomerges=banana",
+            ["arm wrong: ", "nomerges is out of range (found banana, expected a whole number from 0 to 2"],
+        ),
+        ("mq-deadline:fifo_batch=99999999999", ["fifo_batch is out of range", "from 0 to 2147483647 requests"]),
+        ("mq-deadline:fifo_bach=4", ["no tunable \"fifo_bach\"", "did you mean \"fifo_batch\""]),
+        ("kyber:slice_idle=4", ["slice_idle", "bfq"]),
+    ] {
+        let words =
+            format!("compare --device {} --workload randread --budget 60s --out {}", device.path, out.display());
+        lab.run(&format!("{words} --schedulers none,{arm}")).expect_status(2).says(&says);
+        assert!(!out.exists(), "{arm}: nothing is measured");
+    }
+    assert_eq!(device.snapshot(), before);
 }
 
 #[test]
@@ -214,7 +226,7 @@ fn the_next_start_puts_back_what_a_crash_left() {
     child.wait().unwrap();
     let next = lab.path("next");
     lab.run(&format!(
-        "compare --device {} --schedulers bfq,mq-deadline --workload randread --blocks 2 --trial-time 100ms --out {}",
+        "compare --device {} --schedulers bfq,mq-deadline --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         next.display()
     ))
@@ -310,7 +322,7 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
     let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
     let compare = |workload: &str, out: &str, more: &str| {
         lab.run(&format!(
-            "compare --device {} --schedulers none,kyber --workload {workload} --blocks 2 --trial-time 100ms --out {out} {more}",
+            "compare --device {} --schedulers none,kyber --workload {workload} --blocks 2 --figures-only --trial-time 100ms --out {out} {more}",
             device.path
         ))
     };
@@ -353,7 +365,7 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
     let out = lab.path("out");
     let compare = |more: &str| {
         lab.run(&format!(
-            "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --trial-time 100ms --out {} {more}",
+            "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 100ms --out {} {more}",
             device.path,
             out.display()
         ))
@@ -385,7 +397,7 @@ fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
     let _tmpfs = Tmpfs::mount(&small, "4k");
     let out = small.join("out");
     let words = format!(
-        "compare --device {} --schedulers none,kyber --workload randread --blocks 2 --trial-time 100ms --out {}",
+        "compare --device {} --schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
         device.path,
         out.display()
     );
@@ -408,7 +420,7 @@ fn a_resumed_experiment_keeps_the_length_of_its_trials() {
         lab.run(&format!("compare --device {device} --schedulers none,kyber --workload randread --out {out} {more}"))
     };
     // Numbers of blocks, not budgets of time: how much fits into a second is the machine's affair.
-    compare("--blocks 2 --budget 60s --trial-time 120ms").expect_measured();
+    compare("--blocks 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
     assert_eq!(trials(&out).len(), 4);
     compare("--blocks 4 --budget 120s --trial-time 500ms --resume").expect_status(2).says(&["120 ms", "another --out"]);
     compare("--blocks 4 --budget 120s --resume").expect_measured();

@@ -254,7 +254,7 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
         return;
     }
     let Some(arena) = Arena::new() else { return };
-    let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --blocks 2 --trial-time 5s --quiet --json";
+    let words = "--schedulers none,none:fs=ext4 --workload iozone:clients=2:phase=write:direct=false --blocks 2 --figures-only --trial-time 5s --quiet --json";
     arena.run(&arena.compare("a", words)).expect_measured();
     let moved = |arm: &str| {
         let all = trials(&arena.lab.path("a"));
@@ -272,8 +272,10 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     let lab = Lab::new();
     let empty = lab.path("no-cache");
     let refused = |more: &str, says: &[&str]| {
-        let words =
-            format!("compare --arena kernel --workload randread --blocks 1 --cache-dir {} {more}", empty.display());
+        let words = format!(
+            "compare --arena kernel --workload randread --blocks 1 --figures-only --cache-dir {} {more}",
+            empty.display()
+        );
         lab.run(&words).expect_status(2).says(says);
         assert!(!empty.exists(), "nothing was begun for: {more}");
     };
@@ -327,7 +329,9 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     // What a patched scheduler takes is its own affair: the kernel says so, and where.
     let patch = plans.join("kyber-delay.patch");
     let compare = |arm: &str| {
-        arena.run(&arena.compare(arm, &format!("--schedulers none,{arm} --workload randread --blocks 1 -q")))
+        arena.run(
+            &arena.compare(arm, &format!("--schedulers none,{arm} --workload randread --blocks 1 --figures-only -q")),
+        )
     };
     let tunable = format!("kyber@{}:nosuch=1", patch.display());
     compare(&tunable).expect_status(1).says(&["nosuch", "queue/iosched/nosuch"]);
@@ -365,7 +369,7 @@ fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_dis
         arena.compare(
             out,
             &format!(
-                "--schedulers none,mq-deadline --workload randread --trial-time 20s --blocks {blocks} -q --json {more}"
+                "--schedulers none,mq-deadline --workload randread --trial-time 20s --blocks {blocks} --figures-only -q --json {more}"
             ),
         )
     };

@@ -12,7 +12,7 @@ fn plan(arms: &[(&str, &str, &str)], more: &str) -> String {
         format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n")
     });
     format!(
-        "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nblocks = 1\n{}\
+        "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nblocks = 1\nfigures_only = true\n{}\
          [[workload]]\nname = \"readers\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n{more}\n\
          [[workload.flow]]\nname = \"heavy\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n\
          [[workload.flow]]\nname = \"light\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n",

@@ -16,6 +16,7 @@ mod kernel;
 mod kernel_arena;
 mod kernel_cpus;
 mod kernel_flows;
+mod planning;
 mod programs;
 mod programs_command;
 mod programs_fio;

@@ -31,7 +31,7 @@ fn clients_work_on_files_beside_a_load_and_the_device_is_empty_again_afterwards(
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device {} --schedulers none,bfq --fs ext4 --mount-options noatime --workload oltp:file_size=16M:clients=2 \
-         --background seqwrite:file_size=16M:block_size=64k --blocks 2 --trial-time 200ms --out {} --json",
+         --background seqwrite:file_size=16M:block_size=64k --blocks 2 --figures-only --trial-time 200ms --out {} --json",
         device.path,
         out.display()
     ))
@@ -151,7 +151,7 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
     let plan = lab.path("plan.toml");
     let run = |script: &str, out: &str| {
         let text = format!(
-            "device = 'loop:64M'\n[budget]\nblocks = 2\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\n\
+            "device = 'loop:64M'\n[budget]\nblocks = 2\nfigures_only = true\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\n\
              scheduler = 'bfq'\n[[workload]]\nname = 'mine'\nkind = 'command'\nparams = {{ run = '''{script}''' }}\n"
         );
         fs::write(&plan, text).unwrap();

@@ -27,7 +27,7 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
     for mode in ["open", "closed"] {
         let out = out.join(mode);
         lab.run(&format!(
-            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}:loop={mode} --blocks 2 --trial-time 3s --out {}",
+            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}:loop={mode} --blocks 2 --figures-only --trial-time 3s --out {}",
             dir.display(),
             file.display(),
             out.display()
@@ -52,7 +52,7 @@ fn a_trace_that_is_broken_or_does_not_fit_is_refused_by_its_line_before_anything
     let file = lab.path("disk.txt");
     let compare = |more: &str| {
         lab.run(&format!(
-            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}{more} --blocks 2 --trial-time 300ms --out {}",
+            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}{more} --blocks 2 --figures-only --trial-time 300ms --out {}",
             lab.path("").display(),
             file.display(),
             lab.path("out").display()

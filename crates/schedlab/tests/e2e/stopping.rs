@@ -85,7 +85,10 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
         serde_json::from_str::<Value>(&ran.expect_status(0).stdout).unwrap()
     };
     let (once, looks) = (study(""), study("--method spending --planned 24"));
-    assert_eq!((once["criteria"]["method"].as_str(), once["judgements"][0]["blocks"].as_u64()), (Some("fixed"), Some(20)));
+    assert_eq!(
+        (once["criteria"]["method"].as_str(), once["judgements"][0]["blocks"].as_u64()),
+        (Some("fixed"), Some(20))
+    );
     assert_eq!(looks["judgements"][0]["verdict"], "better");
     let blocks = looks["judgements"][0]["blocks"].as_u64().unwrap();
     assert!((4..10).contains(&blocks), "an effect of 30 % is decided early, not after {blocks} blocks");

@@ -122,7 +122,7 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     study("").expect_status(2).says(&["one arm only"]);
 
     let out = lab.path("out");
-    let words = "--schedulers none,kyber --workload randread --blocks 2 --trial-time 100ms";
+    let words = "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
     lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_measured();
     let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
     for flag in ["--baseline kyber", "--block x", "--metric iops"] {

@@ -24,7 +24,7 @@ impl Watched {
 
     fn add(&self, more: &str) -> crate::common::Ran {
         self.lab.run(&format!(
-            "watch add --name {} --device {} --workload randread --schedulers none,kyber --blocks 3 --trial-time 100ms {more}",
+            "watch add --name {} --device {} --workload randread --schedulers none,kyber --blocks 3 --figures-only --trial-time 100ms {more}",
             self.name, self.device.path
         ))
     }

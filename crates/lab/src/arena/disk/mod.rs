@@ -6,6 +6,7 @@
 //! there may be a file system on the device, programs instead of the engine, and load in the background.
 
 pub mod background;
+mod check;
 mod device;
 mod flows;
 mod setting;
@@ -25,8 +26,9 @@ use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::probe::{ProbeError, SystemCounters};
 use host::session::FileSystem;
-use host::{Claim, Device, Error, Guard, LoopDevice, Root, Session};
+use host::{Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
 
+use self::check::{as_usage, check_scheduler, of_arm};
 pub use self::device::Target;
 pub use self::setting::{ArmSetting, setting_of};
 use self::target::Targets;
@@ -127,6 +129,10 @@ impl<'a> DiskArena<'a> {
         let held = device.hold(root)?;
         let schedulers = || plan.arms.iter().map(|arm| arm.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
+        for (_, arm, setting) in arms.iter() {
+            // As `set` does: names and ranges, before anything is written.
+            Change::plan(root, &device, &setting.device).map_err(|e| of_arm(arm, as_usage(e)))?;
+        }
         let claim = if plan.files.is_some() || workloads.write() {
             // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
             let ours = temporary.as_ref().map(|made| made.name().to_owned());
@@ -282,11 +288,20 @@ impl Arena for DiskArena<'_> {
         Ok(self.arms.admit(&arm.name, setting_of(arm)?))
     }
 
-    /// Tries every arm, and then makes what workloads need, which can take minutes. What the kernel refuses is left to the trials, where it is data.
+    /// Tries every arm, and then makes what workloads need, which can take minutes. A value that the kernel refuses is refused here, but for
+    /// one of a sweep: among thirty arms it is data, and the others are measured.
     fn rehearse(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
-        for (arm, _, setting) in self.arms.iter() {
-            guard.apply(&setting.device).map_err(as_usage)?;
+        for (arm, name, setting) in self.arms.iter() {
+            let problems = guard.apply(&setting.device).map_err(|e| of_arm(name, as_usage(e)))?;
+            let refused = problems.iter().find(|problem| !matches!(problem, Problem::DeviceGone { .. }));
+            match refused {
+                Some(problem) if self.swept.is_empty() => {
+                    return Err(usage(format!("arm {name}: {problem}; leave it out, or give another value")));
+                }
+                Some(problem) => self.progress.say(&format!("arm {name}: {problem}; its trials will be void")),
+                None => {}
+            }
             if arm == self.baseline {
                 let found = guard.in_effect().cloned().unwrap_or_default();
                 let all = found.queue.into_iter().chain(found.tunables);
@@ -347,41 +362,4 @@ fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Pro
         if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(made)
-}
-
-/// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
-fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
-    if let Some(why) = &device.no_scheduler {
-        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
-    }
-    let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
-    if offered().any(|name| name == scheduler) {
-        return Ok(());
-    }
-    let nearest = text::did_you_mean(scheduler, offered());
-    let config = elevator::LINUX.iter().find(|row| row.name == scheduler).map(|row| row.config);
-    let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
-    Err(usage(format!(
-        "{}: unknown scheduler {:?} (expected one of {}){build}{nearest}",
-        device.path.display(),
-        scheduler,
-        offered().collect::<Vec<_>>().join(", ")
-    )))
-}
-
-/// Errors in the user's words become wrong usage.
-fn as_usage(error: Error) -> anyhow::Error {
-    match error {
-        Error::UnknownDevice { .. }
-        | Error::Partition { .. }
-        | Error::NoScheduler { .. }
-        | Error::UnknownTunable { .. }
-        | Error::NotHere { .. }
-        | Error::NotShown { .. }
-        | Error::OutOfRange { .. }
-        | Error::Refused { .. }
-        | Error::ReadOnly { .. }
-        | Error::ConsentForOther { .. } => usage(error.to_string()),
-        other => other.into(),
-    }
 }

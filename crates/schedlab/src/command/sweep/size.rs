@@ -7,9 +7,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::plan::{Method, Plan};
-use experiment::stats::sequence;
-use experiment::stats::spending::FIRST_LOOK;
+use experiment::feasibility::least_blocks;
+use experiment::plan::Plan;
 
 use crate::cli::DesignArgs;
 use crate::failure::usage;
@@ -30,7 +29,7 @@ pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     }
     plan.trial.duration_ms.get_or_insert(TRIAL_MS);
     if plan.budget.blocks.is_none() {
-        plan.budget.time_s = (BLOCKS * block_s(plan)).ceil();
+        plan.budget.time_s = (BLOCKS * length::block_s(plan)).ceil();
     }
 }
 
@@ -39,7 +38,7 @@ pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
 /// # Errors
 /// When the budget has not room for as many as an interval needs.
 pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
-    let (block, least) = (block_s(plan), least_blocks(plan));
+    let (block, least) = (length::block_s(plan), least_blocks(&plan.criteria, plan.arms.len() - 1));
     let arms = plan.arms.len();
     let spelt = |seconds: f64| span_ms(Duration::from_secs_f64(seconds).as_millis() as u64);
     let time = if plan.arena.is_virtual() { " of virtual time" } else { "" };
@@ -64,29 +63,7 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
         }
         Some(blocks) => {
             out::note(format_args!("{takes}, {blocks} of them {}", spelt(f64::from(blocks) * block)));
-            if blocks < least {
-                out::note(format_args!("note: {needed}, so {blocks} will decide nothing"));
-            }
             Ok(())
         }
-    }
-}
-
-/// What one block of every workload takes, in seconds.
-fn block_s(plan: &Plan) -> f64 {
-    let one = Plan { budget: experiment::plan::Budget { blocks: Some(1), ..plan.budget.clone() }, ..plan.clone() };
-    let (duration, warmup) = length::trial_length(plan);
-    let ms = |length: Duration| Some(u64::try_from(length.as_millis()).expect("a trial is shorter than a day"));
-    let trial = experiment::plan::TrialLength { duration_ms: ms(duration), warmup_ms: ms(warmup) };
-    length::expected_s(&Plan { trial, ..one })
-}
-
-/// The fewest blocks after which the arm that is judged first can have an interval.
-fn least_blocks(plan: &Plan) -> u32 {
-    let level = plan.criteria.alpha / (plan.arms.len() - 1).max(1) as f64;
-    match plan.criteria.method {
-        Method::Spending => FIRST_LOOK as u32,
-        Method::Anytime => (2..1000).find(|n| sequence::critical_t(*n, level).is_some()).unwrap_or(1000) as u32,
-        Method::Fixed | Method::ThreeSigma => 2,
     }
 }

@@ -157,7 +157,9 @@ pub(super) fn confirmation_plan(
     // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
     let to_the_end = plan.workloads.len() > 1 || !design.constraints.is_empty();
     let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
-    plan.budget = Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end };
+    let budget =
+        Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end, ..Budget::default() };
+    plan.budget = budget;
     plan.check().map_err(|e| usage(e.to_string()))?;
     Ok(plan)
 }
@@ -220,6 +222,7 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         (!virtual_time).then(|| format!("{ms:.0}ms"))
     });
     let design = DesignArgs {
+        figures_only: false,
         arena: args.arena,
         device: args.device.clone(),
         kernel: args.kernel.clone(),

@@ -1,0 +1,168 @@
+//! What a design can find, before it is carried out.
+//!
+//! **Problem.** Two blocks give no interval, and twelve find nothing below the noise of a block. Who plans them learns it from the report,
+//! when the time is spent.
+//!
+//! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the first statement is in units of that noise,
+//! for the arm that is judged first (the level is α over the number of comparisons), and a second one in percent follows when the first
+//! blocks have shown it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
+
+use serde::Serialize;
+
+use crate::plan::{Criteria, Method};
+use crate::stats::power::{detectable, power};
+use crate::stats::spending::{self, Design, Look, Sides};
+use crate::stats::{fixed, sequence};
+
+/// The probability that "detects" means.
+pub const WANTED_POWER: f64 = 0.8;
+
+/// Beyond this number of blocks none is tried for a first interval.
+const MOST_BLOCKS: u32 = 1000;
+
+/// The last bound of a design hardly changes beyond this number of blocks, and takes long to compute.
+const MOST_BOUNDS: usize = 200;
+
+/// What a number of blocks can find.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Feasibility {
+    /// Blocks of each workload.
+    pub blocks: u32,
+    /// The fewest with which an interval exists.
+    pub least_blocks: u32,
+    /// Arms beside the baseline, which share the chance of a false verdict.
+    pub comparisons: u32,
+    /// The probability that an effect of one standard deviation of a block, beyond the margin, is found; none for a rule that has no
+    /// levels.
+    pub power_at_1_sd: Option<f64>,
+    /// The smallest effect beyond the margin that is found with a probability of 80 %, in standard deviations of a block.
+    pub detectable_sd: Option<f64>,
+    /// The margin, as a fraction.
+    pub margin: f64,
+}
+
+impl Feasibility {
+    /// What `blocks` blocks of each workload can find by these rules.
+    pub fn of(criteria: &Criteria, comparisons: usize, blocks: u32) -> Feasibility {
+        let comparisons = comparisons.max(1);
+        let critical = critical(criteria, comparisons, blocks);
+        let n = blocks as usize;
+        Feasibility {
+            blocks,
+            least_blocks: least_blocks(criteria, comparisons),
+            comparisons: u32::try_from(comparisons).unwrap_or(u32::MAX),
+            power_at_1_sd: critical.map(|critical| power(n, 1.0, critical)),
+            detectable_sd: critical.and_then(|critical| detectable(n, critical, WANTED_POWER)),
+            margin: criteria.margin,
+        }
+    }
+
+    /// Whether an interval can come of it.
+    pub fn is_possible(&self) -> bool {
+        self.blocks >= self.least_blocks
+    }
+
+    /// The smallest effect that is found with a probability of 80 % where the log ratios of blocks have this standard deviation, as a
+    /// fraction: 0.07 for 7 %.
+    pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
+        let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
+        Some(effect).filter(|effect| effect.is_finite())
+    }
+
+    /// In words, for a reader who does not know the noise yet.
+    pub fn words(&self) -> Option<String> {
+        let (power, sd) = (self.power_at_1_sd?, self.detectable_sd?);
+        let beyond =
+            if self.margin > 0.0 { format!(" beyond the margin of {}", percent(self.margin)) } else { String::new() };
+        Some(format!(
+            "finds an effect as large as the noise of a block (1 sd){beyond} with a probability of {:.0} %, one of {sd:.1} sd with {:.0} %",
+            power * 100.0,
+            WANTED_POWER * 100.0
+        ))
+    }
+}
+
+/// The fewest blocks after which the arm that is judged first can have an interval.
+pub fn least_blocks(criteria: &Criteria, comparisons: usize) -> u32 {
+    let level = criteria.alpha / comparisons.max(1) as f64;
+    match criteria.method {
+        Method::Spending => spending::FIRST_LOOK as u32,
+        Method::Anytime => {
+            (2..MOST_BLOCKS).find(|n| sequence::critical_t(*n as usize, level).is_some()).unwrap_or(MOST_BLOCKS)
+        }
+        Method::Fixed | Method::ThreeSigma => 2,
+    }
+}
+
+/// The |t| that decides at the last of this many blocks.
+fn critical(criteria: &Criteria, comparisons: usize, blocks: u32) -> Option<f64> {
+    let level = criteria.alpha / comparisons as f64;
+    if blocks < 2 {
+        return None;
+    }
+    match criteria.method {
+        Method::Spending => {
+            let planned = (blocks as usize).min(MOST_BOUNDS);
+            let design = Design { planned, look: Look::Planned };
+            spending::critical_t(design, planned, level, Sides::Two)
+        }
+        Method::Anytime => sequence::critical_t(blocks as usize, level),
+        Method::Fixed => Some(fixed::critical(f64::from(blocks) - 1.0, level)),
+        Method::ThreeSigma => None,
+    }
+}
+
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(method: Method, comparisons: usize, blocks: u32) -> Feasibility {
+        Feasibility::of(&Criteria { method, ..Criteria::default() }, comparisons, blocks)
+    }
+
+    #[test]
+    fn two_blocks_give_no_interval_by_a_sequence_and_a_hopelessly_wide_one_by_students_t() {
+        let sequence = of(Method::Anytime, 1, 2);
+        assert!(
+            !sequence.is_possible() && sequence.detectable_sd.is_none() && sequence.words().is_none(),
+            "{sequence:?}"
+        );
+        let fixed = of(Method::Fixed, 1, 2);
+        assert!(fixed.is_possible() && fixed.power_at_1_sd.expect("a level") < 0.15, "{fixed:?}");
+        assert!(!of(Method::Fixed, 1, 1).is_possible());
+        let spending = [2, 3, 4].map(|blocks| of(Method::Spending, 3, blocks).is_possible());
+        assert_eq!(spending, [false, false, true], "the first look is after the fourth block");
+    }
+
+    #[test]
+    fn more_blocks_find_smaller_effects_and_more_arms_larger_ones_only() {
+        for method in [Method::Anytime, Method::Spending, Method::Fixed] {
+            let sd = |comparisons, blocks| of(method, comparisons, blocks).detectable_sd.expect("found");
+            assert!(sd(1, 12) > sd(1, 24) && sd(1, 24) > sd(1, 48), "{method:?}");
+            assert!(sd(5, 12) > sd(1, 12), "{method:?}");
+            assert!(of(method, 30, 12).least_blocks >= of(method, 1, 12).least_blocks);
+        }
+        let [sequence, spending, fixed] = [Method::Anytime, Method::Spending, Method::Fixed]
+            .map(|method| of(method, 1, 12).detectable_sd.expect("found"));
+        assert!(sequence > spending && spending > fixed, "{sequence}, {spending}, {fixed}");
+        let (at_the_cap, beyond) = (of(Method::Spending, 1, 200), of(Method::Spending, 1, 20_000));
+        assert!(beyond.detectable_sd < at_the_cap.detectable_sd, "{beyond:?}");
+    }
+
+    #[test]
+    fn the_words_say_what_is_found_in_the_noise_of_a_block_and_later_in_percent() {
+        let twelve = of(Method::Fixed, 1, 12);
+        let words = "finds an effect as large as the noise of a block (1 sd) beyond the margin of 1 % with a probability of 88 %, \
+                     one of 0.9 sd with 80 %";
+        assert_eq!(twelve.words().as_deref(), Some(words));
+        // 0.9 sd of 5 %, beyond 1 %.
+        let effect = twelve.detectable_effect(0.05).expect("finite");
+        assert!((effect - 0.055).abs() < 0.003, "{effect}");
+        assert_eq!(of(Method::ThreeSigma, 1, 12).words(), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! Whether a trial holds enough events for the metric that decides.
+//!
+//! **Problem.** A trial of 192 ms that holds 30 reads knows `read_iops` to the nearest read: a step of 3 %, and 18 % of noise if the reads
+//! come at random. Its blocks still give an interval, and the interval a verdict about differences that a trial cannot show.
+//!
+//! **Approach.** The table of metrics says what each counts ([`Counts`](crate::metric::Counts)), a trial says how many there were, and
+//! [`Metric::floor`](crate::metric::Metric::floor) how many there must be: [`FLOOR`](crate::metric::FLOOR) for a rate or a mean, more for a
+//! percentile. A trial below the floor is evidence all the same. It is lengthened beforehand where that can be done, and is cautioned
+//! against where it cannot. A percentile of too few requests is void besides ([`VoidReason::TooFewIos`]).
+
+use crate::metric::{Metric, find};
+use crate::plan::Plan;
+use crate::record::{Observation, Trial, VoidReason};
+
+/// How many events there were, and must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// What is counted, in words: `reads`.
+    pub what: &'static str,
+    /// How many there were in a trial.
+    pub events: u64,
+    /// How many there must be.
+    pub floor: u64,
+}
+
+impl Resolution {
+    /// Whether there were enough.
+    pub fn is_enough(&self) -> bool {
+        self.events >= self.floor
+    }
+
+    /// One event as a part of the value, in percent.
+    pub fn step_percent(&self) -> f64 {
+        100.0 / (self.events.max(1)) as f64
+    }
+}
+
+/// What a trial says of the resolution of a metric; none where the metric counts nothing, or nothing was measured.
+pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
+    let row = find(metric)?;
+    let floor = row.floor();
+    let too_few = observation.voids.iter().find_map(|reason| match reason {
+        VoidReason::TooFewIos { metric: of, count, .. } if of == metric => Some(*count),
+        _ => None,
+    });
+    let what = row.counts.map_or("events", |counts| counts.words());
+    if let Some(events) = too_few {
+        return Some(Resolution { what, events, floor });
+    }
+    let events = counted(observation, metric, row)?;
+    Some(Resolution { what, events, floor })
+}
+
+fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64> {
+    let counts = row.counts?;
+    if observation.duration_ns == 0 {
+        return None;
+    }
+    // A flow's or a job's metric is counted by its own rate.
+    let of = metric.strip_suffix(row.name).unwrap_or_default();
+    match observation.metrics.get(&format!("{of}{}", counts.rate())) {
+        Some(rate) => Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64),
+        // Nothing was completed in the window.
+        None if observation.metrics.is_empty() && observation.voids.is_empty() => Some(0),
+        None => None,
+    }
+}
+
+/// One caution for each workload whose trials held too few events for the metric that decides, by the median of its trials.
+pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
+    let of_workload = |workload: &crate::plan::WorkloadSpec| {
+        let primary = workload.primary.as_deref()?;
+        if find(primary).is_none_or(|row| row.percentile.is_some()) {
+            return None;
+        }
+        let of = trials.iter().filter(|trial| trial.workload == workload.name);
+        let valid = of.filter(|trial| trial.observation.voids.iter().all(|reason| !reason.applies_to(primary)));
+        let mut found: Vec<Resolution> = valid.filter_map(|trial| of_trial(&trial.observation, primary)).collect();
+        found.sort_by_key(|resolution| resolution.events);
+        let median = found.get(found.len() / 2)?;
+        if median.is_enough() {
+            return None;
+        }
+        let (least, most) = (found.first()?.events, found.last()?.events);
+        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        Some(format!(
+            "{}: a trial holds {range} {}, fewer than the {} that {primary} takes: one more or less is {:.0} % of its value; \
+             measure again in longer trials (--trial-time)",
+            workload.name,
+            median.what,
+            median.floor,
+            median.step_percent()
+        ))
+    };
+    plan.workloads.iter().filter_map(of_workload).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{parse_arms, parse_workloads};
+
+    fn observed(window_ms: u64, rates: &[(&str, f64)]) -> Observation {
+        let metrics = rates.iter().map(|(name, rate)| (name.to_string(), *rate)).collect();
+        Observation { duration_ns: window_ms * 1_000_000, metrics, ..Observation::default() }
+    }
+
+    fn events(observation: &Observation, metric: &str) -> Option<u64> {
+        of_trial(observation, metric).map(|resolution| resolution.events)
+    }
+
+    #[test]
+    fn a_rate_and_a_mean_rest_on_the_events_of_the_window() {
+        let seen =
+            observed(200, &[("iops", 250.0), ("read_iops", 150.0), ("reader.read_iops", 100.0), ("tps", 2000.0)]);
+        let names = ["iops", "read_latency_mean_us", "reader.read_mb_per_s", "tps", "write_iops", "wall_s", "score"];
+        let found = names.map(|name| events(&seen, name));
+        assert_eq!(found, [Some(50), Some(30), Some(20), Some(400), None, None, None]);
+        assert!(!of_trial(&seen, "iops").expect("counted").is_enough());
+        assert!(of_trial(&seen, "tps").expect("counted").is_enough());
+    }
+
+    #[test]
+    fn a_percentile_takes_as_many_as_it_needs_and_says_itself_how_many_there_were() {
+        let mut seen = observed(1000, &[("iops", 999.0)]);
+        let of = |seen: &Observation| of_trial(seen, "latency_p99_us").expect("counted");
+        assert_eq!((of(&seen).events, of(&seen).floor, of(&seen).is_enough()), (999, 1000, false));
+        let metric = "wakeup_p99_us".to_string();
+        seen.voids.push(VoidReason::TooFewIos { metric, count: 7, needed: 1000 });
+        assert_eq!(events(&seen, "wakeup_p99_us"), Some(7));
+    }
+
+    #[test]
+    fn a_trial_in_which_nothing_was_completed_holds_none_and_one_that_was_not_measured_says_nothing() {
+        assert_eq!(events(&observed(100, &[]), "iops"), Some(0));
+        assert_eq!(events(&Observation::default(), "iops"), None);
+        let failed = VoidReason::ProgramFailed { detail: String::new() };
+        assert_eq!(events(&Observation { voids: vec![failed], ..observed(100, &[]) }, "iops"), None);
+    }
+
+    #[test]
+    fn a_record_of_short_trials_is_cautioned_against_by_what_they_held() {
+        let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
+        plan.arms = parse_arms(&["none", "bfq"]).unwrap();
+        plan.workloads = parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"]).unwrap();
+        let trial = |workload: &str, block: u32, rate: f64| Trial {
+            sequence: 0,
+            workload: workload.to_string(),
+            block,
+            position: 0,
+            arm: "none".to_string(),
+            started_ms: 0,
+            observation: observed(192, &[("read_iops", rate), ("iops", rate)]),
+        };
+        let few: Vec<Trial> = [130.0, 224.0, 170.0].iter().map(|rate| trial("randread", 0, *rate)).collect();
+        let found = cautions(&plan, &few);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("randread: a trial holds 25 to 43 reads, fewer than the 100 that read_iops takes")
+        );
+        assert!(found[0].contains("is 3 % of its value"), "{found:?}");
+        let enough: Vec<Trial> = (0..3).map(|block| trial("randread", block, 5000.0)).collect();
+        assert_eq!(cautions(&plan, &enough), [""; 0]);
+        let percentile = [trial("oltp", 0, 10.0)];
+        assert_eq!(cautions(&plan, &percentile), [""; 0], "a percentile of too few requests is void, and says so");
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether a device can have what an arm asks for, and the words for what it cannot.
+
+use anyhow::Result;
+use host::{Device, Error};
+
+use crate::failure::{is_usage, usage};
+
+/// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
+pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
+    if let Some(why) = &device.no_scheduler {
+        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
+    }
+    let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
+    if offered().any(|name| name == scheduler) {
+        return Ok(());
+    }
+    let nearest = text::did_you_mean(scheduler, offered());
+    let config = elevator::LINUX.iter().find(|row| row.name == scheduler).map(|row| row.config);
+    let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
+    Err(usage(format!(
+        "{}: unknown scheduler {:?} (expected one of {}){build}{nearest}",
+        device.path.display(),
+        scheduler,
+        offered().collect::<Vec<_>>().join(", ")
+    )))
+}
+
+/// The same error as one of an arm, where it is of the user's words.
+pub(super) fn of_arm(arm: &str, error: anyhow::Error) -> anyhow::Error {
+    if is_usage(&error) { usage(format!("arm {arm}: {error:#}")) } else { error }
+}
+
+/// Errors in the user's words become wrong usage.
+pub(super) fn as_usage(error: Error) -> anyhow::Error {
+    match error {
+        Error::UnknownDevice { .. }
+        | Error::Partition { .. }
+        | Error::NoScheduler { .. }
+        | Error::UnknownTunable { .. }
+        | Error::TunableOfOther { .. }
+        | Error::ReadOnlyAttribute { .. }
+        | Error::NoWayBack { .. }
+        | Error::NotHere { .. }
+        | Error::NotShown { .. }
+        | Error::OutOfRange { .. }
+        | Error::Refused { .. }
+        | Error::ReadOnly { .. }
+        | Error::ConsentForOther { .. } => usage(error.to_string()),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,100 @@
+//! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the remaining blocks can still find.
+//!
+//! For the eye only: nothing here enters the record. The estimates are those of the rule that decides, which may be looked at after every block;
+//! for a rule with one look at the end there are none, since who stops when pleased by them spoils it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use experiment::Decider;
+use experiment::judgement::{Judgement, Verdict};
+use experiment::plan::{Method, Plan};
+use experiment::stats::Moments;
+
+use crate::feasibility;
+
+/// The blocks after which the noise of a block is spoken of.
+const FIRST_LOOK: u32 = 4;
+
+/// Wall time between two estimates: judging takes time of its own.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct Estimate {
+    standing: String,
+    made_at: Option<Duration>,
+    /// Workloads whose noise was spoken of.
+    told: BTreeSet<usize>,
+}
+
+impl Estimate {
+    /// `3 of 5 decided; iops: bfq −12 % so far`; empty before the first block.
+    pub(crate) fn standing(&self) -> &str {
+        &self.standing
+    }
+
+    /// A block of `workload`, whose number of whole blocks is `blocks`, was measured, at this wall time of the session. Returns what is to be said.
+    pub(crate) fn block(
+        &mut self,
+        (plan, decider): (&Plan, &Decider),
+        (workload, blocks): (usize, u32),
+        wall: Duration,
+    ) -> Option<String> {
+        if !is_looked_at(plan.criteria.method) {
+            return None;
+        }
+        let noise = blocks >= FIRST_LOOK && self.told.insert(workload);
+        let stale = self.made_at.is_none_or(|made| wall >= made + EVERY);
+        if !noise && !stale {
+            return None;
+        }
+        self.made_at = Some(wall);
+        let all: Vec<Vec<Judgement>> = plan.workloads.iter().map(|spec| decider.judgements(&spec.name)).collect();
+        self.standing = standing(&all, &all[workload]);
+        if noise { detects(plan, &all[workload]) } else { None }
+    }
+}
+
+/// Whether looking at an interval before the end leaves it valid.
+fn is_looked_at(method: Method) -> bool {
+    !matches!(method, Method::Fixed | Method::ThreeSigma)
+}
+
+fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
+    let decided =
+        |judgement: &&Judgement| matches!(judgement.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent);
+    let (nr, of) = (all.iter().flatten().filter(decided).count(), all.iter().flatten().count());
+    let size = |judgement: &Judgement| judgement.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let leading = here.iter().filter(|judgement| judgement.ratio.is_some()).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let leading = leading.map_or_else(String::new, |judgement| {
+        let percent = (judgement.ratio.unwrap_or(1.0) - 1.0) * 100.0;
+        let sign = if percent < 0.0 { "−" } else { "+" };
+        let digits = usize::from(percent.abs() < 10.0);
+        format!("; {}: {} {sign}{:.digits$} % so far", judgement.metric, judgement.arm, percent.abs())
+    });
+    format!("{nr} of {of} decided{leading}")
+}
+
+/// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of the arms' mean variance.
+fn detects(plan: &Plan, judgements: &[Judgement]) -> Option<String> {
+    let spreads: Vec<f64> = judgements
+        .iter()
+        .map(|judgement| Moments::of(&judgement.log_ratios))
+        .filter(|moments| moments.n >= 2)
+        .map(|moments| moments.sd.powi(2))
+        .collect();
+    if spreads.is_empty() {
+        return None;
+    }
+    let sd = (spreads.iter().sum::<f64>() / spreads.len() as f64).sqrt();
+    let found = feasibility::of(plan);
+    let effect = found.detectable_effect(sd)?;
+    let workload = &judgements.first()?.workload;
+    Some(format!(
+        "{workload}: the noise of a block is {:.1} %: {} blocks detect a difference of {:.1} % or more with 80 % power",
+        sd.exp_m1() * 100.0,
+        found.blocks,
+        effect * 100.0
+    ))
+}

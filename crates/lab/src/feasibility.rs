@@ -1,0 +1,62 @@
+//! How many blocks fit into a budget, and what they can find: said before the first trial, and a design that can find nothing is refused.
+
+use anyhow::Result;
+use experiment::feasibility::Feasibility;
+use experiment::plan::{Method, Plan};
+
+use crate::failure::usage;
+use crate::length;
+
+/// What a checked plan can find.
+pub fn of(plan: &Plan) -> Feasibility {
+    Feasibility::of(&plan.criteria, plan.arms.len().saturating_sub(1), length::blocks(plan))
+}
+
+/// Refuses a plan that cannot give an interval, whatever is measured.
+///
+/// # Errors
+/// Wrong usage, with the number of blocks or the budget that would do.
+pub fn check(plan: &Plan) -> Result<()> {
+    let found = of(plan);
+    if found.is_possible() || plan.budget.figures_only {
+        return Ok(());
+    }
+    let Feasibility { blocks, least_blocks: least, comparisons, .. } = found;
+    let aimed = length::BLOCKS_AIMED_AT as u32;
+    let among = if comparisons > 1 { format!(" with {comparisons} comparisons") } else { String::new() };
+    let other = match plan.criteria.method {
+        Method::Fixed | Method::ThreeSigma => String::new(),
+        Method::Spending => ", take --method fixed, which judges two blocks or more once, or --open-ended".to_owned(),
+        Method::Anytime => ", take --method fixed, which judges two blocks or more once".to_owned(),
+    };
+    let figures = "or measure without verdicts: --figures-only (budget.figures_only in a plan)";
+    if plan.budget.blocks.is_some_and(|fixed| fixed < least) {
+        return Err(usage(format!(
+            "--blocks: too few for an interval (found {blocks}, expected at least {least}{among}); give --blocks {aimed}{other}, {figures}"
+        )));
+    }
+    let budget = |blocks: u32| (f64::from(blocks) * length::block_s(plan) + length::before_s(plan)).ceil();
+    Err(usage(format!(
+        "--budget: too short for an interval (found room for {blocks} blocks in {:.0} s, expected at least {least}{among}); give --budget {:.0}s \
+         for {least} blocks or {:.0}s for {}, or shorter trials{other}, {figures}",
+        plan.budget.time_s,
+        budget(least),
+        budget(aimed.max(2 * least)),
+        aimed.max(2 * least)
+    )))
+}
+
+/// What the plan can find, in words for the user.
+pub fn words(plan: &Plan) -> String {
+    let found = of(plan);
+    let time = if plan.arena.is_virtual() { " of simulated time" } else { "" };
+    let (blocks, s) = (found.blocks, if found.blocks == 1 { "" } else { "s" });
+    let fit = match plan.budget.blocks {
+        Some(fixed) if fixed <= blocks => format!("{fixed} block{s}"),
+        _ => format!("about {blocks} block{s} fit into {:.0} s{time}", plan.budget.time_s),
+    };
+    match found.words() {
+        Some(words) if found.is_possible() => format!("{fit}: {words}"),
+        _ => format!("{fit}: no interval, and no verdict, can come of this"),
+    }
+}

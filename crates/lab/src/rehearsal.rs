@@ -1,0 +1,229 @@
+//! The rehearsal: one trial of each workload before the record begins, which is no evidence, and what its figures change.
+//!
+//! **Problem.** The length of a trial is chosen from the budget, before anything is known of the device: on a slow one, 190 ms hold thirty
+//! reads. **Approach.** The trial that fills caches and files before the first block (on a machine), or one with a seed of its own (in
+//! virtual time, under every arm), is counted by [`experiment::resolution`]. Where it holds too few events for the metric that decides, trials become
+//! longer, as far as [`ROOM`] blocks still fit into the budget. The plan that goes into the record has the new length, so that `--resume` goes on
+//! with it. Where the user has set the length, or the budget ends first, the user is warned before anything is measured. In virtual
+//! time all of this is a function of the plan, as everything else there.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::metric;
+use experiment::plan::{Plan, TrialLength};
+use experiment::record::{Event, Note, Observation, Trial};
+use experiment::resolution::{self, Resolution};
+
+use crate::arena::{Arena, ArmIndex};
+use crate::driver::{Driver, Series, Status, TrialLog};
+use crate::length;
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Blocks that must still fit when trials become longer: two looks' worth more than the first verdict takes.
+pub const ROOM: u32 = 8;
+
+/// Trials become no longer than this: a day is what a plan may have.
+const LONGEST_S: f64 = 86_400.0;
+
+/// Other arms may be slower than the one that was rehearsed, and other blocks than this one.
+const RESERVE: f64 = 1.25;
+
+/// A plan that is ready to be measured.
+#[derive(Debug)]
+pub struct Rehearsed {
+    /// The plan, with the length of its trials.
+    pub plan: Plan,
+    /// What the record begins with.
+    pub notes: Vec<Note>,
+}
+
+/// A workload whose rehearsal held too few events.
+#[derive(Debug, Clone, PartialEq)]
+struct Short {
+    workload: String,
+    metric: String,
+    resolution: Resolution,
+    /// Whether the length of a trial is the length of the work: a program that runs to its end is not stopped by a window.
+    by_time: bool,
+}
+
+impl Short {
+    /// The length that would have held enough, by the rate of the rehearsal.
+    fn needed(&self, duration: Duration) -> Duration {
+        duration.mul_f64(RESERVE * self.resolution.floor as f64 / self.resolution.events.max(1) as f64)
+    }
+}
+
+/// Rehearses the workloads of a plan. `asked` is the length of trials that the user has set.
+///
+/// # Errors
+/// The arena failed.
+pub fn rehearse(
+    plan: &Plan,
+    asked: &TrialLength,
+    arms: &[ArmIndex],
+    arena: &mut dyn Arena,
+    (stop, progress): (&Stop, &dyn Progress),
+) -> Result<Rehearsed> {
+    let (duration, warmup) = length::trial_length(plan);
+    let mut driver = Driver::new(plan, arena, (stop, progress), (0, Duration::ZERO));
+    let mut notes = Notes::default();
+    let short = too_short(&mut driver, arms, asked, &mut notes)?;
+    let (spent, at_ms) = if plan.arena.is_virtual() { (Duration::ZERO, 0) } else { (driver.spent(), driver.at_ms()) };
+    let mut plan = plan.clone();
+    let longest = longest(&plan, asked, spent);
+    let most = short.iter().filter(|of| of.by_time && asked.duration_ms.is_none()).max_by_key(|of| of.needed(duration));
+    let to = most.map_or(duration, |most| whole(most.needed(duration)).min(longest).max(duration));
+    if let Some(most) = most.filter(|_| to > duration) {
+        plan.trial.duration_ms = Some(ms(to));
+        let warmup = if asked.warmup_ms.is_some() { warmup } else { to / 5 };
+        plan.trial.warmup_ms = Some(ms(warmup));
+        notes.0.push(Note { at_ms, event: lengthened(most, duration, to) });
+        progress.remark(&format!(
+            "{}: a trial of {} ms holds {} {}, and {} takes {}: trials are {} ms long",
+            most.workload,
+            ms(duration),
+            most.resolution.events,
+            most.resolution.what,
+            most.metric,
+            most.resolution.floor,
+            ms(to)
+        ));
+    }
+    for of in &short {
+        warn(of, (duration, to), asked, progress);
+    }
+    Ok(Rehearsed { plan, notes: notes.0 })
+}
+
+/// Rehearses every workload; those whose trials hold too few events, by the trial with the fewest.
+fn too_short(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes: &mut Notes) -> Result<Vec<Short>> {
+    let plan = driver.plan;
+    let (duration, _) = length::trial_length(plan);
+    let mut short = Vec::new();
+    for (workload, spec) in plan.workloads.iter().enumerate() {
+        if driver.stop.signal().is_some() {
+            break;
+        }
+        let metric = spec.primary.as_deref().unwrap_or_default();
+        let of = |observation: &Observation| {
+            let resolution = resolution::of_trial(observation, metric).filter(|found| !found.is_enough())?;
+            let by_time = Duration::from_nanos(observation.duration_ns) <= duration.mul_f64(1.2);
+            Some(Short { workload: spec.name.clone(), metric: metric.to_owned(), resolution, by_time })
+        };
+        let observed = observe(driver, (workload, arms), asked, notes)?;
+        short.extend(observed.iter().filter_map(of).min_by_key(|short| short.resolution.events));
+    }
+    Ok(short)
+}
+
+/// The trials of one workload that are no evidence.
+fn observe(
+    driver: &mut Driver<'_>,
+    (workload, arms): (usize, &[ArmIndex]),
+    asked: &TrialLength,
+    notes: &mut Notes,
+) -> Result<Vec<Observation>> {
+    let plan = driver.plan;
+    let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
+    if driver.arena.preconditions() {
+        return Ok(vec![driver.precondition(workload, (arms[baseline], plan.baseline()), notes)?]);
+    }
+    let metric = plan.workloads[workload].primary.as_deref().unwrap_or_default();
+    if metric::find(metric).is_none_or(|row| row.counts.is_none() && row.percentile.is_none()) {
+        return Ok(Vec::new());
+    }
+    // Where nothing can be changed, one arm shows what is to be warned of; where trials are long on a machine, one must do.
+    let all = driver.arena.one_seed_a_block() && asked.duration_ms.is_none();
+    let rehearsed = if all { arms.to_vec() } else { vec![arms[baseline]] };
+    driver.rehearse(workload, &rehearsed, notes)
+}
+
+/// The longest trial of which [`ROOM`] blocks, or those that the plan fixes, fit into what is left of the budget.
+fn longest(plan: &Plan, asked: &TrialLength, spent: Duration) -> Duration {
+    let blocks = plan.budget.blocks.unwrap_or(ROOM).max(1);
+    let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
+    let each = left / (f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64);
+    let each = each - length::overhead(plan).as_secs_f64();
+    let window = match asked.warmup_ms {
+        Some(warmup) => each - warmup as f64 / 1000.0,
+        None => each / 1.2,
+    };
+    Duration::from_secs_f64(window.clamp(0.0, LONGEST_S))
+}
+
+fn lengthened(of: &Short, from: Duration, to: Duration) -> Event {
+    Event::LengthenedTrials {
+        workload: of.workload.clone(),
+        metric: of.metric.clone(),
+        events: of.resolution.events,
+        floor: of.resolution.floor,
+        from_ms: ms(from),
+        to_ms: ms(to),
+    }
+}
+
+/// Warns of a workload whose trials will hold too few events all the same.
+fn warn(of: &Short, (duration, to): (Duration, Duration), asked: &TrialLength, progress: &dyn Progress) {
+    let Resolution { what, events, floor } = &of.resolution;
+    let expected = if of.by_time { *events as f64 * to.as_secs_f64() / duration.as_secs_f64() } else { *events as f64 };
+    if expected >= *floor as f64 {
+        return;
+    }
+    let needed = ms(whole(of.needed(duration)));
+    let remedy = match (of.by_time, asked.duration_ms) {
+        (false, _) => "give the program more to do".to_owned(),
+        (true, Some(_)) => format!("leave out --trial-time (trial.duration_ms in a plan), or give {needed} ms"),
+        (true, None) => format!("give a larger --budget, with room for trials of {needed} ms"),
+    };
+    progress.say(&format!(
+        "CAUTION: {}: a trial will hold about {expected:.0} {what}, and {} takes {floor}: one more or less is {:.0} % of its value, so \
+         small differences do not show; {remedy}",
+        of.workload,
+        of.metric,
+        100.0 / expected.max(1.0)
+    ));
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).expect("a trial is shorter than 584 million years")
+}
+
+/// Whole hundredths of a second, upwards.
+fn whole(time: Duration) -> Duration {
+    Duration::from_millis((time.as_secs_f64() * 100.0).ceil() as u64 * 10)
+}
+
+/// The notes of a rehearsal, until there is a record that they go into.
+#[derive(Debug, Default)]
+struct Notes(Vec<Note>);
+
+impl TrialLog for Notes {
+    fn append_trial(&mut self, _: &Trial) -> Result<()> {
+        Ok(())
+    }
+
+    fn append_note(&mut self, note: Note) -> Result<()> {
+        self.0.push(note);
+        Ok(())
+    }
+}
+
+impl Series for Notes {
+    fn log(&mut self) -> &mut dyn TrialLog {
+        self
+    }
+
+    fn status(&self, _: &Driver<'_>, workload: &str) -> Status {
+        Status { share: 0.0, left: None, label: format!("{workload} · rehearsal"), standing: String::new() }
+    }
+
+    fn measured(&mut self, _: &Driver<'_>, _: ArmIndex, _: &Trial) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
