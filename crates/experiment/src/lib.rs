@@ -14,6 +14,8 @@ pub mod judge;
 pub mod judgement;
 pub mod metric;
 pub mod plan;
+pub mod pool;
+mod pooled;
 pub mod reason;
 pub mod record;
 pub mod resolution;

@@ -76,6 +76,15 @@ pub enum Reason {
     },
     /// There are no blocks, so the interval is Welch's and not a confidence sequence.
     Welch,
+    /// An occasion of a pool that says nothing of this arm.
+    OccasionLeftOut {
+        /// Its name.
+        occasion: String,
+        /// Why.
+        why: String,
+    },
+    /// A pool of which only one occasion says something of this arm.
+    OneOccasion,
     /// A reason that was read from a file.
     Untyped {
         /// As written there.
@@ -175,6 +184,10 @@ impl fmt::Display for Reason {
                 write!(f, "{outliers} of {blocks} blocks far from the others, flagged and kept")
             }
             Reason::Welch => f.write_str("Welch's interval: without blocks there is no sequence to follow"),
+            Reason::OccasionLeftOut { occasion, why } => write!(f, "{occasion} left out: {why}"),
+            Reason::OneOccasion => {
+                f.write_str("one occasion that counts: what differs between occasions is unknown, so no interval")
+            }
             Reason::Untyped { text } => f.write_str(text),
         }
     }

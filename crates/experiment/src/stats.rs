@@ -7,6 +7,7 @@ pub mod describe;
 pub mod fixed;
 pub mod futility;
 pub mod holm;
+pub mod occasions;
 pub mod power;
 pub mod projection;
 pub mod sequence;

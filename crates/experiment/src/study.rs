@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
 use crate::plan::Criteria;
+use crate::pooled::Pooled;
 use crate::sweep::Response;
 
 mod build;
 
 pub use crate::judgement::{Judgement, OlderClaim, Verdict};
+pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
 
 /// The version of study.json that this build writes.
@@ -38,6 +40,9 @@ pub struct Study {
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,
+    /// What differs between occasions, where the study is one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled: Option<Pooled>,
 }
 
 /// What one arm's trials look like on one metric.

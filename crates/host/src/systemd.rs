@@ -4,6 +4,8 @@
 //! with the next boot. Where it is not installed, nothing is done, and the caller says what else there is.
 
 use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::root::Root;
@@ -80,6 +82,22 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     }
 }
 
+/// Starts a program once after this time, as root and from this directory, by a transient timer: no file is left, and a restart of the
+/// machine ends it. systemd runs.
+///
+/// # Errors
+/// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit can hold.
+pub fn later(root: &Root, unit: &str, after: Duration, dir: &Path, words: &[String]) -> Result<(), Error> {
+    words.iter().try_for_each(|word| check_unit_text(word))?;
+    let (unit, after) = (format!("--unit={unit}"), format!("--on-active={}s", after.as_secs()));
+    let dir = format!("--working-directory={}", dir.display());
+    let mut args = vec!["--collect", "--quiet", &unit, &after, "--timer-property=AccuracySec=1min", &dir, "--"];
+    // systemd expands variables in the command line of a service.
+    let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
+    args.extend(words.iter().map(String::as_str));
+    run(root, "systemd-run", &args)
+}
+
 /// Makes systemd read its units again, after one was removed.
 ///
 /// # Errors
@@ -93,12 +111,16 @@ pub fn runs(root: &Root) -> bool {
 }
 
 fn systemctl(root: &Root, args: &[&str]) -> Result<(), Error> {
-    let output = root.run("systemctl", args, "systemd", "to start tests by a timer")?;
+    run(root, "systemctl", args)
+}
+
+fn run(root: &Root, tool: &str, args: &[&str]) -> Result<(), Error> {
+    let output = root.run(tool, args, "systemd", "to start tests by a timer")?;
     if output.status.success() {
         return Ok(());
     }
     Err(Error::ToolFailed {
-        command: format!("systemctl {}", args.join(" ")),
+        command: format!("{tool} {}", args.join(" ")),
         status: output.status.to_string(),
         stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
     })
@@ -117,6 +139,7 @@ mod tests {
         let log = dir.path().join("log");
         let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho refused >&2\nexit {status}\n", log.display());
         install_script(&tools.join("systemctl"), &script);
+        install_script(&tools.join("systemd-run"), &script);
         if runs {
             std::fs::create_dir_all(dir.path().join("run/systemd/system")).expect("a directory");
         }
@@ -142,6 +165,24 @@ mod tests {
         disable(&root, "x.timer").expect("no error");
         reload(&root).expect("no error");
         assert_eq!(asked(&dir), ["enable x.timer", "disable x.timer"]);
+    }
+
+    #[test]
+    fn a_program_is_started_once_after_a_time_and_its_words_stay_as_they_are() {
+        let (dir, root) = machine(true, 0);
+        let words = ["/usr/bin/schedlab", "run", "/a b/$x/plan.toml"].map(str::to_owned);
+        later(&root, "x", Duration::from_secs(28_800), Path::new("/a b"), &words).expect("no error");
+        let asked = asked(&dir).join("\n");
+        assert!(
+            asked.contains("--unit=x --on-active=28800s") && asked.contains("--working-directory=/a b -- "),
+            "{asked}"
+        );
+        assert!(asked.ends_with("/usr/bin/schedlab run /a b/$$x/plan.toml"), "{asked}");
+        let (_dir, root) = machine(true, 1);
+        let error = later(&root, "x", Duration::from_secs(60), Path::new("/"), &words).unwrap_err().to_string();
+        assert!(error.contains("systemd-run") && error.contains("refused"), "{error}");
+        let error = later(&root, "x", Duration::from_secs(60), Path::new("/"), &["a\nb".to_owned()]);
+        assert!(matches!(error, Err(Error::NoUnitText { .. })));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod foreign;
 pub mod inside;
 pub mod iocost;
 pub mod length;
+pub mod occasions;
 pub mod output;
 pub mod progress;
 pub mod rehearsal;

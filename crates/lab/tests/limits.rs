@@ -7,6 +7,7 @@ use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, par
 use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
 use files::Bounded;
 use lab::foreign::{self, Columns};
+use lab::occasions;
 use text::limits::*;
 use workload::replay;
 
@@ -102,6 +103,7 @@ const INPUTS: &[(&Limit, Input)] = &[
         let text = line(&header(plan(arms))) + &trial(0, "oltp", metrics(n / arms));
         read_record(&text)
     }),
+    (&OCCASIONS, |n| said(occasions::check(n))),
     (&TABLE_COLUMNS, |n| read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))),
     (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
     (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),

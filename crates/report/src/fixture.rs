@@ -338,6 +338,7 @@ fn study(trials: &[Trial]) -> Study {
             "the device's write cache is on and volatile: writes are acknowledged before they are safe".into(),
         ],
         criteria: Criteria::default(),
+        pooled: None,
     }
 }
 

@@ -22,6 +22,7 @@ mod json;
 mod markdown;
 mod method;
 pub mod number;
+mod occasions;
 mod page;
 mod plot;
 mod remarks;

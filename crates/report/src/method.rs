@@ -10,7 +10,7 @@ use experiment::record::{OWN_CPU, Trial, UNCONFIRMED};
 use experiment::study::{Judgement, Study};
 
 use super::evidence::Evidence;
-use super::{number, words};
+use super::{number, occasions, words};
 
 /// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be checked.
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
@@ -48,6 +48,9 @@ pub(crate) fn rules(study: &Study) -> String {
     let judged: Vec<&Judgement> = study.judgements.iter().filter(|judgement| judgement.ratio.is_some()).collect();
     if !judged.is_empty() && !judged.iter().any(|judgement| number::has_interval(judgement)) {
         return "no interval: there are too few observations for one, so nothing can be concluded".into();
+    }
+    if let Some(pooled) = &study.pooled {
+        return format!("{}; margin ±{margin}", occasions::rules(pooled, &level));
     }
     let together = format!("at {level} for all arms of a metric together");
     let unpaired = |judgement: &&Judgement| judgement.log_ratios.is_empty();

@@ -169,6 +169,12 @@ pub fn estimate(judgement: &Judgement) -> Option<String> {
     Some(if is_factor(ratio) { text } else { format!("{text} %") })
 }
 
+/// A ratio as a change with one decimal: `+12.3 %`, `×3.80`.
+pub fn change(ratio: f64) -> String {
+    let text = change_bare(ratio, 1);
+    if is_factor(ratio) { text } else { format!("{text} %") }
+}
+
 /// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0) or `+∞`; open on both
 /// sides it says nothing, so there is none.
 pub fn interval(judgement: &Judgement) -> String {

@@ -9,7 +9,7 @@ use crate::remarks::{self, Remark};
 use crate::table::Table;
 use crate::view::{self, WorkloadView};
 use crate::voids::VoidGroup;
-use crate::{answer, cpu, method, tables, three_sigma, words};
+use crate::{answer, cpu, method, occasions, tables, three_sigma, words};
 
 /// What a report shows.
 pub(crate) struct Page<'a> {
@@ -58,8 +58,11 @@ impl<'a> Page<'a> {
         let (voids, thin) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
         Page {
             title: view::title(study),
-            headline: answer::headline(study, &workloads),
-            next: answer::next(evidence, &workloads),
+            headline: occasions::led(study, answer::headline(study, &workloads)),
+            next: match &study.pooled {
+                Some(pooled) => occasions::next(study, pooled),
+                None => answer::next(evidence, &workloads),
+            },
             advice: answer::lines(study, &workloads),
             arms: view::arms(study, evidence),
             tables: tables::tables(study, evidence),

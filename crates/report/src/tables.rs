@@ -1,4 +1,4 @@
-//! Tables beside the verdicts: the time spent on anticipation, the counters of the CPU scheduler, and published figures.
+//! Tables beside the verdicts: the effects of several occasions, the time spent on anticipation, the counters of the CPU scheduler, and published figures.
 //!
 //! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure stands beside the
 //! measured one.
@@ -9,7 +9,7 @@ use experiment::study::{Study, Summary};
 use super::evidence::Evidence;
 use super::number::{self, Scale};
 use super::table::Table;
-use super::{cpu, view, words};
+use super::{cpu, occasions, view, words};
 
 /// The metrics of the anticipation study, in the order of its table.
 const ANTICIPATION: [(&str, &str); 7] = [
@@ -28,6 +28,7 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Tabl
     let arms = view::arms(study, evidence);
     let mut found: Vec<Table> =
         workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
+    found.extend(workloads.iter().filter_map(|workload| occasions::table(study, workload.name)));
     let scheduled = |evidence| workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>();
     found.extend(evidence.map(scheduled).unwrap_or_default());
     let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();

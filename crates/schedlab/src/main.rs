@@ -61,8 +61,14 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::PackageFiles(args) => command::package_files::run(args),
         Command::Devices(args) => command::devices::run(root, args),
         Command::List(args) => command::list::run(root, args),
-        Command::Compare(args) => command::experiment::compare(root, args),
-        Command::Run(args) => command::experiment::run(root, args),
+        Command::Compare(args) => match args.occasions.several()? {
+            Some(several) => command::occasions::compare(root, args, &several),
+            None => command::experiment::compare(root, args),
+        },
+        Command::Run(args) => match args.occasions.several()? {
+            Some(several) => command::occasions::run(root, args, &several),
+            None => command::experiment::run(root, args),
+        },
         Command::Sweep(args) => command::sweep::sweep(root, args),
         Command::Tune(args) => command::tune::tune(root, args),
         Command::Show(args) => command::settings::show(root, args),

@@ -128,6 +128,8 @@ limits! {
         "each value is held in memory, at about 200 bytes";
     JUDGEMENTS = "verdicts", 100_000, Unit::Of("verdicts"); "judge fewer metrics, arms or workloads at a time";
         "one for each arm, metric and workload";
+    OCCASIONS = "occasions", 100, Unit::Of("occasions"); "pool fewer";
+        "all of them are judged in memory, and ten bound what differs between days";
     TABLE_BYTES = "table", 64 * MIB, Unit::Bytes; "leave out columns that are not judged, or split the table";
         "a million rows of 64 bytes";
     TABLE_COLUMNS = "columns", 1000, Unit::Of("columns"); "leave out those that are not judged";

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Judgement, SCHEMA, Study, Summary};
+use super::{Judgement, SCHEMA, Study, Summary, Verdict};
 use crate::advice::recommend;
 use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
@@ -14,6 +14,9 @@ use crate::resolution;
 use crate::samples::{Sample, of_trials};
 use crate::stats::describe::describe;
 use crate::sweep::responses;
+
+/// What the interval of a single experiment on a machine does not hold.
+const ONE_OCCASION: &str = "one occasion: what differs from day to day is not in this interval (--occasions N)";
 
 /// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,20 +43,7 @@ pub struct Options {
 /// Studies a record by the criteria of its plan, or by others.
 pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let plan = &record.header.plan;
-    let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
-    let criteria_used = criteria.unwrap_or(&plan.criteria);
-    let course = Course::of(record, criteria_used);
-    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
-    let options = Options {
-        arena: plan.arena.name().to_string(),
-        baseline: Some(plan.baseline().to_string()),
-        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
-        primary: plan.workloads.iter().filter_map(named).collect(),
-        directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
-        criteria: with_planned(criteria_used, course),
-        course: own.then_some(course),
-        cautions: record_cautions(record, criteria),
-    };
+    let options = of_record(record, criteria);
     let samples = of_trials(&record.trials, &options.primary);
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
     let mut study = study_samples(name, &samples, &options);
@@ -65,7 +55,30 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
             study.cautions.push(format!("no trial of {} was made: the experiment ended before it", workload.name));
         }
     }
+    let is_decided = |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Void | Verdict::Inconclusive);
+    if !plan.arena.is_virtual() && study.judgements.iter().any(is_decided) {
+        study.cautions.push(ONE_OCCASION.to_string());
+    }
     study
+}
+
+/// What a record says of its samples, to be studied by the criteria of its plan or by others.
+pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options {
+    let plan = &record.header.plan;
+    let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
+    let criteria_used = criteria.unwrap_or(&plan.criteria);
+    let course = Course::of(record, criteria_used);
+    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
+    Options {
+        arena: plan.arena.name().to_string(),
+        baseline: Some(plan.baseline().to_string()),
+        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        primary: plan.workloads.iter().filter_map(named).collect(),
+        directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
+        criteria: with_planned(criteria_used, course),
+        course: own.then_some(course),
+        cautions: record_cautions(record, criteria),
+    }
 }
 
 /// Studies samples of any origin.
@@ -94,6 +107,7 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         responses: Vec::new(),
         cautions,
         criteria: options.criteria.clone(),
+        pooled: None,
     }
 }
 
@@ -106,7 +120,7 @@ impl Options {
         self.arena.is_empty() || self.arena == "foreign"
     }
 
-    fn direction(&self, metric: &str) -> Direction {
+    pub(crate) fn direction(&self, metric: &str) -> Direction {
         let told = || match direction_of(metric).0 {
             // A foreign column is named by the user in order to be judged.
             Direction::Descriptive if self.is_foreign() => direction_by_words(metric).0,

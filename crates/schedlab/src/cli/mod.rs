@@ -6,6 +6,7 @@ mod design;
 mod iocost;
 mod keep;
 mod kernel;
+mod occasions;
 mod settings;
 mod sweep;
 mod tune;
@@ -19,6 +20,7 @@ pub(crate) use design::*;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
+pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use settings::*;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
@@ -86,7 +88,7 @@ pub(crate) enum Command {
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArgs),
     /// Run the experiment of a plan file.
-    #[command(after_help = "Example:\n  schedlab run plans/oltp.toml --out results")]
+    #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Vary one tunable at a time and measure its effect.
     #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
@@ -163,8 +165,14 @@ Kernel:      NAME@PATCH is scheduler NAME of a kernel with that patch, built on 
 Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds no data,
 or on the device that --destroy-data names.
 
-Example:
-  sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq --workload randread --budget 2m --out results";
+Examples:
+  sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq --workload randread --budget 2m --out results
+  sudo schedlab compare --device /dev/sdb --workload randread --out results --occasions 3 --every 12h     on three occasions";
+
+const RUN_HELP: &str = "\
+Examples:
+  schedlab run plans/oltp.toml --out results
+  schedlab run plans/oltp.toml --out results --occasions 3     now, and twice more at intervals of 8 hours; then the pool of all";
 
 const TRACE_HELP: &str = "\
 Examples:
@@ -178,6 +186,7 @@ sector, nr_sectors.";
 const STUDY_HELP: &str = "\
 Examples:
   schedlab study results
+  schedlab study monday tuesday friday --pool        one verdict over several days
   schedlab study hdparm.csv --arm scheduler --metric buffered_disk_reads_mb_per_s --workload machine --block run
   schedlab study linpack.csv --arm setting --metric kflops --block reps --baseline default";
 
@@ -223,6 +232,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
+    pub(crate) occasions: OccasionArgs,
+    #[command(flatten)]
     pub(crate) design: DesignArgs,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
@@ -240,6 +251,8 @@ pub(crate) struct RunArgs {
     /// Print the completed plan and the programs that it starts, and measure nothing.
     #[arg(long)]
     pub(crate) plan_only: bool,
+    #[command(flatten)]
+    pub(crate) occasions: OccasionArgs,
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
 }
@@ -261,6 +274,10 @@ pub(crate) struct StudyArgs {
     /// Evidence to judge: the directory of an experiment, a record.jsonl, or CSV tables.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
+    /// Judge the sources together, as occasions of one experiment: the interval holds for the effect on any such day, and is made of
+    /// what differs between them.
+    #[arg(long)]
+    pub(crate) pool: bool,
     /// CSV: take the arm from this column.
     #[arg(long, value_name = "COL")]
     pub(crate) arm: Option<String>,

@@ -86,6 +86,17 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
 
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
+    let plan = plan_of_file(args)?;
+    let agreement = args.consent.agreement();
+    if args.plan_only {
+        let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
+        return print_plan(&checked(plan)?, &programs, args.conduct.json);
+    }
+    planned(root, plan, &args.conduct, agreement)
+}
+
+/// Reads the plan of a plan file, and gives up the rights that it does not need.
+pub(super) fn plan_of_file(args: &RunArgs) -> Result<Plan> {
     let named = || args.plan.display().to_string();
     let text = std::fs::File::open(&args.plan).and_then(|file| PLAN_BYTES.read_text(file));
     let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
@@ -101,12 +112,7 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
     let words = plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
     let reads: Vec<PathBuf> = words.map(PathBuf::from).filter(|path| path.exists()).collect();
     give_up_rights(plan.arena, &reads, &args.conduct)?;
-    let agreement = args.consent.agreement();
-    if args.plan_only {
-        let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
-        return print_plan(&checked(plan)?, &programs, args.conduct.json);
-    }
-    planned(root, plan, &args.conduct, agreement)
+    Ok(plan)
 }
 
 /// Checks and carries out a plan that was read from a file.
@@ -124,29 +130,41 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
         store::check_free(args.out.as_deref())?;
     }
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let (dir, end) = measured(root, (plan, asked), args, agreement, (&stop, &progress), None)?;
+    stop.end_at_once();
+    conclude(&dir, &end, args)
+}
+
+/// Measures one experiment; its directory and its end. `asked` is the length of trials that the user named, `results` where else this process will write.
+pub(super) fn measured(
+    root: &Root,
+    (plan, asked): (Plan, &TrialLength),
+    args: &ConductArgs,
+    agreement: Agreement,
+    (stop, progress): (&Stop, &Progress),
+    results: Option<&Path>,
+) -> Result<(PathBuf, End)> {
     let resolved = Resolved::of(plan)?;
-    let (dir, end) = within(root, resolved, &args.opening(agreement), &stop, &progress, |plan, arena| {
+    within(root, resolved, &args.opening(agreement), stop, progress, |plan, arena| {
         let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
         let Rehearsed { plan, notes } = if args.resume {
             Rehearsed { plan: plan.clone(), notes: Vec::new() }
         } else {
-            rehearse(plan, asked, &arms, arena, (&stop, &progress))?
+            rehearse(plan, asked, &arms, arena, (stop, progress))?
         };
         let plan = &plan;
         progress.remark(&feasibility::words(plan));
-        let (mut store, mut record) = session::open(plan, &record_options(args), arena, &stop)?;
+        let (mut store, mut record) = session::open(plan, &record_options(args), arena, stop)?;
         session::begin(&mut store, &mut record, notes)?;
         if plan.arena == ArenaKind::Sim {
-            rights::write_only_below(store.dir())?;
+            rights::write_only_below(results.unwrap_or(store.dir()))?;
         }
         if let Some(format) = args.trace {
             arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
         }
-        let end = conduct(plan, &record, &arms, arena, &mut store, (&stop, &progress))?;
+        let end = conduct(plan, &record, &arms, arena, &mut store, (stop, progress))?;
         Ok((store.dir().to_path_buf(), end))
-    })?;
-    stop.end_at_once();
-    conclude(&dir, &end, args)
+    })
 }
 
 /// Trials of one record are all of one length: a resumed experiment goes on with its record's.
@@ -215,7 +233,7 @@ pub(super) fn repeat_command() -> String {
     kept.join(" ")
 }
 
-fn quoted(word: String) -> String {
+pub(super) fn quoted(word: String) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

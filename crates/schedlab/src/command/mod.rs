@@ -7,6 +7,7 @@ pub(crate) mod iocost;
 pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;
+pub(crate) mod occasions;
 #[cfg(feature = "packaging")]
 pub(crate) mod package_files;
 pub(crate) mod plan;

@@ -1,12 +1,14 @@
 //! `schedlab study` and `schedlab report`: evidence that is already there, judged and written down again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::Options;
 use experiment::metric::Direction;
 use experiment::plan::{self, Criteria, Method};
+use experiment::pool::{self, OccasionSamples};
 use experiment::record::Record;
+use experiment::samples::Sample;
 use experiment::study::{Judgement, Study, Verdict};
 
 use crate::cli::{ReportArgs, StudyArgs};
@@ -14,14 +16,16 @@ use crate::failure::{REACHED, VOID, usage};
 use crate::out;
 use crate::report_files;
 use lab::foreign::{self, Columns};
-use lab::store;
+use lab::{occasions, store};
 
 /// Judges each source, prints it, and says by the exit status whether any evidence is void.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
+    if args.pool {
+        return pooled(args);
+    }
     let mut studies = Vec::new();
     for (at, source) in args.sources.iter().enumerate() {
-        let is_table = source.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
-        let (study, record) = if is_table { (of_table(source, args)?, None) } else { of_record(source, args)? };
+        let (study, record) = if is_table(source) { (of_table(source, args)?, None) } else { of_record(source, args)? };
         let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
             Some(out) if args.sources.len() == 1 => report_files::write_all(out, &study, evidence.as_ref())?,
@@ -44,17 +48,72 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
     Ok(if studies.iter().any(has_void) { VOID } else { REACHED })
 }
 
+fn is_table(source: &Path) -> bool {
+    source.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"))
+}
+
+/// Judges the sources as occasions of one question.
+fn pooled(args: &StudyArgs) -> Result<u8> {
+    let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| occasions_of(source)).collect();
+    let tables = sources.iter().filter(|source| is_table(source)).count();
+    if tables > 0 && tables < sources.len() {
+        return Err(usage("--pool: records and tables together; pool one kind at a time"));
+    }
+    occasions::check(sources.len())?;
+    let study = if tables > 0 {
+        let mut options = Options::default();
+        let mut read = Vec::new();
+        for (source, name) in sources.iter().zip(occasions::names(&sources)) {
+            let (samples, own) = evidence_of_table(source, args)?;
+            if read.is_empty() {
+                options = own;
+            }
+            read.push(OccasionSamples { name, samples });
+        }
+        let name = read.iter().map(|occasion| occasion.name.as_str()).collect::<Vec<_>>().join(", ");
+        pool::pool_samples(&name, &read, &options, None)
+    } else {
+        refuse_flags_of_tables(&sources[0], args)?;
+        let records = occasions::records(&sources)?;
+        let named = [&args.margin, &args.alpha].into_iter().any(Option::is_some);
+        let first =
+            records.first().map(|(_, record)| criteria(args, record.header.plan.criteria.clone())).transpose()?;
+        let records: Vec<_> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
+        pool::pool_records(&records, first.filter(|_| named).as_ref(), None)
+    };
+    let study = study.map_err(|difference| usage(difference.to_string()))?;
+    let files = args.out.as_ref().map_or(Ok(Vec::new()), |out| report_files::write_all(out, &study, None))?;
+    if args.json {
+        out::print(report::json(&study)?)?;
+    } else {
+        out::report(&report::terminal::render(&study, None, &files, &out::report_options(args.verbose)))?;
+    }
+    Ok(if has_void(&study) { VOID } else { REACHED })
+}
+
+/// The occasions in a directory that `--occasions` wrote; otherwise the source itself.
+fn occasions_of(source: &Path) -> Vec<PathBuf> {
+    let below = if source.join(store::RECORD).exists() { Vec::new() } else { occasions::below(source) };
+    if below.is_empty() { vec![source.to_owned()] } else { below }
+}
+
 /// Writes the reports of a record again.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
-    let record = store::read(&args.dir)?;
-    let study = experiment::study(&record, None);
-    let dir = if args.dir.is_dir() { &args.dir } else { args.dir.parent().unwrap_or(Path::new(".")) };
-    let actuator = report_files::actuator_paths(dir, &record);
-    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
-    for file in report_files::write_all(dir, &study, Some(&evidence))? {
+    for file in write_again(&args.dir)?.1 {
         out::line(file.display())?;
     }
     Ok(REACHED)
+}
+
+/// Studies a record and writes its reports beside it; the study and the files.
+pub(super) fn write_again(source: &Path) -> Result<(Study, Vec<PathBuf>)> {
+    let record = store::read(source)?;
+    let study = experiment::study(&record, None);
+    let dir = if source.is_dir() { source } else { source.parent().unwrap_or(Path::new(".")) };
+    let actuator = report_files::actuator_paths(dir, &record);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
+    let files = report_files::write_all(dir, &study, Some(&evidence))?;
+    Ok((study, files))
 }
 
 /// Whether a deciding judgement is void, or there is none at all.
@@ -64,6 +123,13 @@ pub(crate) fn has_void(study: &Study) -> bool {
 }
 
 fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
+    refuse_flags_of_tables(source, args)?;
+    let record = store::read(source)?;
+    let criteria = criteria(args, record.header.plan.criteria.clone())?;
+    Ok((experiment::study(&record, Some(&criteria)), Some(record)))
+}
+
+fn refuse_flags_of_tables(source: &Path, args: &StudyArgs) -> Result<()> {
     let of_tables = [
         ("--arm", args.arm.is_some()),
         ("--metric", !args.metric.is_empty()),
@@ -79,12 +145,17 @@ fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)>
             source.display()
         )));
     }
-    let record = store::read(source)?;
-    let criteria = criteria(args, record.header.plan.criteria.clone())?;
-    Ok((experiment::study(&record, Some(&criteria)), Some(record)))
+    Ok(())
 }
 
 fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
+    let (samples, options) = evidence_of_table(source, args)?;
+    let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
+    Ok(experiment::study_samples(&name, &samples, &options))
+}
+
+/// What a table says, and what the flags say of it.
+fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
     let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
         return Err(usage(format!(
             "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \
@@ -126,7 +197,6 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
             source.display()
         )));
     }
-    let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
     let options = Options {
         baseline: args.baseline.clone(),
         primary: samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect(),
@@ -134,7 +204,7 @@ fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
         criteria: criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?,
         ..Options::default()
     };
-    Ok(experiment::study_samples(&name, &samples, &options))
+    Ok((samples, options))
 }
 
 fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {

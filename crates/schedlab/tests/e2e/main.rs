@@ -16,6 +16,7 @@ mod kernel;
 mod kernel_arena;
 mod kernel_cpus;
 mod kernel_flows;
+mod occasions;
 mod planning;
 mod programs;
 mod programs_command;

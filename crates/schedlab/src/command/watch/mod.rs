@@ -2,6 +2,8 @@
 
 mod round;
 
+pub(crate) use round::{program, will_stay};
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

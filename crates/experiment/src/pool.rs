@@ -1,0 +1,286 @@
+//! Several occasions of one question as one study: the interval holds for the effect on any day.
+//!
+//! Each occasion gives one mean log ratio an arm and metric, from the blocks that count in it; [`stats::occasions`](crate::stats::occasions)
+//! makes one interval of them, and margin, Holm's levels and the advice are those of a study. Medians, numbers of blocks and void
+//! evidence are those of all occasions together. An occasion whose evidence about an arm is void is left out for this arm, and said.
+
+use std::collections::BTreeMap;
+
+use crate::advice::recommend;
+use crate::judge::{self, MOST_BLOCKS};
+use crate::judgement::{Judgement, Verdict};
+use crate::metric::Direction;
+use crate::plan::{Criteria, Method};
+use crate::reason::Reason;
+use crate::record::Record;
+use crate::samples::{Sample, of_trials};
+use crate::stats::holm::step_down;
+use crate::stats::occasions::{Occasion, Pooled as Interval, between};
+use crate::stats::{Moments, projection};
+use crate::study::{Options, Study, of_record, study_samples};
+
+mod same;
+
+pub use crate::pooled::{Effect, OccasionSamples, Pooled};
+pub use same::Difference;
+
+/// A judgement is made of no fewer occasions.
+pub const LEAST_OCCASIONS: usize = 2;
+
+/// Pools the records of several occasions, by the criteria of the first one's plan or by others.
+///
+/// # Errors
+/// [`Difference`] names what makes a record one of another question.
+pub fn pool_records(
+    records: &[(String, &Record)],
+    criteria: Option<&Criteria>,
+    planned: Option<u32>,
+) -> Result<Study, Difference> {
+    same::records(records, criteria.is_some())?;
+    let mut occasions = Vec::new();
+    let mut all: Option<Options> = None;
+    for (name, record) in records {
+        let options = of_record(record, criteria);
+        let samples = of_trials(&record.trials, &options.primary);
+        occasions.push(OccasionSamples { name: name.clone(), samples });
+        let named = |caution: &String| format!("{name}: {caution}");
+        let cautions: Vec<String> = options.cautions.iter().map(named).collect();
+        let all = all.get_or_insert_with(|| Options { cautions: Vec::new(), ..options.clone() });
+        all.cautions.extend(cautions);
+    }
+    let mut options = all.unwrap_or_default();
+    options.cautions.extend(same::cautions(records));
+    let name = records.first().map_or_else(String::new, |(_, record)| {
+        let plan = &record.header.plan;
+        if plan.name.is_empty() { plan.device.clone() } else { plan.name.clone() }
+    });
+    pool_samples(&name, &occasions, &options, planned)
+}
+
+/// Pools samples of any origin, one list an occasion.
+///
+/// # Errors
+/// [`Difference`] names a workload, metric or arm that not every occasion has.
+pub fn pool_samples(
+    name: &str,
+    occasions: &[OccasionSamples],
+    options: &Options,
+    planned: Option<u32>,
+) -> Result<Study, Difference> {
+    same::samples(occasions)?;
+    // Within an occasion there is one look, and what its own interval is does not matter here.
+    let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
+    let options = Options { criteria, course: None, ..options.clone() };
+    let mut study = study_samples(name, &joined(occasions), &options);
+    let each: Vec<Each> = occasions.iter().map(|occasion| Each::of(occasion, &options)).collect();
+    let mut effects = Vec::new();
+    let mut judged = Vec::new();
+    let all = std::mem::take(&mut study.judgements);
+    // The arms of one metric of one workload stand together.
+    for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
+        let direction = options.direction(&family[0].metric);
+        let cases: Vec<Case> = family.iter().map(|judgement| Case::of(judgement, &each)).collect();
+        let (family, shown) = of_family(cases, direction, &options.criteria);
+        judged.extend(family);
+        effects.extend(shown);
+    }
+    study.judgements = judged;
+    let mut workloads: Vec<String> = Vec::new();
+    for sample in occasions.iter().flat_map(|occasion| &occasion.samples) {
+        if !workloads.contains(&sample.workload) {
+            workloads.push(sample.workload.clone());
+        }
+    }
+    study.recommendation =
+        recommend(&study.judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
+    let there = occasions.len() as u32;
+    if let Some(planned) = planned.filter(|planned| *planned > there) {
+        study.cautions.insert(0, format!(
+            "{there} of {planned} planned occasions are there: the interval holds for a number fixed beforehand, so decide when all are"
+        ));
+    }
+    let occasions = occasions.iter().map(|occasion| occasion.name.clone()).collect();
+    study.pooled = Some(Pooled { occasions, planned, effects });
+    Ok(study)
+}
+
+/// All samples as those of one experiment: the blocks of an occasion follow those of the one before.
+fn joined(occasions: &[OccasionSamples]) -> Vec<Sample> {
+    let (mut samples, mut blocks, mut sequence) = (Vec::new(), 0, 0);
+    for occasion in occasions {
+        let place = |sample: &Sample| Sample {
+            block: sample.block.map(|block| block.saturating_add(blocks)),
+            sequence: sample.sequence.saturating_add(sequence),
+            ..sample.clone()
+        };
+        samples.extend(occasion.samples.iter().map(place));
+        let most =
+            |of: &dyn Fn(&Sample) -> u64| occasion.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1));
+        blocks = blocks.saturating_add(most(&|sample| sample.block.unwrap_or(0).into()) as u32);
+        sequence = sequence.saturating_add(most(&|sample| sample.sequence));
+    }
+    samples
+}
+
+type Key = (String, String, String);
+
+/// One occasion by itself.
+struct Each {
+    name: String,
+    judgements: BTreeMap<Key, Judgement>,
+    /// log values by workload, metric and arm, where there are no blocks.
+    logs: BTreeMap<Key, Vec<f64>>,
+}
+
+impl Each {
+    fn of(occasion: &OccasionSamples, options: &Options) -> Each {
+        let study = study_samples(&occasion.name, &occasion.samples, options);
+        let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.arm.clone());
+        let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+        let valid = |s: &&Sample| s.block.is_none() && s.voids.is_empty() && s.value > 0.0 && s.value.is_finite();
+        for sample in occasion.samples.iter().filter(valid) {
+            let key = (sample.workload.clone(), sample.metric.clone(), sample.arm.clone());
+            logs.entry(key).or_default().push(sample.value.ln());
+        }
+        let judgements = study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
+        Each { name: occasion.name.clone(), judgements, logs }
+    }
+
+    /// What this occasion says of the judgement's arm, or why it says nothing.
+    fn occasion(&self, of: &Judgement) -> Result<Occasion, String> {
+        let key = (of.workload.clone(), of.metric.clone(), of.arm.clone());
+        let own = self.judgements.get(&key).ok_or("it has no value of it")?;
+        if own.verdict == Verdict::Void {
+            return Err(own.reasons.first().map_or("its evidence is void".to_owned(), ToString::to_string));
+        }
+        if let Some(occasion) = Occasion::of_blocks(&own.log_ratios) {
+            return Ok(occasion);
+        }
+        let base = (of.workload.clone(), of.metric.clone(), of.baseline.clone());
+        let (Some(arm), Some(base)) = (self.logs.get(&key), self.logs.get(&base)) else {
+            return Err("it has no block that counts".to_owned());
+        };
+        let (arm, base) = (Moments::of(arm), Moments::of(base));
+        let variance = arm.sd.powi(2) / arm.n as f64 + base.sd.powi(2) / base.n as f64;
+        let known = arm.n > 1 && base.n > 1;
+        let degrees = (arm.n.min(base.n) as f64 - 1.0).max(0.0);
+        Ok(Occasion { mean: arm.mean - base.mean, variance: known.then_some(variance), degrees })
+    }
+}
+
+/// One arm on one metric over all occasions.
+struct Case<'a> {
+    all: &'a Judgement,
+    ratios: Vec<Option<f64>>,
+    occasions: Vec<Occasion>,
+    pooled: Interval,
+    left_out: Vec<Reason>,
+}
+
+impl<'a> Case<'a> {
+    fn of(all: &'a Judgement, each: &[Each]) -> Case<'a> {
+        let (mut ratios, mut occasions, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for one in each {
+            match one.occasion(all) {
+                Ok(occasion) => {
+                    ratios.push(Some(occasion.mean.exp()).filter(|ratio| ratio.is_finite()));
+                    occasions.push(occasion);
+                }
+                Err(why) => {
+                    ratios.push(None);
+                    left_out.push(Reason::OccasionLeftOut { occasion: one.name.clone(), why });
+                }
+            }
+        }
+        Case { all, ratios, pooled: Interval::of(&occasions), occasions, left_out }
+    }
+
+    fn is_void(&self) -> bool {
+        self.all.verdict == Verdict::Void || self.occasions.is_empty()
+    }
+
+    /// Occasions to go until one of the two claims would be settled if mean and deviation stay as they are.
+    fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
+        if self.occasions.len() < LEAST_OCCASIONS {
+            return None;
+        }
+        let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
+        let differ = projection::values_needed(MOST_BLOCKS, at(levels[0]), |found| judge::differs(found, margin));
+        let equal = projection::values_needed(MOST_BLOCKS, at(levels[1]), |found| judge::equivalent(found, margin));
+        let needed = differ.into_iter().chain(equal).min()?;
+        Some(needed.saturating_sub(self.occasions.len()).max(1) as u32)
+    }
+
+    fn reasons(&self) -> Vec<Reason> {
+        // What the study of all blocks together says of the interval over its blocks does not hold of this one.
+        let of_blocks = |reason: &&Reason| {
+            !matches!(
+                reason,
+                Reason::Welch
+                    | Reason::TooFewBlocks { .. }
+                    | Reason::SameRatio { .. }
+                    | Reason::OneObservationPerArm
+                    | Reason::OneObservationOf { .. }
+            )
+        };
+        let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();
+        reasons.extend(self.left_out.iter().cloned());
+        if !self.is_void() && self.occasions.len() < LEAST_OCCASIONS {
+            reasons.push(Reason::OneOccasion);
+        }
+        reasons
+    }
+}
+
+/// Judges the arms of one metric of one workload together.
+fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) -> (Vec<Judgement>, Vec<Effect>) {
+    let margin = criteria.margin.ln_1p();
+    let (m, alpha) = (cases.len(), criteria.alpha);
+    let at = |i: usize, level: f64| cases[i].pooled.interval(level);
+    let differ = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::differs(&at(i, level), margin));
+    let equal = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::equivalent(&at(i, level), margin));
+    let finite = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
+    let one = |(i, case): (usize, &Case<'_>)| {
+        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+        let (interval, next) = (at(i, level), case.pooled.next(level));
+        let verdict = match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
+            (true, ..) => Verdict::Void,
+            (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
+            (_, Some(_), _) => Verdict::Worse,
+            (_, None, Some(_)) => Verdict::Equivalent,
+            (_, None, None) => Verdict::Inconclusive,
+        };
+        let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
+        let judgement = Judgement {
+            ratio: shown(case.pooled.means.mean),
+            low: shown(interval.low),
+            high: shown(interval.high),
+            verdict,
+            three_sigma: None,
+            confidence: 1.0 - level,
+            more_blocks: None,
+            new_plan_blocks: None,
+            reasons: case.reasons(),
+            log_ratios: case.occasions.iter().map(|occasion| occasion.mean).collect(),
+            ..case.all.clone()
+        };
+        let spread = between(&case.occasions);
+        let open = verdict == Verdict::Inconclusive;
+        let effect = Effect {
+            workload: judgement.workload.clone(),
+            metric: judgement.metric.clone(),
+            arm: judgement.arm.clone(),
+            ratios: case.ratios.clone(),
+            between_percent: spread.map(|(tau, _)| 100.0 * tau.exp_m1()),
+            between_share: spread.map(|(_, share)| share),
+            next_low: shown(next.low),
+            next_high: shown(next.high),
+            more_occasions: open.then(|| case.more(margin, [differ.current, equal.current])).flatten(),
+        };
+        (judgement, effect)
+    };
+    cases.iter().enumerate().map(one).unzip()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Whether several records or tables ask one question. What differs is named; what may differ from day to day is a caution.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::plan::{ArenaKind, Plan, WorkloadSpec};
+use crate::pooled::OccasionSamples;
+use crate::record::{Event, Record};
+use crate::samples::Sample;
+
+/// Why an occasion is not one of the same question.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Difference {
+    /// Something of the plan, the device or the table is another.
+    #[error(
+        "{occasion}: another {what} than in {first} (found {found}, expected {expected}); pool occasions of one question only"
+    )]
+    Another {
+        /// The occasion.
+        occasion: String,
+        /// What it is compared with.
+        first: String,
+        /// What differs.
+        what: String,
+        /// As it is in the occasion.
+        found: String,
+        /// As it is in the first one.
+        expected: String,
+    },
+    /// Margin or alpha differ, and none is named.
+    #[error(
+        "{occasion}: judged by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
+    )]
+    Criteria {
+        /// The occasion.
+        occasion: String,
+        /// What it is compared with.
+        first: String,
+        /// `margin` or `alpha`.
+        what: &'static str,
+        /// As it is in the occasion.
+        found: String,
+        /// As it is in the first one.
+        expected: String,
+    },
+    /// A record that is there twice, or was simulated from the same seed.
+    #[error("{occasion}: {why} as {first}, and evidence counts once; leave one of them out")]
+    Same {
+        /// The occasion.
+        occasion: String,
+        /// What it is compared with.
+        first: String,
+        /// `the same record`, `the same seed`.
+        why: &'static str,
+    },
+    /// Fewer than two.
+    #[error("one occasion: nothing to pool; name two records or more, or leave out --pool")]
+    One,
+}
+
+/// Whether the records are of one plan and one device.
+pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Result<(), Difference> {
+    let Some(((first, base), others)) = records.split_first() else { return Err(Difference::One) };
+    for (at, (name, record)) in others.iter().enumerate() {
+        for ((what, found), (_, expected)) in facts(record).into_iter().zip(facts(base)) {
+            if found != expected {
+                return Err(another(name, first, &what, found, expected));
+            }
+        }
+        let (own, its) = (&record.header.plan.criteria, &base.header.plan.criteria);
+        let rules = [("margin", own.margin, its.margin), ("alpha", own.alpha, its.alpha)];
+        if let Some((what, found, expected)) = rules.into_iter().find(|(_, own, its)| own != its && !has_criteria) {
+            let percent = |share: f64| format!("{} %", (share * 1e8).round() / 1e6);
+            let (occasion, first) = (name.clone(), first.clone());
+            return Err(Difference::Criteria {
+                occasion,
+                first,
+                what,
+                found: percent(found),
+                expected: percent(expected),
+            });
+        }
+        for (earlier, before) in &records[..=at] {
+            let same = |why| Difference::Same { occasion: name.clone(), first: earlier.clone(), why };
+            let (own, its) = (&record.header, &before.header);
+            if own.plan.arena.is_virtual() && own.plan.seed == its.plan.seed {
+                return Err(same("simulated from the same seed"));
+            }
+            if own.started_unix_ms == its.started_unix_ms && record.trials.first() == before.trials.first() {
+                return Err(same("the same record"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn another(occasion: &str, first: &str, what: &str, found: String, expected: String) -> Difference {
+    let (occasion, first, what) = (occasion.to_owned(), first.to_owned(), what.to_owned());
+    Difference::Another { occasion, first, what, found, expected }
+}
+
+/// What must be the same, by name: in one order for all records.
+fn facts(record: &Record) -> Vec<(String, String)> {
+    let plan = &record.header.plan;
+    let of = |section: &str, name: &str| {
+        record
+            .header
+            .environment
+            .get(section)
+            .and_then(|facts| facts.get(name))
+            .cloned()
+            .unwrap_or("unknown".to_owned())
+    };
+    let temporary = plan.arena == ArenaKind::Disk && plan.device.starts_with("loop:");
+    let identity =
+        if plan.arena == ArenaKind::Disk && !temporary { of("device", "identity") } else { plan.device.clone() };
+    let listed = |names: Vec<String>| names.join(", ");
+    let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
+    let mut facts: Vec<(String, String)> = [
+        ("arena", plan.arena.name().to_owned()),
+        ("device", identity),
+        ("device size", if temporary { String::new() } else { of("device", "size_bytes") }),
+        ("device model", of("device", "description")),
+        ("trace", of("traces", "replayed")),
+        ("baseline", plan.baseline().to_owned()),
+        ("list of arms", listed(plan.arms.iter().map(|arm| arm.name.clone()).collect())),
+        ("list of workloads", listed(plan.workloads.iter().map(|workload| workload.name.clone()).collect())),
+        ("file system", json(serde_json::to_string(&plan.files))),
+        ("metric of the plan", json(serde_json::to_string(&plan.metrics))),
+    ]
+    .map(|(what, value)| (what.to_owned(), value))
+    .to_vec();
+    facts
+        .extend(plan.arms.iter().map(|arm| (format!("setting of arm {}", arm.name), json(serde_json::to_string(arm)))));
+    let described = |spec: &WorkloadSpec| (format!("workload {}", spec.name), json(serde_json::to_string(spec)));
+    facts.extend(plan.workloads.iter().map(described));
+    if plan.arena == ArenaKind::Kernel {
+        facts.push(("kernel".to_owned(), format!("{:?}", record.header.environment.get("kernel"))));
+    }
+    facts
+}
+
+/// What a reader must know who believes that only the day differs.
+pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let plans = || records.iter().map(|(_, record)| &record.header.plan);
+    if plans().any(|plan| plan.arena.is_virtual()) {
+        cautions.push(
+            "occasions in virtual time are other seeds: they are no substitute for other days of a real machine"
+                .to_owned(),
+        );
+    }
+    let mut differs = |what: &str, words: Vec<String>| {
+        let unique: BTreeSet<&String> = words.iter().collect();
+        if unique.len() > 1 {
+            cautions.push(format!("the {what} differs between occasions: {}", words.join(", ")));
+        }
+    };
+    let release = |record: &Record| {
+        let of = |section: &str, name: &str| record.header.environment.get(section)?.get(name).cloned();
+        of("kernel", "release").unwrap_or_else(|| "unknown".to_owned())
+    };
+    differs("kernel", records.iter().map(|(_, record)| release(record)).collect());
+    let length = |plan: &Plan| plan.trial.duration_ms.map_or_else(|| "unknown".to_owned(), |ms| format!("{ms} ms"));
+    differs("length of a trial", plans().map(length).collect());
+    let programs = |record: &Record| format!("{:?}", record.header.environment.get("programs"));
+    let versions: BTreeSet<String> = records.iter().map(|(_, record)| programs(record)).collect();
+    if versions.len() > 1 {
+        cautions.push("the versions of the programs differ between occasions".to_owned());
+    }
+    let stopped = |(_, record): &&(String, &Record)| {
+        let at_verdicts = !record.header.plan.budget.no_early_stop;
+        at_verdicts && record.notes.iter().any(|note| matches!(note.event, Event::StoppedArm { .. }))
+    };
+    let stopped = records.iter().filter(stopped).count();
+    if stopped > 0 {
+        cautions.push(format!(
+            "{stopped} of {} occasions stopped at a verdict, which overstates an effect: measure with --occasions or --blocks N",
+            records.len()
+        ));
+    }
+    cautions
+}
+
+/// Whether all occasions have the same workloads, metrics and arms.
+pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
+    let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Err(Difference::One);
+    };
+    let names = |samples: &[Sample], of: fn(&Sample) -> &String| -> BTreeSet<String> {
+        samples.iter().map(|sample| of(sample).clone()).collect()
+    };
+    let kinds: [(&str, fn(&Sample) -> &String); 2] =
+        [("list of workloads", |sample| &sample.workload), ("list of arms", |sample| &sample.arm)];
+    for occasion in others {
+        for (what, of) in kinds {
+            let (found, expected) = (names(&occasion.samples, of), names(&first.samples, of));
+            if found != expected {
+                let listed = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(another(&occasion.name, &first.name, what, listed(found), listed(expected)));
+            }
+        }
+    }
+    Ok(())
+}

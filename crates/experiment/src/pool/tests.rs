@@ -1,0 +1,184 @@
+//! Pools of small tables whose answer is known beforehand.
+
+use super::*;
+use crate::plan::Plan;
+use crate::record::{Environment, Header, Observation, Trial, VoidReason};
+
+const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
+
+fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
+    let (workload, metric) = ("oltp".to_string(), "iops".to_string());
+    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, voids: Vec::new() }
+}
+
+/// An occasion on which `bfq` is `factor` times `none`, with a little noise of its own.
+fn occasion(name: &str, factor: f64) -> OccasionSamples {
+    let mut samples = Vec::new();
+    for (block, base) in BLOCKS.iter().enumerate() {
+        samples.push(sample("none", Some(block as u32), *base));
+        let wobble = 1.0 + 0.001 * ((block * 7) % 5) as f64;
+        samples.push(sample("bfq", Some(block as u32), base * factor * wobble));
+    }
+    OccasionSamples { name: name.to_string(), samples }
+}
+
+fn occasions(factors: &[f64]) -> Vec<OccasionSamples> {
+    factors.iter().enumerate().map(|(i, factor)| occasion(&format!("day {}", i + 1), *factor)).collect()
+}
+
+fn options() -> Options {
+    Options { arena: "disk".to_string(), baseline: Some("none".to_string()), ..Options::default() }
+}
+
+fn pool(factors: &[f64]) -> Study {
+    pool_samples("x", &occasions(factors), &options(), None).unwrap()
+}
+
+#[test]
+fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
+    // The guide's own figures for one question on four occasions.
+    let study = pool(&[3.8, 1.68, 1.43, 0.64]);
+    let judgement = &study.judgements[0];
+    assert_eq!((judgement.verdict, judgement.blocks), (Verdict::Inconclusive, 32));
+    let one = study_samples("x", &occasions(&[3.8])[0].samples, &options());
+    assert_eq!(one.judgements[0].verdict, Verdict::Better);
+    let effect = &study.pooled.as_ref().unwrap().effects[0];
+    assert!(effect.between_share.unwrap() > 0.99 && effect.between_percent.unwrap() > 50.0, "{effect:?}");
+    assert!(effect.next_low.unwrap() < 1.0 && effect.next_high.unwrap() > 3.8, "{effect:?}");
+    assert!(effect.more_occasions.unwrap() > 1);
+    assert!(study.recommendation.sentence.starts_with("Keep none"), "{}", study.recommendation.sentence);
+}
+
+#[test]
+fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
+    let study = pool(&[1.11, 1.12, 1.13]);
+    let judgement = &study.judgements[0];
+    let logs: Vec<f64> = judgement.log_ratios.clone();
+    assert_eq!((judgement.verdict, logs.len()), (Verdict::Better, 3));
+    let expected = crate::stats::fixed::paired_t(&Moments::of(&logs), 0.05);
+    assert!((judgement.low.unwrap().ln() - expected.low).abs() < 1e-9, "{judgement:?} {expected:?}");
+    assert_eq!(study.recommendation.arm.as_deref(), Some("bfq"));
+    assert_eq!(study.pooled.unwrap().to_string(), "over 3 occasions");
+}
+
+#[test]
+fn two_days_are_pooled_and_bound_little() {
+    assert_eq!(pool(&[1.10, 1.14]).judgements[0].verdict, Verdict::Inconclusive);
+    assert_eq!(pool(&[1.500, 1.501]).judgements[0].verdict, Verdict::Better);
+}
+
+#[test]
+fn an_occasion_with_void_evidence_is_left_out_and_named() {
+    let mut all = occasions(&[1.11, 1.12, 1.13, 1.12, 1.11, 9.0]);
+    let void = VoidReason::Steal { share: 0.5, limit: 0.25 };
+    all[5].samples.iter_mut().for_each(|sample| sample.voids.push(void.clone()));
+    let study = pool_samples("x", &all, &options(), None).unwrap();
+    let judgement = &study.judgements[0];
+    assert_eq!(judgement.verdict, Verdict::Better);
+    assert!(judgement.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")), "{judgement:?}");
+    assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
+    // One occasion that counts has no interval; none at all is void.
+    let mut two = occasions(&[1.1, 1.1]);
+    two[1].samples.retain(|sample| sample.block == Some(0) || sample.arm == "none");
+    two[1].samples.iter_mut().filter(|sample| sample.arm == "bfq").for_each(|s| s.voids.push(void.clone()));
+    let one = pool_samples("x", &two, &options(), None).unwrap();
+    let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(one.judgements[0].verdict, Verdict::Inconclusive, "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.starts_with("one occasion that counts")), "{reasons:?}");
+}
+
+#[test]
+fn tables_without_blocks_are_pooled_by_their_means() {
+    let mut all = occasions(&[1.11, 1.12, 1.13]);
+    all.iter_mut().flat_map(|occasion| &mut occasion.samples).for_each(|sample| sample.block = None);
+    let study = pool_samples("x", &all, &options(), None).unwrap();
+    let judgement = &study.judgements[0];
+    assert_eq!((judgement.verdict, judgement.log_ratios.len()), (Verdict::Better, 3), "{judgement:?}");
+}
+
+#[test]
+fn an_unfinished_series_says_that_its_verdict_is_not_the_last() {
+    let study = pool_samples("x", &occasions(&[1.11, 1.12]), &options(), Some(3)).unwrap();
+    assert!(study.cautions[0].starts_with("2 of 3 planned occasions"), "{:?}", study.cautions);
+    assert_eq!(study.pooled.unwrap().to_string(), "over 2 of 3 occasions");
+}
+
+fn record(seed: u64, started_unix_ms: u64) -> Record {
+    let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
+                arm = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
+    let plan = Plan { seed, ..Plan::from_toml(plan).unwrap() };
+    let (schedlab, command) = ("0.1.0".to_string(), "schedlab".to_string());
+    let mut record =
+        Record::new(Header { schema: 1, schedlab, plan, environment: Environment::new(), started_unix_ms, command });
+    for (at, sample) in occasion("x", 1.1).samples.into_iter().enumerate() {
+        let observation =
+            Observation { metrics: [("iops".to_string(), sample.value)].into(), ..Observation::default() };
+        let (workload, arm, block) = (sample.workload, sample.arm, sample.block.unwrap());
+        let position = at as u32 % 2;
+        record.trials.push(Trial { sequence: at as u64, workload, block, position, arm, started_ms: 0, observation });
+    }
+    record
+}
+
+#[test]
+fn records_of_another_question_are_refused_and_what_differs_is_named() {
+    let (first, second) = (record(1, 10), record(2, 20));
+    let refused = |change: &dyn Fn(&mut Record)| {
+        let mut other = second.clone();
+        change(&mut other);
+        let records = [("a".to_string(), &first), ("b".to_string(), &other)];
+        pool_records(&records, None, None).err().map(|difference| difference.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refused(&|_| {}), "", "another seed and another day are what an occasion is");
+    type Change = fn(&mut Record);
+    let changes: [(&str, Change); 9] = [
+        ("another list of arms", |r| r.header.plan.arms.pop().map(drop).unwrap()),
+        ("another setting of arm bfq", |r| r.header.plan.arms[1].scheduler = "kyber".to_string()),
+        ("another list of workloads", |r| r.header.plan.workloads[0].name = "dss".to_string()),
+        ("another workload oltp", |r| r.header.plan.workloads[0].primary = Some("tps".to_string())),
+        ("another baseline", |r| r.header.plan.baseline = Some("bfq".to_string())),
+        ("another arena", |r| r.header.plan.arena = crate::plan::ArenaKind::Cpu),
+        ("another margin", |r| r.header.plan.criteria.margin = 0.05),
+        ("another device", |r| {
+            let facts = [("identity".to_string(), "wwid naa.6".to_string())].into();
+            r.header.environment.insert("device".to_string(), facts);
+        }),
+        ("the same record", |r| {
+            r.header.started_unix_ms = 10;
+        }),
+    ];
+    for (words, change) in changes {
+        let said = refused(&change);
+        assert!(said.starts_with("b: ") && said.contains(words), "{words}: {said}");
+    }
+    let mut virtual_records = [record(1, 0), record(1, 0)];
+    virtual_records.iter_mut().for_each(|record| record.header.plan.arena = crate::plan::ArenaKind::Sim);
+    let [one, other] = &virtual_records;
+    let same = pool_records(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
+    assert!(same.to_string().contains("same seed"), "{same}");
+    assert_eq!(pool_records(&[("a".to_string(), one)], None, None).unwrap_err(), Difference::One);
+}
+
+#[test]
+fn what_may_differ_from_day_to_day_is_a_caution() {
+    let (first, mut second) = (record(1, 10), record(2, 20));
+    let kernel = [("release".to_string(), "6.13".to_string())].into();
+    second.header.environment.insert("kernel".to_string(), kernel);
+    second.header.plan.trial.duration_ms = Some(500);
+    let study = pool_records(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
+    let said = study.cautions.join("\n");
+    assert!(
+        said.contains("the kernel differs") && said.contains("6.13") && said.contains("length of a trial"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_record_of_one_occasion_says_so_where_it_decides_something() {
+    let study = crate::study::study(&record(1, 10), None);
+    assert!(study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")), "{:?}", study.cautions);
+    let mut simulated = record(1, 0);
+    simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
+    let study = crate::study::study(&simulated, None);
+    assert!(!study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")), "{:?}", study.cautions);
+}

@@ -1,0 +1,132 @@
+//! The interval by hand, and its promise counted over simulated days; two mutants are caught.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use rand_distr::{Distribution, StandardNormal, StudentT};
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::*;
+use crate::stats::fixed::paired_t;
+
+#[test]
+fn two_occasions_give_the_interval_of_one_degree_of_freedom() {
+    let at = |mean| Occasion { mean, variance: Some(1e-6), degrees: 7.0 };
+    let pooled = Pooled::of(&[at(0.1), at(0.3)]);
+    // Mean 0.2, standard error 0.1, t = 12.706.
+    let interval = pooled.interval(0.05);
+    assert!((interval.high - (0.2 + 1.2706)).abs() < 1e-3 && (interval.low + 1.0706).abs() < 1e-3, "{interval:?}");
+    let next = pooled.next(0.05);
+    assert!((next.high - 0.2 - 12.706 * 0.141_421 * 1.5_f64.sqrt()).abs() < 1e-3, "{next:?}");
+    assert_eq!(Pooled::of(&[at(0.1)]).interval(0.05), Interval::UNBOUNDED);
+    assert_eq!(Pooled::of(&[]).next(0.05), Interval::UNBOUNDED);
+}
+
+#[test]
+fn occasions_that_agree_by_chance_are_not_taken_for_certainty() {
+    let at = |mean| Occasion { mean, variance: Some(0.01), degrees: 7.0 };
+    let pooled = Pooled::of(&[at(0.1), at(0.1), at(0.1)]);
+    let interval = pooled.interval(0.05);
+    // The scatter of the blocks alone: t with 21 degrees of freedom is 2.080.
+    assert!((interval.high - 0.1 - 2.0796 * (0.03_f64 / 9.0).sqrt()).abs() < 1e-4, "{interval:?}");
+    assert!(pooled.next(0.05).high > interval.high);
+    assert!(pooled.interval_of(12, 0.05).high < interval.high);
+}
+
+/// Paule & Mandel's estimate has τ² such that Q is its expectation; I² by hand for equal variances is τ²/(τ² + v).
+#[test]
+fn what_varies_between_occasions_is_what_their_own_scatter_does_not_explain() {
+    let at = |mean, variance| Occasion { mean, variance: Some(variance), degrees: 7.0 };
+    let (tau, share) = between(&[at(0.0, 0.01), at(0.3, 0.01), at(0.6, 0.01)]).unwrap();
+    // The means have variance 0.09, of which 0.01 is scatter within.
+    assert!((tau.powi(2) - 0.08).abs() < 1e-9 && (share - 8.0 / 9.0).abs() < 1e-9, "{tau} {share}");
+    let (none, no_share) = between(&[at(0.0, 0.01), at(0.01, 0.02)]).unwrap();
+    assert_eq!((none, no_share), (0.0, 0.0));
+    let unequal = [at(0.0, 0.01), at(0.3, 0.04), at(0.9, 0.002)];
+    let (tau, _) = between(&unequal).unwrap();
+    let pairs: Vec<(f64, f64)> = unequal.iter().map(|o| (o.mean, o.variance.unwrap())).collect();
+    assert!((generalised_q(&pairs, tau * tau) - 2.0).abs() < 1e-6);
+    assert_eq!(between(&[at(0.1, 0.0), at(0.1, 0.0)]), Some((0.0, 0.0)));
+    assert_eq!(between(&[at(0.1, 0.0), at(0.3, 0.0)]).map(|(_, share)| share), Some(1.0));
+    assert_eq!(between(&[at(0.1, 0.1)]), None);
+    assert_eq!(between(&[at(0.1, 0.1), Occasion { mean: 0.1, variance: None, degrees: 0.0 }]), None);
+}
+
+/// An interval from the blocks of every occasion.
+type Rule = fn(&[Vec<f64>], f64) -> Interval;
+
+fn by_occasions(blocks: &[Vec<f64>], alpha: f64) -> Interval {
+    let occasions: Vec<Occasion> = blocks.iter().filter_map(|blocks| Occasion::of_blocks(blocks)).collect();
+    Pooled::of(&occasions).interval(alpha)
+}
+
+/// The mutant: every block a value of its own, as if nothing differed from day to day.
+fn as_one_list(blocks: &[Vec<f64>], alpha: f64) -> Interval {
+    paired_t(&Moments::of(&blocks.concat()), alpha)
+}
+
+/// A mutant that knows τ and forgets that it is estimated from K occasions: normal quantiles.
+fn with_normal_quantiles(blocks: &[Vec<f64>], _: f64) -> Interval {
+    let means: Vec<f64> = blocks.iter().map(|blocks| Moments::of(blocks).mean).collect();
+    let means = Moments::of(&means);
+    Interval::around(means.mean, 1.96 * means.sd / (means.n as f64).sqrt())
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Even,
+    /// Every other occasion has 4 times the noise and half of the blocks.
+    Uneven,
+    /// Blocks of Student's t with 3 degrees of freedom.
+    HeavyTailed,
+}
+
+/// How often the interval misses the mean effect, in percent of `n` experiments of `k` occasions whose effects vary by `tau` standard
+/// errors of one.
+fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
+    let mut rng = ChaCha8Rng::seed_from_u64(k as u64 * 1000 + (tau * 10.0) as u64);
+    let student = StudentT::new(3.0).unwrap();
+    let mut missed = 0;
+    for _ in 0..n {
+        let occasions: Vec<Vec<f64>> = (0..k)
+            .map(|at| {
+                let loud = kind == Kind::Uneven && at % 2 == 1;
+                let (sd, blocks) = if loud { (4.0, 4) } else { (1.0, 8) };
+                let normal: f64 = StandardNormal.sample(&mut rng);
+                let day = tau / 8.0_f64.sqrt() * normal;
+                let noise = |rng: &mut ChaCha8Rng| match kind {
+                    Kind::HeavyTailed => student.sample(rng) / 3.0_f64.sqrt(),
+                    _ => StandardNormal.sample(rng),
+                };
+                (0..blocks).map(|_| 0.5 + day + sd * noise(&mut rng)).collect()
+            })
+            .collect();
+        missed += u64::from(!rule(&occasions, 0.05).contains(0.5));
+    }
+    missed
+}
+
+/// Beyond this many of `n`, more than 5 % are missed and not the dice: the 99.99 % point.
+fn bound(n: u64) -> u64 {
+    Binomial::new(0.05, n).unwrap().inverse_cdf(0.9999)
+}
+
+const TAUS: [f64; 3] = [0.0, 0.5, 2.0];
+
+#[test]
+fn the_interval_misses_the_mean_effect_of_all_days_in_at_most_five_percent_however_they_differ() {
+    let n = 4000;
+    for kind in [Kind::Even, Kind::Uneven, Kind::HeavyTailed] {
+        for k in [2, 3, 5, 10] {
+            let missed = TAUS.map(|tau| misses(by_occasions, kind, k, tau, n));
+            let percent = missed.map(|missed| 100.0 * missed as f64 / n as f64);
+            assert!(missed.iter().all(|missed| *missed <= bound(n)), "{kind:?}, {k} occasions: {percent:?} %");
+        }
+    }
+}
+
+#[test]
+fn a_pool_that_forgets_what_differs_between_days_is_caught() {
+    let n = 4000;
+    assert!(misses(as_one_list, Kind::Even, 3, 2.0, n) > 4 * bound(n));
+    assert!(misses(with_normal_quantiles, Kind::Even, 3, 2.0, n) > 2 * bound(n));
+}

@@ -1,0 +1,180 @@
+//! The directory of an experiment that is measured on several occasions.
+//!
+//! OUT/plan.toml is the plan of all of them, OUT/occasion-1, OUT/occasion-2, … are ordinary experiments, and the reports in OUT pool what
+//! is there. Nothing else is kept: which occasion is next follows from the records, so that a timer, cron or a person may start it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::plan::{Budget, Criteria, Plan, TrialLength};
+use experiment::record::Record;
+use files::Dir;
+use text::limits::{OCCASIONS, PLAN_BYTES, RECORD_BYTES};
+
+use crate::failure::usage;
+use crate::store::{RECORD, read};
+
+/// The plan of all occasions.
+const PLAN: &str = "plan.toml";
+
+/// The directory of an occasion in that of the experiment; the first has the number 1.
+pub fn name(number: u32) -> String {
+    format!("occasion-{number}")
+}
+
+/// Refuses more occasions than are pooled.
+///
+/// # Errors
+/// Wrong usage.
+pub fn check(number: usize) -> Result<()> {
+    OCCASIONS.check(number).map_err(|exceeded| usage(exceeded.to_string()))
+}
+
+/// The directories of the occasions below a directory, in order; empty if it has none.
+pub fn below(dir: &Path) -> Vec<PathBuf> {
+    let numbers = 1..=u32::try_from(OCCASIONS.most).unwrap_or(u32::MAX);
+    numbers.map(|number| dir.join(name(number))).filter(|dir| has_record(dir)).collect()
+}
+
+fn has_record(dir: &Path) -> bool {
+    dir.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Writes the plan of all occasions into the directory, or checks that the one that is there is the same.
+///
+/// # Errors
+/// It is another plan, or cannot be read or written.
+pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
+    let path = dir.file(PLAN);
+    if dir.has(RECORD) {
+        return Err(usage(format!("{}: holds one experiment; name another --out for occasions", dir.path().display())));
+    }
+    let Some(bytes) = dir.read(PLAN)? else { return Ok(dir.replace(PLAN, plan.to_toml().as_bytes())?) };
+    PLAN_BYTES.check(bytes.len())?;
+    let there = Plan::from_toml(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())?;
+    if comparable(&there) == comparable(plan) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: holds occasions of another plan; continue that one (schedlab run {} --out {0} --occasions N), or name another --out",
+        dir.path().display(),
+        path.display()
+    )))
+}
+
+/// What must be the same on every occasion. The number of blocks that an occasion's budget holds may be another one each time.
+fn comparable(plan: &Plan) -> Plan {
+    let Criteria { margin, alpha, max_void_share, .. } = plan.criteria;
+    let criteria = Criteria { margin, alpha, max_void_share, ..Criteria::default() };
+    Plan { budget: Budget::default(), criteria, ..plan.clone() }
+}
+
+/// The plan of one occasion: another order and other offsets each time. No arm stops at its verdict, since the mean of an occasion that
+/// stopped when it looked good would be too good.
+pub fn plan_of(plan: &Plan, number: u32) -> Plan {
+    let mut plan = plan.clone();
+    plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
+    plan.budget.no_early_stop = true;
+    plan
+}
+
+/// What there is of an occasion.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Occasion {
+    /// No record.
+    Missing,
+    /// A record that was cut off or interrupted.
+    Unfinished,
+    /// A record that has ended.
+    Whole(Box<Record>),
+}
+
+/// What there is of an occasion of the experiment in `dir`.
+///
+/// # Errors
+/// Its record cannot be read.
+pub fn look(dir: &Path, number: u32) -> Result<Occasion> {
+    let dir = dir.join(name(number));
+    if !has_record(&dir) {
+        return Ok(Occasion::Missing);
+    }
+    let record = read(&dir)?;
+    let whole = record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
+    Ok(if whole { Occasion::Whole(Box::new(record)) } else { Occasion::Unfinished })
+}
+
+/// The length of the trials of an occasion that has begun.
+///
+/// # Errors
+/// Its record cannot be read.
+pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
+    let dir = dir.join(name(number));
+    if has_record(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
+}
+
+/// Reads the records of these occasions, each named after its directory where that tells them apart.
+///
+/// # Errors
+/// One cannot be read, or there are too many or too large ones.
+pub fn records(sources: &[PathBuf]) -> Result<Vec<(String, Record)>> {
+    check(sources.len())?;
+    let (mut records, mut bytes) = (Vec::new(), 0_usize);
+    for (source, name) in sources.iter().zip(names(sources)) {
+        let file = if source.is_dir() { source.join(RECORD) } else { source.clone() };
+        bytes =
+            bytes.saturating_add(file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX)));
+        RECORD_BYTES.check(bytes).with_context(|| format!("{}: too much for one pool", source.display()))?;
+        records.push((name, read(source)?));
+    }
+    Ok(records)
+}
+
+/// The last part of each path, or the whole paths where two have the same.
+pub fn names(sources: &[PathBuf]) -> Vec<String> {
+    let of = |path: &PathBuf| {
+        let last = if path.ends_with(RECORD) { path.parent().unwrap_or(path) } else { path };
+        last.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    };
+    let short: Vec<String> = sources.iter().map(of).collect();
+    let unique = short.iter().collect::<std::collections::BTreeSet<_>>().len() == short.len();
+    if unique { short } else { sources.iter().map(|path| path.display().to_string()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let text = "device = 'sdb'\nseed = 5\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
+                    [[workload]]\nname = 'r'\nkind = 'randread'\n";
+        Plan::from_toml(text).expect("a plan")
+    }
+
+    #[test]
+    fn occasions_share_everything_but_order_and_offsets_and_none_stops_at_a_verdict() {
+        let second = plan_of(&plan(), 2);
+        assert_eq!((second.seed, second.budget.no_early_stop), (6, true));
+        assert_eq!(plan_of(&plan(), 1).seed, 5);
+        assert_eq!(Plan { seed: 5, budget: plan().budget, ..second }, plan());
+    }
+
+    #[test]
+    fn another_plan_is_not_joined_and_a_larger_budget_is() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = Dir::open(dir.path()).expect("ours");
+        let mut other = plan();
+        keep_plan(&dir, &other).expect("a new one");
+        other.budget.time_s = 500.0;
+        keep_plan(&dir, &other).expect("the same question");
+        other.arms[1].scheduler = "kyber".to_owned();
+        let error = keep_plan(&dir, &other).expect_err("another question").to_string();
+        assert!(error.contains("another plan") && error.contains("--occasions"), "{error}");
+    }
+
+    #[test]
+    fn an_occasion_is_named_after_its_directory_unless_two_have_that_name() {
+        let paths = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
+        assert_eq!(paths(["out/occasion-1", "out/occasion-2/record.jsonl"]), ["occasion-1", "occasion-2"]);
+        assert_eq!(paths(["monday/out", "friday/out"]), ["monday/out", "friday/out"]);
+    }
+}

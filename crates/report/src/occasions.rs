@@ -1,0 +1,141 @@
+//! Several occasions: what each showed, what differs between them, and what a further one will show.
+
+use experiment::pool::{Effect, Pooled};
+use experiment::study::Study;
+
+use super::table::Table;
+use super::{number, view, words};
+
+/// The answer with the number of its occasions in front: `Over 3 occasions: use bfq.`
+pub(crate) fn led(study: &Study, answer: String) -> String {
+    let Some(pooled) = &study.pooled else { return answer };
+    format!("{}: {}", raised(&pooled.to_string()), lowered(&answer))
+}
+
+fn raised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn lowered(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+/// How to decide what is inconclusive: with more occasions, not with more blocks. None where everything is decided.
+pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
+    let open = |effect: &&Effect| {
+        let of = study.judgements.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.arm));
+        of.is_some_and(|j| j.primary && j.verdict == experiment::study::Verdict::Inconclusive)
+    };
+    let open: Vec<&Effect> = pooled.effects.iter().filter(open).collect();
+    if open.is_empty() {
+        return None;
+    }
+    let these = if open.len() == 1 { "comparison" } else { "comparisons" };
+    Some(match open.iter().filter_map(|effect| effect.more_occasions).max() {
+        Some(more) => format!(
+            "Next: about {} would probably decide the inconclusive {these}; measure on other days and pool again.",
+            words::counted(more.into(), "more occasion")
+        ),
+        None => format!(
+            "Next: measure on other days and pool again; how many occasions the inconclusive {these} need is not known."
+        ),
+    })
+}
+
+fn is_of(effect: &Effect, workload: &str, metric: &str, arm: &str) -> bool {
+    effect.workload == workload && effect.metric == metric && effect.arm == arm
+}
+
+/// The effects of each occasion on the deciding metric of a workload, one row an arm.
+pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
+    let pooled = study.pooled.as_ref()?;
+    let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload)?;
+    let of = |effect: &&Effect| effect.workload == workload && effect.metric == primary.metric;
+    let rows = pooled.effects.iter().filter(of).map(|effect| (words::clean(&effect.arm), cells(effect))).collect();
+    let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
+    let mut head: Vec<String> = pooled.occasions.iter().map(|name| words::clean(name)).collect();
+    head.extend(["sd between\noccasions", "share of\nvariance", "next\noccasion"].map(str::to_owned));
+    let title = format!("{place}{}, change on each occasion", view::label(&primary.metric));
+    Some(Table { title, head, rows, detail: false })
+}
+
+fn cells(effect: &Effect) -> Vec<String> {
+    let missing = || "-".to_owned();
+    let mut cells: Vec<String> =
+        effect.ratios.iter().map(|ratio| ratio.map_or_else(|| "void".to_owned(), number::change)).collect();
+    cells.push(effect.between_percent.map_or_else(missing, |percent| format!("{} %", number::significant(percent))));
+    cells.push(effect.between_share.map_or_else(missing, number::percent));
+    let next = effect.next_low.zip(effect.next_high);
+    cells.push(next.map_or_else(missing, |(low, high)| format!("{} to {}", number::change(low), number::change(high))));
+    cells
+}
+
+/// What the interval holds, without a full stop.
+pub(crate) fn rules(pooled: &Pooled, level: &str) -> String {
+    format!(
+        "intervals (Student's t over the means of {} occasions) hold at {level} for all arms of a metric together, for the effect on \
+         any day like these and a number of occasions fixed beforehand",
+        pooled.occasions.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+    use experiment::study::Verdict;
+
+    fn pooled() -> Lab {
+        let mut lab = Lab::typical();
+        let effect = |j: &experiment::study::Judgement| Effect {
+            workload: j.workload.clone(),
+            metric: j.metric.clone(),
+            arm: j.arm.clone(),
+            ratios: vec![Some(1.12), Some(1.04), None],
+            between_percent: Some(4.2),
+            between_share: Some(0.83),
+            next_low: Some(0.98),
+            next_high: Some(1.2),
+            more_occasions: Some(3),
+        };
+        let effects = lab.study.judgements.iter().map(effect).collect();
+        let occasions = ["occasion-1", "occasion-2", "occasion-3"].map(str::to_owned).to_vec();
+        lab.study.pooled = Some(Pooled { occasions, planned: Some(4), effects });
+        lab
+    }
+
+    #[test]
+    fn the_first_line_says_over_how_many_occasions() {
+        let lab = pooled();
+        let options = crate::terminal::Options { colour: false, width: 120, verbose: false };
+        let text = crate::terminal::render(&lab.study, None, &[], &options);
+        assert!(text.starts_with("Over 3 of 4 occasions: use mq-deadline: better than none"), "{text}");
+        for words in [
+            "occasion-1",
+            "+12.0 %",
+            "void",
+            "4.20 %",
+            "83 %",
+            "-2.0 % to +20.0 %",
+            "Student's t over the means of 3 occasions",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        for (name, text) in crate::files(&lab.study, None).expect("a report") {
+            let says = matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 occasions: use");
+            assert!(text.contains(says.unwrap_or_default()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_needs_other_days_and_not_more_blocks() {
+        let mut lab = pooled();
+        lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
+        let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool")).expect("something is open");
+        assert!(said.contains("about 3 more occasions") && !said.contains("block"), "{said}");
+        lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Better);
+        assert_eq!(next(&lab.study, lab.study.pooled.as_ref().expect("a pool")), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! Flags of an experiment that is measured on several occasions.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use experiment::plan;
+
+use crate::failure::usage;
+
+/// How often, and how far apart: shared by `compare` and `run`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OccasionArgs {
+    /// Measure on this number of occasions, each with the whole budget and none ended early, and pool them: the first now, the others by
+    /// a timer of systemd. OUT/occasion-K has the record of each; the same command continues where a timer did not. In virtual time
+    /// all are measured now, with other seeds.
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) occasions: Option<u32>,
+    /// Wait for this time between the end of an occasion and the next.
+    #[arg(long, value_name = "TIME", default_value = "8h", requires = "occasions")]
+    pub(crate) every: String,
+}
+
+/// Several occasions.
+#[derive(Debug, Clone)]
+pub(crate) struct Several {
+    /// How many.
+    pub(crate) number: u32,
+    /// From the end of one to the start of the next.
+    pub(crate) every: Duration,
+    /// That time as the user wrote it.
+    pub(crate) word: String,
+}
+
+impl OccasionArgs {
+    /// What is asked for; none for an ordinary experiment.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub(crate) fn several(&self) -> Result<Option<Several>> {
+        let Some(number) = self.occasions else { return Ok(None) };
+        let seconds = plan::parse_duration_s(&self.every).map_err(|e| usage(format!("--every: {e}")))?;
+        if seconds < 60.0 {
+            return Err(usage(format!(
+                "--every {}: shorter than a minute, in which no day differs; give e.g. 8h",
+                self.every
+            )));
+        }
+        Ok(Some(Several { number, every: Duration::from_secs_f64(seconds), word: self.every.clone() }))
+    }
+}

@@ -1,0 +1,233 @@
+//! `--occasions N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the pool of what is there.
+
+use std::path::Path;
+
+use ::experiment::plan::{Plan, TrialLength};
+use ::experiment::pool;
+use ::experiment::record::Record;
+use ::experiment::study::Study;
+use anyhow::{Context, Result};
+use files::Dir;
+use host::Root;
+use host::systemd::later;
+use jiff::{SignedDuration, Zoned};
+use lab::feasibility;
+use lab::occasions::{self, Occasion};
+use lab::output::Output;
+use lab::resolve::locate_patches;
+use lab::resolve::programs::{self, Agreement};
+use lab::signals::Stop;
+
+use super::experiment::{self, give_up_rights, measured, plan_of_file, settled};
+use super::plan::{checked, plan_of};
+use super::study::{has_void, write_again};
+use super::watch;
+use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, RunArgs, Several};
+use crate::failure::{FAILED, REACHED, VOID, usage};
+use crate::out;
+use crate::progress::Progress;
+use crate::report_files;
+
+/// Compares what the flags name, on several occasions.
+pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Result<u8> {
+    if args.design.plan_only {
+        return experiment::compare(root, args);
+    }
+    give_up_rights(args.design.arena_kind(), &[], &args.conduct)?;
+    let mut plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
+    locate_patches(&mut plan, None)?;
+    let asked = plan.trial.clone();
+    let plan = settled(plan, &args.design)?;
+    measure(root, (&plan, &asked), several, &args.conduct, Agreement::Given)
+}
+
+/// Runs a plan file on several occasions.
+pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> {
+    if args.plan_only {
+        return experiment::run(root, args);
+    }
+    let plan = plan_of_file(args)?;
+    let asked = plan.trial.clone();
+    measure(root, (&checked(plan)?, &asked), several, &args.conduct, args.consent.agreement())
+}
+
+/// Measures the next occasion of a checked plan (in virtual time: all that are missing), pools what is there, and starts the next one
+/// later.
+fn measure(
+    root: &Root,
+    (plan, asked): (&Plan, &TrialLength),
+    several: &Several,
+    args: &ConductArgs,
+    agreement: Agreement,
+) -> Result<u8> {
+    feasibility::check(plan)?;
+    let dir = Output::of(args.out.clone(), "occasions-").open()?;
+    occasions::keep_plan(&dir, plan)?;
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let mut done = false;
+    for number in 1..=several.number {
+        let resume = match occasions::look(dir.path(), number)? {
+            Occasion::Whole(_) => continue,
+            Occasion::Unfinished => true,
+            Occasion::Missing => false,
+        };
+        if done && !plan.arena.is_virtual() {
+            break;
+        }
+        done = true;
+        let own = own_args(args, &dir, number, resume);
+        let mut of_occasion = occasions::plan_of(plan, number);
+        // What the first occasion found to be long enough holds for all; a torn occasion goes on as it began.
+        let length = occasions::trial_length(dir.path(), if resume { number } else { 1 })?;
+        let asked = length.as_ref().unwrap_or(asked);
+        of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);
+        let (_, end) =
+            measured(root, (of_occasion, asked), &own, agreement.clone(), (&stop, &progress), Some(dir.path()))?;
+        if end.reason.ending().is_early() {
+            let (word, next) = (end.reason.word(), continuing(root, plan, several, args, agreement, &dir)?.join(" "));
+            out::note(format_args!("occasion {number}: {word}: {}; continue with: {next}", end.reason));
+            return Ok(FAILED);
+        }
+        write_again(&dir.file(&occasions::name(number)))?;
+    }
+    stop.end_at_once();
+    let status = conclude(&dir, several, args)?;
+    if let Some(next) = missing(&dir, several)? {
+        start_later(root, next, (plan, several, args, agreement), &dir)?;
+    }
+    Ok(status)
+}
+
+fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> ConductArgs {
+    ConductArgs {
+        out: Some(dir.file(&occasions::name(number))),
+        resume,
+        destroy_data: args.destroy_data.clone(),
+        loop_dir: args.loop_dir.clone(),
+        cache_dir: args.cache_dir.clone(),
+        run_as: args.run_as.clone(),
+        ..*args
+    }
+}
+
+/// The first occasion that is not measured to its end.
+fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
+    for number in 1..=several.number {
+        if !matches!(occasions::look(dir.path(), number)?, Occasion::Whole(_)) {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// Pools the occasions that are there, and writes and prints the report.
+fn conclude(dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
+    let mut records: Vec<(String, Record)> = Vec::new();
+    for number in 1..=several.number {
+        if let Occasion::Whole(record) = occasions::look(dir.path(), number)? {
+            records.push((occasions::name(number), *record));
+        }
+    }
+    let (study, evidence) = match records.as_slice() {
+        [(_, only)] => (::experiment::study(only, None), Some(report_files::evidence(only))),
+        several_records => (pooled(several_records, several.number)?, None),
+    };
+    let files = report_files::write_all(dir.path(), &study, evidence.as_ref())?;
+    if args.json {
+        out::print(report::json(&study)?)?;
+    } else {
+        let options = out::report_options(args.verbose);
+        out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
+    }
+    Ok(if has_void(&study) { VOID } else { REACHED })
+}
+
+fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {
+    let records: Vec<(String, &Record)> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
+    pool::pool_records(&records, None, Some(planned)).map_err(|difference| usage(difference.to_string()))
+}
+
+/// Makes systemd start the next occasion once; where it does not run, says what to start.
+fn start_later(
+    root: &Root,
+    next: u32,
+    (plan, several, args, agreement): (&Plan, &Several, &ConductArgs, Agreement),
+    dir: &Dir,
+) -> Result<()> {
+    let of = format!("occasion {} of {} is measured", next - 1, several.number);
+    let mut command = continuing(root, plan, several, args, agreement, dir)?;
+    let by_hand = |why: &str| {
+        let words: Vec<String> = command.iter().cloned().map(experiment::quoted).collect();
+        out::note(format_args!(
+            "{of}; {why}: start the next in {} or later (cron, at or by hand): {}",
+            several.word,
+            words.join(" ")
+        ));
+    };
+    if !rustix::process::geteuid().is_root() {
+        by_hand("without root no timer is made");
+        return Ok(());
+    }
+    let at = Zoned::now().saturating_add(SignedDuration::try_from(several.every).unwrap_or(SignedDuration::MAX));
+    let unit = format!("schedlab-occasion-{next}-{}", at.timestamp().as_second());
+    let here = std::env::current_dir().context("working directory: unknown")?;
+    let program = watch::program()?;
+    if host::systemd::runs(root) {
+        command[0] = program.display().to_string();
+        command.push("--quiet".to_owned());
+        later(root, &unit, several.every, &here, &command)?;
+        out::note(format_args!(
+            "{of}; the next begins at {}, unless the machine is restarted (cancel it: systemctl stop {unit}.timer)",
+            at.strftime("%Y-%m-%d %H:%M")
+        ));
+        if !watch::will_stay(&program) {
+            out::note(format_args!("note: the timer starts {}, which may be removed until then", program.display()));
+        }
+    } else {
+        by_hand("systemd is not running");
+    }
+    Ok(())
+}
+
+/// The command that measures the next occasion.
+fn continuing(
+    root: &Root,
+    plan: &Plan,
+    several: &Several,
+    args: &ConductArgs,
+    agreement: Agreement,
+    dir: &Dir,
+) -> Result<Vec<String>> {
+    let text = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let mut words = vec!["schedlab".to_owned()];
+    let mut push = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
+    let state = root.state("");
+    if state.components().ne(Path::new(DEFAULT_STATE_DIR).components()) {
+        push(&["--state-dir", &text(&state)]);
+    }
+    let number = several.number.to_string();
+    push(&[
+        "run",
+        &text(&dir.file("plan.toml")),
+        "--out",
+        &text(dir.path()),
+        "--occasions",
+        &number,
+        "--every",
+        &several.word,
+    ]);
+    push(&["--loop-dir", &text(&args.loop_dir)]);
+    if let Some(cache) = &args.cache_dir {
+        push(&["--cache-dir", &text(cache)]);
+    }
+    if let Some(device) = &args.destroy_data {
+        push(&["--destroy-data", device]);
+    }
+    if let Some(user) = &args.run_as {
+        push(&["--as", user]);
+    }
+    if agreement == Agreement::Given && !programs::named(plan)?.is_empty() {
+        push(&["--allow-commands"]);
+    }
+    Ok(words)
+}
