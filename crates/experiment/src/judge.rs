@@ -74,19 +74,6 @@ pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     cases.iter().enumerate().map(|(i, case)| case.judgement(question, &cells, [&differ, &equal], i)).collect()
 }
 
-/// What an arm and the baseline measured in the blocks that count for their comparison: for each arm the geometric means
-/// (baseline, arm), whose quotient is the judgement's ratio; none without such blocks.
-pub(crate) fn levels(samples: &[&Sample], baseline: &str, arms: &[&str]) -> Vec<Option<(f64, f64)>> {
-    let cells = Cells::of(samples);
-    let mean = |logs: &[f64]| Moments::of(logs).mean.exp();
-    let of = |arm: &&str| {
-        let evidence = cells.evidence(arm, baseline);
-        let both = !evidence.arm.is_empty() && !evidence.baseline.is_empty();
-        both.then(|| (mean(&evidence.baseline), mean(&evidence.arm)))
-    };
-    arms.iter().map(of).collect()
-}
-
 /// Whether the whole interval of a log ratio lies beyond the margin (also a log ratio) on one side.
 pub fn differs(interval: &Interval, margin: f64) -> bool {
     interval.low > margin || interval.high < -margin
@@ -265,6 +252,8 @@ impl<'a> Case<'a> {
             primary: question.primary,
             arm: self.arm.to_string(),
             baseline: question.baseline.to_string(),
+            arm_mean: Some(self.arms.mean).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
+            baseline_mean: Some(self.baselines.mean).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
             ratio: Some(self.estimate()).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
             low: finite(interval.low),
             high: finite(interval.high),

@@ -57,6 +57,13 @@ pub struct Judgement {
     pub arm: String,
     /// What it is compared with.
     pub baseline: String,
+    /// What the arm measured: the geometric mean over the blocks that count. None without evidence, and in studies written before
+    /// this was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm_mean: Option<f64>,
+    /// What the baseline measured in the same blocks: `arm_mean` over this is `ratio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_mean: Option<f64>,
     /// Estimate of arm / baseline: exp of the mean log ratio. None without evidence.
     pub ratio: Option<f64>,
     /// Lower end of the interval; none: unbounded (0).

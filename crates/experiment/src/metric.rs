@@ -2,6 +2,10 @@
 //!
 //! A verdict needs the direction; a reader needs the unit. Both stand here once, and every report reads them from here.
 
+mod unit;
+
+pub use unit::unit_of;
+
 /// Which way a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {

@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use ::text::counted;
+
 use crate::record::VoidReason;
 
 /// Why a judgement is void; otherwise what else must be known about it.
@@ -170,7 +172,8 @@ impl fmt::Display for Reason {
             Reason::OneObservationPerArm => f.write_str("one observation per arm: no variance, so no interval"),
             Reason::OneObservationOf { arm } => write!(f, "one observation of {arm}: no variance, so no interval"),
             Reason::TooFewBlocks { blocks, confidence_percent } => {
-                write!(f, "{blocks} blocks are too few for an interval at {confidence_percent:.1} % confidence")
+                let (blocks, are) = (counted(*blocks as u64, "block"), if *blocks == 1 { "is" } else { "are" });
+                write!(f, "{blocks} {are} too few for an interval at {confidence_percent:.1} % confidence")
             }
             Reason::Futile { chance, planned } => write!(
                 f,

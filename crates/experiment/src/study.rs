@@ -10,12 +10,14 @@ use crate::pooled::Pooled;
 use crate::sweep::Response;
 
 mod build;
+mod origin;
 
 pub use crate::judgement::{Judgement, OlderClaim, Verdict};
 pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
+pub use origin::{ArmSettings, MetricMeaning, Origin, WorkloadSettings, sha256_of};
 
-/// The version of study.json that this build writes.
+/// The version of study.json that this build writes. Fields are added within a version; none is removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// What study.json holds.
@@ -27,6 +29,18 @@ pub struct Study {
     pub arena: String,
     /// Title of the plan, or the file's name.
     pub name: String,
+    /// Where the evidence comes from; none in studies written before this was noted, as the three lists below are empty there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Every arm with what it sets, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmSettings>,
+    /// Every workload with its parameters, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadSettings>,
+    /// Unit, direction and meaning of each metric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricMeaning>,
     /// One per workload × metric × arm other than the baseline; primary metrics first.
     pub judgements: Vec<Judgement>,
     /// The answer.
@@ -67,6 +81,9 @@ pub struct Summary {
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
+    /// Geometric mean of the positive values; none without one, and in studies written before this was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometric_mean: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.

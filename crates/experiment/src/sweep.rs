@@ -8,12 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::levels;
 use crate::judgement::{Judgement, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Arm, Plan};
 use crate::record::Environment;
-use crate::samples::Sample;
 
 /// Where an arena notes what the tunables of a sweep have at the baseline: the section of the environment.
 pub const DEFAULTS: &str = "defaults";
@@ -181,7 +179,6 @@ pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,
     judgements: &[Judgement],
-    samples: &[Sample],
     direction: &dyn Fn(&str) -> Direction,
 ) -> Vec<Response> {
     let Some(sweep) = of_plan(plan) else { return Vec::new() };
@@ -190,15 +187,9 @@ pub(crate) fn responses(
     for workload in &plan.workloads {
         let primary: Vec<&Judgement> = judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
         let Some(first) = primary.first() else { continue };
-        let of_metric: Vec<&Sample> =
-            samples.iter().filter(|s| s.workload == workload.name && s.metric == first.metric).collect();
-        let arms: Vec<&str> = primary.iter().map(|judgement| judgement.arm.as_str()).collect();
-        let means = levels(&of_metric, plan.baseline(), &arms);
         for turned in &sweep.tunables {
-            let of_arm = |(arm, value): &(String, String)| {
-                let at = arms.iter().position(|name| name == arm)?;
-                Some(point(value, primary[at], means[at]))
-            };
+            let of_arm =
+                |(arm, value): &(String, String)| Some(point(value, primary.iter().find(|of| of.arm == *arm)?));
             let points: Vec<Point> = turned.points.iter().filter_map(of_arm).collect();
             let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
             found.push(Response {
@@ -216,13 +207,12 @@ pub(crate) fn responses(
     found
 }
 
-fn point(value: &str, judgement: &Judgement, means: Option<(f64, f64)>) -> Point {
-    let means = means.filter(|_| judgement.ratio.is_some());
+fn point(value: &str, judgement: &Judgement) -> Point {
     Point {
         arm: judgement.arm.clone(),
         value: value.to_string(),
-        at_default: means.map(|(baseline, _)| baseline),
-        at_value: means.map(|(_, arm)| arm),
+        at_default: judgement.baseline_mean,
+        at_value: judgement.arm_mean,
         ratio: judgement.ratio,
         low: judgement.low,
         high: judgement.high,

@@ -6,7 +6,7 @@ use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
 use experiment::record::{End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
 use experiment::samples::Sample;
 use experiment::schedule::order;
-use experiment::study::{Study, Verdict};
+use experiment::study::{Study, Verdict, sha256_of};
 use experiment::{Decider, Options, study, study_samples};
 
 /// A value that looks measured and is the same on every machine: the block's level, the arm's factor, and a wobble.
@@ -94,6 +94,11 @@ fn a_small_record_gives_this_study() {
     let study = study(&record, None);
     let mut rounded = serde_json::to_value(&study).unwrap();
     round(&mut rounded);
+    assert_eq!(rounded["origin"]["judged_by"], env!("CARGO_PKG_VERSION"));
+    rounded["origin"]["judged_by"] = "this version".into();
+    let hash = rounded["origin"]["plan_sha256"].as_str().unwrap();
+    assert_eq!(hash, sha256_of(&record.header.plan), "of plan.toml, with the defaults of this version");
+    rounded["origin"]["plan_sha256"] = "0".repeat(hash.len()).into();
     insta::assert_json_snapshot!("small_record", rounded);
     let written = serde_json::to_string(&study).unwrap();
     assert_eq!(serde_json::from_str::<Study>(&written).unwrap(), study, "study.json can be read again");

@@ -211,6 +211,7 @@ fn machine(root: &Root) -> BTreeMap<String, String> {
     let os = fs::read_to_string(root.path("/etc/os-release")).unwrap_or_default();
     let pretty = os.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or(NOT_EXPOSED);
     section([
+        ("hostname", root.read_optional(root.proc("sys/kernel/hostname")).unwrap_or_else(|| NOT_EXPOSED.to_string())),
         ("virtual", if hypervisor { "yes: a hypervisor is below" } else { "no hypervisor announced" }.to_string()),
         ("hypervisor", root.read_optional(root.sys("hypervisor/type")).unwrap_or_else(|| NOT_EXPOSED.to_string())),
         ("vendor", dmi("sys_vendor")),

@@ -4,11 +4,13 @@
 //! the caller names the flag or key in its own error.
 #![forbid(unsafe_code)]
 
+mod counts;
 pub mod limits;
 mod names;
 mod outward;
 mod quantities;
 
+pub use counts::{counted, grouped};
 pub use names::{did_you_mean, nearest, suggestion};
 pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet};
 pub use quantities::{

@@ -10,6 +10,8 @@ fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgeme
         primary: true,
         arm: arm.to_string(),
         baseline: "none".to_string(),
+        arm_mean: None,
+        baseline_mean: None,
         ratio,
         low: ratio.map(|ratio| ratio - 0.03),
         high: ratio.map(|ratio| ratio + 0.03),

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use ::text::counted;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::void::VoidReason;
@@ -118,7 +119,8 @@ impl fmt::Display for Event {
         match self {
             Event::Resumed { trials, at } => {
                 let at = at.as_ref().map_or(String::new(), |at| format!("{at}; "));
-                write!(f, "{at}{trials} trials were there")
+                let (trials, were) = (counted(*trials, "trial"), if *trials == 1 { "was" } else { "were" });
+                write!(f, "{at}{trials} {were} there")
             }
             Event::Planned { blocks } => write!(f, "{blocks} blocks of each workload"),
             Event::BudgetChanged { time_s, blocks } => {

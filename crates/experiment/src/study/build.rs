@@ -2,9 +2,9 @@
 //!
 //! Our records and foreign tables meet here; after this point they differ in the cautions only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Judgement, SCHEMA, Study, Summary, Verdict};
+use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict, WorkloadSettings};
 use crate::advice::recommend;
 use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
@@ -12,6 +12,7 @@ use crate::plan::{Criteria, Method};
 use crate::record::Record;
 use crate::resolution;
 use crate::samples::{Sample, of_trials};
+use crate::stats::Moments;
 use crate::stats::describe::describe;
 use crate::sweep::responses;
 
@@ -47,8 +48,11 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     let samples = of_trials(&record.trials, &options.primary);
     let name = if plan.name.is_empty() { &plan.device } else { &plan.name };
     let mut study = study_samples(name, &samples, &options);
+    study.origin = Some(Origin::of(record));
+    study.arms = plan.arms.iter().map(ArmSettings::from).collect();
+    study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
     study.responses =
-        responses(plan, &record.header.environment, &study.judgements, &samples, &|metric| options.direction(metric));
+        responses(plan, &record.header.environment, &study.judgements, &|metric| options.direction(metric));
     // Workloads of the plan that were never reached must not vanish from the report.
     for workload in &plan.workloads {
         if !record.trials.iter().any(|trial| trial.workload == workload.name) {
@@ -93,7 +97,8 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
             builder.add(workload, metric, *metric == primary, groups.get(workload, metric));
         }
     }
-    let Builder { mut judgements, summaries, cautions, .. } = builder;
+    let Builder { mut judgements, summaries, cautions, arms, .. } = builder;
+    let metrics = groups.all_metrics().into_iter().map(|name| MetricMeaning::of(&name, options.direction(&name)));
     judgements.sort_by_key(|judgement| !judgement.primary);
     let recommendation = recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
     let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
@@ -101,6 +106,10 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         schema: SCHEMA,
         arena: arena.to_string(),
         name: name.to_string(),
+        origin: Some(Origin::of_table(samples.len())),
+        arms: arms.iter().map(|arm| ArmSettings::named(arm)).collect(),
+        workloads: workloads.iter().map(|workload| WorkloadSettings::named(workload)).collect(),
+        metrics: metrics.collect(),
         judgements,
         recommendation,
         summaries,
@@ -217,7 +226,16 @@ impl<'a> Groups<'a> {
 
     /// The metrics of a workload: our own in the order of their table, then others by name.
     fn metrics(&self, workload: &str) -> Vec<String> {
-        let mut metrics: Vec<String> = self.0[workload].keys().map(|metric| metric.to_string()).collect();
+        Self::ordered(self.0[workload].keys().map(|metric| metric.to_string()).collect())
+    }
+
+    /// The metrics of all workloads, in the same order.
+    fn all_metrics(&self) -> Vec<String> {
+        let all: BTreeSet<&str> = self.0.values().flat_map(|of| of.keys().copied()).collect();
+        Self::ordered(all.into_iter().map(str::to_string).collect())
+    }
+
+    fn ordered(mut metrics: Vec<String>) -> Vec<String> {
         let place = |name: &str| METRICS.iter().position(|metric| metric.name == name).unwrap_or(METRICS.len());
         metrics.sort_by_key(|name| place(name));
         metrics
@@ -231,6 +249,7 @@ impl<'a> Groups<'a> {
 /// `values` are the arm's valid ones.
 fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary> {
     let description = describe(values)?;
+    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
     let cv = |sd: f64| Some(100.0 * sd / description.mean).filter(|percent| percent.is_finite());
     Some(Summary {
         workload: question.workload.to_string(),
@@ -242,6 +261,7 @@ fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary
         sd: description.sd,
         cv_percent: description.sd.and_then(cv),
         median: description.median,
+        geometric_mean: (!logs.is_empty()).then(|| Moments::of(&logs).mean.exp()),
         min: description.min,
         max: description.max,
         outliers: description.outliers as u32,

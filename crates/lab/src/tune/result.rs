@@ -266,8 +266,9 @@ impl fmt::Display for Tuned {
         let tried = self.search.candidates.len().saturating_sub(1);
         writeln!(
             f,
-            "\nsearched   {} trials, {tried} settings of {} (ended by: {})",
-            self.search.trials,
+            "\nsearched   {}, {} of {} (ended by: {})",
+            text::counted(self.search.trials.into(), "trial"),
+            text::counted(tried as u64, "setting"),
             self.points,
             self.search.why.name()
         )?;
@@ -275,10 +276,10 @@ impl fmt::Display for Tuned {
             writeln!(f, "winner     {}", winner.arm)?;
             writeln!(
                 f,
-                "  search estimate  {} % over {} in {} blocks (the best of {tried} by chance: biased upwards)",
+                "  search estimate  {} % over {} in {} (the best of {tried} by chance: biased upwards)",
                 percent(winner.searched_ratio - 1.0),
                 self.default,
-                winner.blocks
+                text::counted(winner.blocks as u64, "block")
             )?;
         }
         if let Some(confirmation) = &self.confirmation {

@@ -1,0 +1,38 @@
+//! Counts with their nouns: `1 block`, `1,200 blocks`.
+//!
+//! One function, so that nothing says "1 blocks".
+
+/// Puts commas between the thousands of a decimal number: `-1,234.5`.
+pub fn grouped(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (integer, fraction) = digits.split_once('.').map_or((digits, None), |(i, f)| (i, Some(f)));
+    let mut text = String::from(sign);
+    for (i, digit) in integer.chars().enumerate() {
+        if i > 0 && (integer.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// `1 block`, `1,200 blocks`, `2 more blocks`: the noun in the singular, whose plural takes an s.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(&count.to_string()), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular_and_thousands_are_separated() {
+        let texts = [0, 1, 2, 1_234_567].map(|count| counted(count, "block"));
+        assert_eq!(texts, ["0 blocks", "1 block", "2 blocks", "1,234,567 blocks"]);
+        assert_eq!(grouped("-1234.56"), "-1,234.56");
+    }
+}
