@@ -77,6 +77,8 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "more_blocks",
         "reasons",
         "three_sigma",
+        "arm_mean",
+        "baseline_mean",
     ])?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     for judgement in &page.study.judgements {
@@ -96,6 +98,8 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
             three_sigma::claim(judgement),
+            &text(judgement.arm_mean),
+            &text(judgement.baseline_mean),
         ])?;
     }
     table.finish()

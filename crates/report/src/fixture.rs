@@ -92,6 +92,8 @@ impl Lab {
                     workload: row.0.into(),
                     metric: row.2.into(),
                     baseline: names[0].clone(),
+                    arm_mean: ratio.map(|ratio| ratio * 1000.0),
+                    baseline_mean: ratio.map(|_| 1000.0),
                     ratio,
                     low: ratio.filter(|_| i % 3 != 0).map(|r| r / 1.3),
                     high: ratio.filter(|_| i % 2 != 0).map(|r| r * 1.3),
@@ -150,6 +152,8 @@ pub(crate) fn judgement(arm: &str) -> Judgement {
         primary: true,
         arm: arm.into(),
         baseline: "none".into(),
+        arm_mean: Some(1100.0),
+        baseline_mean: Some(1000.0),
         ratio: Some(1.1),
         low: Some(1.05),
         high: Some(1.15),
@@ -322,6 +326,10 @@ fn study(trials: &[Trial]) -> Study {
         schema: 1,
         arena: "disk".into(),
         name: "Example with made-up data: four schedulers on a database server's disk".into(),
+        origin: None,
+        arms: Vec::new(),
+        workloads: Vec::new(),
+        metrics: Vec::new(),
         judgements,
         recommendation: Recommendation {
             arm: Some("mq-deadline".into()),
@@ -366,6 +374,7 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<
         sd: Some(sd).filter(|_| n > 1),
         cv_percent: Some(sd / mean * 100.0).filter(|_| n > 1),
         median: *values.get(n / 2)?,
+        geometric_mean: Some((values.iter().map(|v| v.ln()).sum::<f64>() / n as f64).exp()),
         min: values[0],
         max: values[n - 1],
         outliers: u32::from(arm == "bfq" && metric == "iops"),
@@ -374,11 +383,13 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<
 
 fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bool) -> Judgement {
     let base = values(trials, workload, metric, ARMS[0]);
-    let logs: Vec<f64> = values(trials, workload, metric, arm)
+    let pairs: Vec<(f64, f64)> = values(trials, workload, metric, arm)
         .iter()
-        .filter_map(|(block, v)| base.iter().find(|(b, _)| b == block).map(|(_, b)| (v / b).ln()))
+        .filter_map(|(block, v)| base.iter().find(|(b, _)| b == block).map(|(_, b)| (v.ln(), b.ln())))
         .collect();
+    let logs: Vec<f64> = pairs.iter().map(|(arm, base)| arm - base).collect();
     let n = logs.len() as f64;
+    let centre = |of: &dyn Fn(&(f64, f64)) -> f64| Some((pairs.iter().map(of).sum::<f64>() / n).exp());
     let mean = logs.iter().sum::<f64>() / n;
     let half = 3.1 * (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
     let (low, high) = ((mean - half).exp(), (mean + half).exp());
@@ -402,6 +413,8 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
     Judgement {
         workload: workload.into(),
         metric: metric.into(),
+        arm_mean: centre(&|pair| pair.0),
+        baseline_mean: centre(&|pair| pair.1),
         ratio: Some(mean.exp()),
         low: Some(low),
         high: Some(high),

@@ -81,7 +81,7 @@ impl Grid {
 }
 
 /// Words in lines of at most `room` characters; a word that is longer is cut.
-pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let letters: Vec<char> = word.chars().collect();

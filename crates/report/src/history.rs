@@ -40,8 +40,8 @@ pub fn terminal(history: &History<'_>) -> String {
     if history.broken > 0 {
         let _ = writeln!(
             text,
-            "{} lines of the history are incomplete, as after a crash, and are left out",
-            history.broken
+            "{} of the history left out: incomplete, as after a crash",
+            words::counted(history.broken as u64, "line")
         );
     }
     text
@@ -109,7 +109,8 @@ fn title(history: &History<'_>) -> String {
     let tests = history.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Measured(_))).count();
     let skipped = history.entries.len() - tests;
     format!(
-        "{device}: {tests} tests{}",
+        "{device}: {}{}",
+        words::counted(tests as u64, "test"),
         if skipped > 0 { format!(", {skipped} more skipped or failed") } else { String::new() }
     )
 }
@@ -170,12 +171,12 @@ impl Curve<'_> {
             .enumerate()
             .skip(1)
             .map(|(at, arm)| {
-                let mark = Value::from_safe_string(plot::canvas::legend_mark(at)?);
+                let mark = Value::from_safe_string(plot::canvas::themed(&plot::canvas::legend_mark(at)?));
                 Ok(context! { mark, arm => words::clean(arm) })
             })
             .collect::<crate::Result<Vec<Value>>>()?;
         Ok(
-            context! { watch => self.watch, workload => self.workload, what, legend, plot => svg.map(Value::from_safe_string) },
+            context! { watch => self.watch, workload => self.workload, what, legend, plot => svg.map(|svg| Value::from_safe_string(plot::canvas::themed(&svg))) },
         )
     }
 

@@ -21,8 +21,9 @@ const DOCS: &str = "docs/src/explanation/verdicts.md";
 /// The whole page.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let evidence = page.evidence.as_ref();
-    let sections =
-        page.workloads.iter().map(|workload| section(page, workload)).collect::<crate::Result<Vec<Value>>>()?;
+    let sections = (page.workloads.iter().enumerate())
+        .map(|(place, workload)| section(page, workload, &anchor(place, workload.name)))
+        .collect::<crate::Result<Vec<Value>>>()?;
     let environment: Vec<Value> = evidence
         .iter()
         .flat_map(|evidence| &evidence.header.environment)
@@ -45,13 +46,16 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         matrix => matrix(page)?,
         workloads => sections,
         tables => tables.collect::<Vec<_>>(),
+        about => page.about,
+        tunables => tunables(page),
         cautions => page.cautions(),
         voids => page.voids.iter().map(void_row).collect::<Vec<_>>(),
         thin => page.thin_summary,
         thin_rows => page.thin.iter().map(void_row).collect::<Vec<_>>(),
         method => page.method,
         docs => DOCS,
-        three_sigma => page.has_three_sigma.then_some(three_sigma::ERRORS),
+        three_sigma => three_sigma::ERRORS,
+        older_claims => page.older_claims.iter().map(|row| row.cells().to_vec()).collect::<Vec<_>>(),
         rules => page.rules.replace(" %", "\u{a0}%"),
         overhead => page.overhead,
         unconfirmed => page.unconfirmed,
@@ -65,6 +69,25 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     templates.add_template("report.html", include_str!("templates/report.html"))?;
     templates.add_template("workload.html", include_str!("templates/workload.html"))?;
     Ok(templates.get_template("report.html")?.render(filled)?)
+}
+
+/// The address of a workload's section within the page: letters, digits and dashes, whatever its name.
+fn anchor(place: usize, name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let word: String = name.chars().take(40).map(plain).collect();
+    let word = word.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+    format!("workload-{}{}{word}", place + 1, if word.is_empty() { "" } else { "-" })
+}
+
+/// Of a sweep: what each tunable does, workload by workload.
+fn tunables(page: &Page<'_>) -> Vec<Value> {
+    let of = |workload: &WorkloadView<'_>| {
+        let metric = workload.metrics.iter().find(|metric| metric.primary)?;
+        let sweep = sweep::of(page.study, workload.name, metric)?;
+        let lines: Vec<_> = sweep.lines.into_iter().map(|(tunable, text)| (tunable, minus(text))).collect();
+        Some(context! { place => words::name_of(workload.name), metric => metric.label, good => metric.good(), lines })
+    };
+    page.workloads.iter().filter_map(of).collect()
 }
 
 fn void_row(group: &VoidGroup<'_>) -> Value {
@@ -125,7 +148,9 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     context! {
         arm => row.marked(),
         baseline => judgement.is_none(),
-        median => of_trials(&|s| metric.scale.with_unit(s.median)),
+        centre => row.centre_with_unit(metric),
+        own_baseline => row.own_baseline(metric).unwrap_or_default(),
+        beside_change => view::beside_change(metric, row),
         bare_median => of_trials(&|s| metric.scale.bare(s.median)),
         mean => of_trials(&|s| metric.scale.bare(s.mean)),
         sd => of_trials(&|s| s.sd.map(|sd| format!("± {}", metric.scale.bare(sd))).unwrap_or_default()),
@@ -135,7 +160,6 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
         outliers => row.summary.map_or(0, |s| s.outliers),
         verdict => judgement.map(|j| verdict::word(j.verdict)).unwrap_or_default(),
         sign => judgement.map(|j| verdict::sign(j.verdict)).unwrap_or_default(),
-        three_sigma => judgement.map(three_sigma::claim).unwrap_or_default(),
         estimate => judgement.and_then(number::estimate).map(minus).unwrap_or_default(),
         interval => judgement.filter(|j| j.ratio.is_some()).map(number::interval).map(minus).unwrap_or_default(),
         confidence => judgement.map(|j| number::percent(j.confidence)).unwrap_or_default(),
@@ -145,7 +169,7 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
 }
 
 /// Everything about one workload.
-fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value> {
+fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate::Result<Value> {
     let (study, evidence) = (page.study, page.evidence.as_ref());
     let name = words::clean(workload.name);
     let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
@@ -170,6 +194,7 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value>
     let remarks =
         remarks.iter().map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
     Ok(context! {
+        anchor,
         heading => words::name_of(workload.name).unwrap_or_else(|| "All rows of the table".into()),
         name,
         metric => deciding.map(|metric| metric.label.clone()),
@@ -180,7 +205,6 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Value>
         sweep => swept,
         legend,
         metrics,
-        three_sigma => page.has_three_sigma,
         remarks => remarks.collect::<Vec<_>>(),
         trials => trials.len(),
     })
@@ -226,7 +250,7 @@ fn plots(
         scale: &metric.scale,
     };
     let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
-    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, medians(metric));
+    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, means(metric));
     let drift = format!("{name}: {} of every trial over the time since the start", metric.label);
     let kinds = latency::kinds(trials);
     let mut curves = Vec::new();
@@ -284,13 +308,11 @@ fn before_and_after(
                 interval => judgement.ratio.map(|_| minus(number::interval(judgement))).unwrap_or_default(),
                 verdict => verdict::word(judgement.verdict), sign => verdict::sign(judgement.verdict),
                 blocks => judgement.blocks,
-                three_sigma => three_sigma::claim(judgement),
                 more_blocks => view::more_blocks_clause(judgement).unwrap_or_default(),
             }
         })
         .collect();
-    let lines: Vec<_> = sweep.lines.iter().map(|(tunable, text)| (tunable, minus(text.clone()))).collect();
-    Ok(context! { rows, lines, curves, unit => metric.scale.unit })
+    Ok(context! { rows, curves, unit => metric.scale.unit })
 }
 
 /// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
@@ -302,10 +324,11 @@ fn found(metric: &MetricView<'_>) -> String {
     words.join("; ")
 }
 
-fn medians(metric: &MetricView<'_>) -> String {
-    let words: Vec<String> =
-        metric.rows.iter().map(|row| format!("{} median {}", words::clean(row.arm), row.median(metric))).collect();
-    words.join(", ")
+fn means(metric: &MetricView<'_>) -> String {
+    let of = |row: &RowView<'_>| {
+        format!("{} {} {}", words::clean(row.arm), metric.centre_head(), row.centre_with_unit(metric))
+    };
+    metric.rows.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// A real minus sign: numbers of a page are read, not pasted.
@@ -314,173 +337,8 @@ fn minus(number: String) -> String {
 }
 
 fn safe(svg: String) -> Value {
-    Value::from_safe_string(svg)
+    Value::from_safe_string(plot::canvas::themed(&svg))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::Lab;
-    use experiment::study::Verdict;
-
-    const HOSTILE: &str = "<script>alert(1)</script>\"'&";
-
-    /// Every element that is opened is closed, in order; returns how many there were. Enough of a parser for a page whose
-    /// attributes are all quoted.
-    fn well_formed(page: &str) -> usize {
-        const EMPTY: [&str; 4] = ["meta", "br", "!DOCTYPE", "hr"];
-        let mut open: Vec<&str> = Vec::new();
-        let (mut count, mut rest) = (0, page);
-        while let Some(start) = rest.find('<') {
-            let inside = &rest[start + 1..];
-            let end = tag_end(inside);
-            let tag = &inside[..end];
-            if let Some(name) = tag.strip_prefix('/') {
-                assert_eq!(open.pop(), Some(name), "closed out of order: …{}", &rest[..start + 1 + end]);
-            } else if !tag.ends_with('/') {
-                let name = tag.split_whitespace().next().expect("a tag has a name");
-                assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '!'), "not a tag: <{tag}>");
-                if !EMPTY.contains(&name) {
-                    open.push(name);
-                }
-                count += 1;
-            }
-            rest = &inside[end + 1..];
-        }
-        assert!(open.is_empty(), "never closed: {open:?}");
-        count
-    }
-
-    /// Where a tag ends: at the first `>` outside of quotes.
-    fn tag_end(tag: &str) -> usize {
-        let mut quoted = false;
-        for (at, c) in tag.char_indices() {
-            match c {
-                '"' => quoted = !quoted,
-                '>' if !quoted => return at,
-                _ => {}
-            }
-        }
-        panic!("a tag that never ends: <{tag}");
-    }
-
-    fn page(lab: &Lab) -> String {
-        render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the page is rendered")
-    }
-
-    #[test]
-    fn the_page_is_well_formed_and_the_checker_sees_when_it_is_not() {
-        assert!(well_formed(&page(&Lab::typical())) > 1000);
-        assert!(std::panic::catch_unwind(|| well_formed("<p><b></p></b>")).is_err());
-        assert!(std::panic::catch_unwind(|| well_formed("<p>a < b</p>")).is_err());
-    }
-
-    #[test]
-    fn text_of_others_is_never_markup() {
-        let mut lab = Lab::typical().renamed("bfq", HOSTILE);
-        lab.study.name = HOSTILE.into();
-        lab.study.recommendation.sentence = HOSTILE.into();
-        lab.study.cautions.push(HOSTILE.into());
-        lab.study.judgements[0].reasons.push(HOSTILE.into());
-        lab.header.command = HOSTILE.into();
-        lab.header.plan.device = HOSTILE.into();
-        lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
-        lab.header.environment.insert(HOSTILE.into(), Default::default());
-        lab.notes[0].event = experiment::record::Event::Untyped { event: HOSTILE.into(), text: HOSTILE.into() };
-        let page = page(&lab);
-        assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
-        assert!(page.matches("&lt;script&gt;").count() > 10);
-        well_formed(&page);
-    }
-
-    #[test]
-    fn nothing_comes_from_outside_and_nothing_runs() {
-        let page = page(&Lab::typical()).to_lowercase();
-        for word in ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"] {
-            assert!(!page.contains(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
-        let lab = Lab::typical();
-        let page = page(&lab);
-        let answer = page.find(&lab.study.recommendation.sentence).expect("the answer is on the page");
-        assert!(
-            answer < page.find("<table").expect("there are tables") && answer < page.find("aria-label").expect("plots")
-        );
-        for judgement in &lab.study.judgements {
-            let estimate = minus(number::estimate(judgement).expect("there is evidence"));
-            let interval = minus(number::interval(judgement));
-            let row = format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
-            let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
-            let verdict = format!("verdict {}", verdict::word(judgement.verdict));
-            assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
-        }
-    }
-
-    #[test]
-    fn every_plot_has_a_text_for_those_who_do_not_see_it() {
-        let page = page(&Lab::typical());
-        for svg in page.split("<svg ").skip(1) {
-            assert!(svg.starts_with("role=\"img\" aria-label="), "{}", &svg[..60]);
-        }
-        assert!(page.contains("aria-label=\"oltp: effect of each arm on IOPS: mq-deadline better, +"));
-    }
-
-    #[test]
-    fn what_is_missing_is_left_out_and_not_printed_as_a_word() {
-        for lab in [Lab::typical(), Lab::extreme()] {
-            let page = page(&lab);
-            for word in [">None<", ">undefined<", "NaN", ">inf"] {
-                assert!(!page.contains(word), "{word}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_path_of_the_actuator_is_shown_for_traced_arms_in_the_order_of_the_arms() {
-        let lab = Lab::typical();
-        assert!(!page(&lab).contains("Path of the actuator"));
-        let paths = ["bfq", "none"].map(|arm| crate::actuator::tests::two_readers(arm, 10));
-        let evidence = Evidence { actuator: &paths, ..lab.evidence() };
-        let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
-        well_formed(&page);
-        let at = |arm: &str| page.find(&format!("{arm}: position of the actuator over time")).expect("a plot");
-        assert!(at("none") < at("bfq") && page.matches("Path of the actuator").count() == 1);
-    }
-
-    #[test]
-    fn void_evidence_is_an_alarm_at_the_top() {
-        let mut lab = Lab::typical();
-        assert!(!page(&lab).contains("Void evidence"));
-        lab.study.judgements[0].verdict = Verdict::Void;
-        lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
-        let page = page(&lab);
-        let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
-        assert!(page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables"));
-    }
-
-    #[test]
-    fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
-        well_formed(&page(&Lab::extreme()));
-        let mut lab = Lab::typical();
-        lab.trials.retain(|trial| trial.block == 0);
-        well_formed(&page(&lab));
-        for trial in &mut lab.trials {
-            trial.observation.voids = vec![experiment::record::VoidReason::Throttled { events: 3 }];
-        }
-        lab.study.summaries.clear();
-        for judgement in &mut lab.study.judgements {
-            (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
-            judgement.log_ratios.clear();
-        }
-        well_formed(&page(&lab));
-        lab.trials.clear();
-        well_formed(&page(&lab));
-        lab.study.judgements.clear();
-        lab.study.recommendation.workloads.clear();
-        well_formed(&page(&lab));
-        well_formed(&render(&Page::of(&lab.study, None)).expect("the page is rendered"));
-    }
-}
+mod tests;

@@ -24,6 +24,7 @@ mod method;
 pub mod number;
 mod occasions;
 mod page;
+pub mod paper;
 mod plot;
 mod remarks;
 pub mod search;
@@ -44,6 +45,7 @@ use page::Page;
 pub use actuator::{ActuatorPath, Visit};
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
+pub use grid::wrapped;
 pub use json::render as json;
 
 /// A file of a report. A new format is a file of this crate and a row of [`FORMATS`].

@@ -18,6 +18,9 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let mut out = String::new();
     line(&mut out, &format!("# {}\n", escaped(&page.title)));
     line(&mut out, &format!("**{}**\n", escaped(&page.headline)));
+    if !page.about.is_empty() {
+        line(&mut out, &format!("{}\n", page.about.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(" · ")));
+    }
     for (workload, text) in &page.advice {
         line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(text)));
     }
@@ -47,15 +50,12 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         void_trials(&mut out, &page.thin);
         line(&mut out, "\n</details>");
     }
-    all_metrics(&mut out, study, &page.workloads);
+    all_metrics(&mut out, &page.workloads);
     line(&mut out, "\n## Method\n");
     for sentence in page.method {
         line(&mut out, sentence);
     }
     line(&mut out, &format!("Here: {}.", page.rules));
-    if page.has_three_sigma {
-        line(&mut out, &format!("\n{}", three_sigma::ERRORS));
-    }
     if let Some(unconfirmed) = &page.unconfirmed {
         line(&mut out, &escaped(unconfirmed));
     }
@@ -63,7 +63,22 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         line(&mut out, overhead);
     }
     experiment_section(&mut out, page);
+    appendix(&mut out, page);
     Ok(out)
+}
+
+/// What the three-sigma rule would have claimed, where it is not the method.
+fn appendix(out: &mut String, page: &Page<'_>) {
+    if page.older_claims.is_empty() {
+        return;
+    }
+    line(out, "\n<details><summary>Appendix: the three-sigma rule</summary>\n");
+    line(out, three_sigma::ERRORS);
+    line(out, "\n| workload | metric | arm | verdict | three-sigma rule | |\n|---|---|---|---|---|---|");
+    for claim in &page.older_claims {
+        cells(out, &claim.cells().map(|text| escaped(&text)).each_ref().map(String::as_str));
+    }
+    line(out, "\n</details>");
 }
 
 fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
@@ -72,14 +87,19 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         let sweep = sweep::of(study, workload.name, metric);
         if let Some(sweep) = &sweep {
-            before_and_after(out, study, sweep, metric);
+            line(out, "What each tunable does:\n");
+            for (tunable, text) in &sweep.lines {
+                line(out, &format!("- **{}**: {}", escaped(tunable), escaped(text)));
+            }
+            line(out, "");
+            before_and_after(out, sweep, metric);
+            line(out, "");
         }
         if sweep.is_some_and(|sweep| sweep.complete) {
             continue;
         }
-        let (head, rule) = three_sigma_column(study);
-        line(out, &format!("| arm | median | change | interval | verdict |{head} blocks |"));
-        line(out, &format!("|---|--:|--:|--:|---|{rule}--:|"));
+        line(out, &format!("| arm | {} | change | interval | verdict | blocks |", metric.centre_head()));
+        line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
             let (change, interval, verdict) = match row.judgement {
                 Some(judgement) => (
@@ -89,46 +109,28 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
                 ),
                 None => Default::default(),
             };
-            let (name, median, blocks) = (escaped(&row.name(metric)), row.median(metric), row.blocks());
-            let mut texts = vec![name.as_str(), &median, &change, &interval, &verdict];
-            texts.extend(
-                three_sigma::is_there(study).then(|| row.judgement.map(three_sigma::claim).unwrap_or_default()),
-            );
-            texts.push(&blocks);
-            cells(out, &texts);
+            let (name, blocks) = (escaped(&row.name(metric)), row.blocks());
+            let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
+            cells(out, &[&name, &(row.centre_with_unit(metric) + &own), &change, &interval, &verdict, &blocks]);
         }
     }
 }
 
-/// Head and rule of the column for the three-sigma rule's claims; nothing where there are none.
-fn three_sigma_column(study: &Study) -> (String, &'static str) {
-    if three_sigma::is_there(study) { (format!(" {} |", three_sigma::HEAD), "---|") } else { (String::new(), "") }
-}
-
-/// A row for each tunable and value, and a line for each tunable.
-fn before_and_after(out: &mut String, study: &Study, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
+/// A row for each tunable and value.
+fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
-    let (claim, rule) = three_sigma_column(study);
-    let head = format!(
-        "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict |{claim} blocks |"
+    line(
+        out,
+        &format!("| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |"),
     );
-    line(out, &head);
-    line(out, &format!("|---|--:|--:|--:|--:|--:|--:|---|{rule}--:|"));
+    line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
     for row in &sweep.rows {
         let interval = if row.judgement.ratio.is_some() { number::interval(row.judgement) } else { String::new() };
         let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
         let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
         let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
-        let mut texts = vec![tunable.as_str(), &default, &tried, &row.before, &row.after, &change, &interval, &verdict];
-        texts.extend(three_sigma::is_there(study).then(|| three_sigma::claim(row.judgement)));
-        texts.push(&blocks);
-        cells(out, &texts);
+        cells(out, &[&tunable, &default, &tried, &row.before, &row.after, &change, &interval, &verdict, &blocks]);
     }
-    line(out, "");
-    for (tunable, text) in &sweep.lines {
-        line(out, &format!("- **{}**: {}", escaped(tunable), escaped(text)));
-    }
-    line(out, "");
 }
 
 /// `? **inconclusive**; about 23 more blocks would probably decide it`.
@@ -159,41 +161,36 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
     }
 }
 
-fn all_metrics(out: &mut String, study: &Study, workloads: &[WorkloadView<'_>]) {
+fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
         let heading =
             words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
         line(out, &format!("\n{heading}"));
-        let (head, rule) = three_sigma_column(study);
-        line(
-            out,
-            &format!("| metric | arm | n | median | mean | ± sd | sd/mean | outliers | change | verdict |{head}"),
-        );
-        line(out, &format!("|---|---|--:|--:|--:|--:|--:|--:|--:|---|{rule}"));
-        workload.metrics.iter().for_each(|metric| metric_rows(out, study, metric));
+        line(out, "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | geom. mean | change | verdict |");
+        line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|");
+        workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
     }
     line(out, "\n</details>");
 }
 
-fn metric_rows(out: &mut String, study: &Study, metric: &MetricView<'_>) {
+fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
     for row in &metric.rows {
         let blank = || "-".to_string();
         let of = |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
-        let mut texts = vec![
+        let texts = [
             escaped(&metric.label),
             escaped(&row.name(metric)),
             of(&|s| s.n.to_string()),
-            row.median(metric),
+            of(&|s| metric.scale.with_unit(s.median)),
             of(&|s| metric.scale.bare(s.mean)),
             of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
             of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
             of(&|s| s.outliers.to_string()),
+            view::beside_change(metric, row),
             row.judgement.map_or_else(String::new, number::effect),
             row.judgement.map_or("", |judgement| verdict::word(judgement.verdict)).to_owned(),
         ];
-        let claim = || row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned();
-        texts.extend(three_sigma::is_there(study).then(claim));
         cells(out, &texts.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }
@@ -233,7 +230,7 @@ fn fenced(out: &mut String, language: &str, text: &str) {
 }
 
 /// Text from outside as plain text in Markdown, in a table cell too.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in words::clean(text).chars() {
         match c {

@@ -61,8 +61,11 @@ pub(crate) fn rules(study: &Study) -> String {
                 .into();
         }
         Method::Spending => {
-            let blocks = study.criteria.planned.map_or_else(|| "the".into(), |planned| planned.to_string());
-            format!("intervals for a look after each of {blocks} planned blocks hold {together}")
+            let most = study.criteria.planned.map(|planned| format!(", at most {planned} times")).unwrap_or_default();
+            format!(
+                "the experiment looked at the result after every block{most}, and stopped for an arm that was decided; the intervals allow \
+                 for it: they hold {together} and for all looks together"
+            )
         }
         Method::Anytime => format!("intervals hold {together}, whenever they are looked at"),
         Method::Fixed => format!("intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"),
@@ -144,7 +147,10 @@ mod tests {
         let (html, markdown) =
             (crate::html::render(&page).expect("a page"), crate::markdown::render(&page).expect("a page"));
         for text in [&terminal, &html] {
-            assert!(text.contains(said) && text.contains("bfq [R]") && !text.contains("kyber [R]"), "{text}");
+            assert!(
+                text.replace('\n', " ").contains(said) && text.contains("bfq [R]") && !text.contains("kyber [R]"),
+                "{text}"
+            );
         }
         assert!(markdown.contains("recalled, not confirmed: bfq") && markdown.contains("bfq \\[R\\]"), "{markdown}");
     }
@@ -152,6 +158,14 @@ mod tests {
     #[test]
     fn what_is_said_of_the_intervals_is_what_was_done() {
         let mut study = Lab::typical().study;
+        study.criteria.planned = Some(24);
+        let said = rules(&study);
+        assert!(said.contains("after every block, at most 24 times"), "{said}");
+        assert!(
+            said.contains("at 95 % for all arms of a metric together and for all looks together; margin ±1 %"),
+            "{said}"
+        );
+        study.criteria.method = Method::Anytime;
         assert!(rules(&study).contains("whenever they are looked at; margin ±1 %"));
         study.criteria.method = Method::Fixed;
         assert!(rules(&study).contains("Student's t") && rules(&study).contains("fixed beforehand"));

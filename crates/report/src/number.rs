@@ -3,8 +3,9 @@
 //! One module, so that the terminal, the web page and the issue comment can never show the same number differently. Text is
 //! plain ASCII except for units and `×`, `÷`, `∞`, so that it can be pasted anywhere.
 
-use experiment::metric;
+use experiment::metric::unit_of;
 use experiment::study::Judgement;
+use text::grouped;
 
 /// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
 pub fn significant(value: f64) -> String {
@@ -37,22 +38,11 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// Puts commas into the integer part of a decimal number.
-fn grouped(number: &str) -> String {
-    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
-    let (integer, fraction) = digits.split_once('.').map_or((digits, None), |(i, f)| (i, Some(f)));
-    let mut text = String::from(sign);
-    for (i, digit) in integer.chars().enumerate() {
-        if i > 0 && (integer.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        text.push('.');
-        text.push_str(fraction);
-    }
-    text
+/// A size in bytes, in decimal units as drives are sold: `960 GB`.
+pub fn bytes(bytes: f64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let (size, unit) = units.into_iter().find(|(size, _)| bytes >= *size).unwrap_or((1.0, "B"));
+    format!("{} {unit}", significant(bytes / size))
 }
 
 /// How the values of one metric are written: in which unit, and what divides them.
@@ -108,48 +98,6 @@ pub fn latency_ns(ns: f64) -> String {
         _ => (1.0, "ns"),
     };
     format!("{} {unit}", significant(ns / size))
-}
-
-/// The unit of a metric: from the table of metrics, else from the words of its name, else empty.
-pub fn unit_of(metric_name: &str) -> String {
-    if let Some(row) = metric::find(metric_name) {
-        return row.unit.into();
-    }
-    let lower = metric_name.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    match words[..] {
-        [.., count, "per", span] => format!("{}/{}", written(count), written(span)),
-        [.., count, "s"] if written(count).ends_with('B') || written(count).ends_with("bit") => {
-            format!("{}/s", written(count))
-        }
-        [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => written(last).into(),
-        _ => {
-            let rates =
-                [("iops", "IO/s"), ("tps", "TPS"), ("kflops", "KFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
-            let found = rates.into_iter().find(|(word, _)| words.contains(word));
-            found.map_or_else(String::new, |(_, unit)| unit.into())
-        }
-    }
-}
-
-/// A word of a metric's name as the unit that it is; other words as they are.
-fn written(word: &str) -> &str {
-    match word {
-        "b" | "byte" | "bytes" => "B",
-        "kb" => "kB",
-        "mb" => "MB",
-        "gb" => "GB",
-        "kib" => "KiB",
-        "mib" => "MiB",
-        "gib" => "GiB",
-        "mbit" => "Mbit",
-        "gbit" => "Gbit",
-        "percent" => "%",
-        "us" => "µs",
-        "s" | "sec" | "second" | "seconds" => "s",
-        "io" => "I/O",
-        other => other,
-    }
 }
 
 fn time_in_us(unit: &str) -> Option<f64> {
@@ -305,30 +253,6 @@ mod tests {
         assert_eq!(Scale::of("latency_p99_us", []).unit, "µs");
         assert_eq!(Scale::of("throughput_mb_per_s", [1.0]).with_unit(532.14), "532 MB/s");
         assert_eq!(Scale::of("points", [1.0]).with_unit(5.0), "5.00");
-    }
-
-    #[test]
-    fn units_of_foreign_metrics_stand_in_their_names() {
-        for (name, unit) in [
-            ("throughput_kbit_per_s", "kbit/s"),
-            ("cached_reads_mb_per_s", "MB/s"),
-            ("buffered_disk_reads_mb_per_s", "MB/s"),
-            ("mb_s", "MB/s"),
-            ("mflops", "MFLOPS"),
-            ("tps_excluding_connections", "TPS"),
-            ("tps_including_connections", "TPS"),
-            ("latency_average_ms", "ms"),
-            ("deceptive_idle_ms", "ms"),
-            ("time_s", "s"),
-            ("dgefa_percent", "%"),
-            ("requests_per_second", "requests/s"),
-            ("relative_throughput_to_cfq", ""),
-            ("transactions", ""),
-            ("anticipations", "waits"),
-            ("", ""),
-        ] {
-            assert_eq!(unit_of(name), unit, "{name}");
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use experiment::study::Study;
 use crate::evidence::Evidence;
 use crate::remarks::{self, Remark};
 use crate::table::Table;
+use crate::three_sigma::OlderRow;
 use crate::view::{self, WorkloadView};
 use crate::voids::VoidGroup;
 use crate::{answer, cpu, method, occasions, tables, three_sigma, words};
@@ -37,8 +38,10 @@ pub(crate) struct Page<'a> {
     pub(crate) thin: Vec<VoidGroup<'a>>,
     /// These in one line.
     pub(crate) thin_summary: Option<String>,
-    /// Whether the claims of the three-sigma rule are known.
-    pub(crate) has_three_sigma: bool,
+    /// The claims of the three-sigma rule on deciding metrics, where they are known.
+    pub(crate) older_claims: Vec<OlderRow<'a>>,
+    /// Date, host, drive and kernel.
+    pub(crate) about: Vec<String>,
     /// How a verdict is reached.
     pub(crate) method: [&'static str; 3],
     /// How the intervals were made, without a full stop.
@@ -67,7 +70,8 @@ impl<'a> Page<'a> {
             arms: view::arms(study, evidence),
             tables: tables::tables(study, evidence),
             thin_summary: remarks::thin_percentiles(&workloads),
-            has_three_sigma: three_sigma::is_there(study),
+            older_claims: three_sigma::rows(&workloads),
+            about: evidence.map(view::about).unwrap_or_default(),
             method: method::method(study),
             rules: method::rules(study),
             unconfirmed: evidence.and_then(method::unconfirmed),
@@ -85,7 +89,6 @@ impl<'a> Page<'a> {
     pub(crate) fn remarks(&self, workloads: &[WorkloadView<'a>]) -> Vec<Remark> {
         let mut found = remarks::remarks(workloads, false, &self.voids);
         found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.arms));
-        found.extend(remarks::dissent(workloads));
         found
     }
 

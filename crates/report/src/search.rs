@@ -2,7 +2,7 @@
 
 use minijinja::{Environment, Value, context};
 
-use super::plot::search;
+use super::plot::{canvas, search};
 
 /// Rows of the table of settings.
 const ROWS: usize = 40;
@@ -70,7 +70,7 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         title => of.title,
         answer => of.answer,
         words => of.words,
-        plot => plot.map(Value::from_safe_string),
+        plot => plot.map(|svg| Value::from_safe_string(canvas::themed(&svg))),
         rows,
         all => of.candidates.len(),
         confirmed => of.confirmed,

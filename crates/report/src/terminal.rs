@@ -20,7 +20,7 @@ use super::{cpu, method, number, remarks, three_sigma, verdict, voids, words};
 /// How to print.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Columns of the terminal, 64 at least.
+    /// Columns of the terminal, 60 at least.
     pub width: u16,
     /// Whether verdicts are coloured.
     pub colour: bool,
@@ -82,6 +82,9 @@ impl Printed<'_> {
         {
             self.paragraph("", "+ ~N: about N more blocks would probably decide it", Some("2"));
         }
+        if sweep.is_none() && metric.rows.iter().any(|row| row.own_baseline(metric).is_some()) {
+            self.paragraph("", "vs: the baseline in the same blocks", Some("2"));
+        }
         if let Some(sweep) = &sweep {
             self.text.push('\n');
             self.paragraph("", "Effect of each tunable", Some("1"));
@@ -103,7 +106,8 @@ impl Printed<'_> {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
         let grids = layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
-        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
+        let tight = tight(sweep, metric);
+        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&tight);
         self.text.push_str(&fitting.draw(width, self.options.colour));
         self.text.push('\n');
     }
@@ -196,7 +200,7 @@ impl Printed<'_> {
         }
         let mut rules = format!("{}{}.", page.rules[..1].to_uppercase(), &page.rules[1..]);
         if let Some(evidence) = &page.evidence {
-            let _ = write!(rules, " {} trials", number::count(evidence.trials.len() as u64));
+            let _ = write!(rules, " {}", words::counted(evidence.trials.len() as u64, "trial"));
             match evidence.end {
                 Some(end) => {
                     let _ = write!(rules, " in {}.", evidence.span(end.at_ms));
@@ -245,7 +249,8 @@ fn columns(table: &Table, first: usize, last: usize) -> Grid {
 fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
-    let mut head = vec![(format!("median{unit}"), true), (change.into(), true), ("verdict".into(), false)];
+    let mut head = vec![(format!("{}{unit}", metric.centre_head().replace(' ', "\n")), true)];
+    head.extend([(change.into(), true), ("verdict".into(), false)]);
     if claims {
         head.push((three_sigma::HEAD.replace(' ', "\n"), false));
     }
@@ -266,7 +271,8 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool
             place.push_str(&more);
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
-        let mut cells: Vec<Entry> = vec![(row.bare_median(metric), plain), (change, plain), verdict];
+        let own = row.own_baseline(metric).map(|own| format!("\nvs {own}")).unwrap_or_default();
+        let mut cells: Vec<Entry> = vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
         if claims {
             cells.push((row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned(), plain));
         }
@@ -307,13 +313,30 @@ fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: boo
     Grid { names: "tunable", rows: rows.collect(), head }
 }
 
+/// The same for few columns: what belongs together stands below each other.
+fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let head = ["default\ntried".to_owned(), format!("before\nafter{unit}"), "change\n[interval]\nverdict".to_owned()];
+    let rows = sweep.rows.iter().map(|row| {
+        let more = view::more_blocks(row.judgement).map(|more| format!(" + ~{more}")).unwrap_or_default();
+        let (verdict, style) = verdict(row.judgement);
+        let effect = number::effect(row.judgement).replace("  ", "\n");
+        let pairs = [format!("{}\n{}", row.default, row.tried), format!("{}\n{}", row.before, row.after)];
+        let mut cells: Vec<Entry> = pairs.map(|text| (text, plain as Style)).to_vec();
+        cells.push((format!("{effect}\n{verdict}{more}"), style));
+        (row.tunable.clone(), cells)
+    });
+    Grid { names: "tunable", rows: rows.collect(), head: head.map(|text| (text, true)).to_vec() }
+}
+
 fn spread(metric: &MetricView<'_>, range: bool) -> Grid {
-    let mut head = vec!["n", "mean", "sd", "sd/mean"];
+    let mut head = vec!["n", "median", "mean", "sd", "sd/mean"];
     head.extend(if range { &["least", "most", "outliers"][..] } else { &["outliers"] });
     let rows = metric.rows.iter().filter_map(|row| {
         let of = row.summary?;
         let mut cells = vec![
             of.n.to_string(),
+            metric.scale.bare(of.median),
             metric.scale.bare(of.mean),
             of.sd.map_or_else(|| "-".into(), |sd| format!("± {}", metric.scale.bare(sd))),
             of.cv_percent.map_or_else(|| "-".into(), |cv| format!("{} %", number::significant(cv))),

@@ -5,7 +5,7 @@
 use experiment::study::{Judgement, OlderClaim, Study, Verdict};
 
 use super::evidence::Evidence;
-use super::view::MetricView;
+use super::view::{MetricView, WorkloadView};
 use super::words;
 
 /// The column's head.
@@ -26,6 +26,35 @@ pub(crate) fn is_there(study: &Study) -> bool {
 pub(crate) fn is_shown(study: &Study, evidence: Option<&Evidence<'_>>, verbose: bool) -> bool {
     let of_cpus = evidence.and_then(Evidence::of_cpus).is_some();
     is_there(study) && (verbose || of_cpus || study.arena == "foreign")
+}
+
+/// A row of the appendix: what the rule would have claimed of an arm on a deciding metric.
+pub(crate) struct OlderRow<'a> {
+    pub(crate) metric: String,
+    pub(crate) judgement: &'a Judgement,
+}
+
+impl OlderRow<'_> {
+    /// Workload, metric, arm, verdict, the rule's claim, and that the two disagree.
+    pub(crate) fn cells(&self) -> [String; 6] {
+        let of = self.judgement;
+        let (verdict, disagrees) = (super::verdict::word(of.verdict).to_owned(), dissent(of).map(|_| "they disagree"));
+        let claim = claim(of).to_owned();
+        let disagrees = disagrees.unwrap_or_default().to_owned();
+        [words::clean(&of.workload), self.metric.clone(), words::clean(&of.arm), verdict, claim, disagrees]
+    }
+}
+
+/// The rows of the appendix; none where the rule is the method itself.
+pub(crate) fn rows<'a>(workloads: &[WorkloadView<'a>]) -> Vec<OlderRow<'a>> {
+    let deciding = workloads.iter().flat_map(|workload| &workload.metrics).filter(|metric| metric.primary);
+    let row = |metric: &MetricView<'a>| {
+        let label = metric.label.clone();
+        let judged: Vec<&'a Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+        let known = judged.into_iter().filter(|judgement| judgement.three_sigma.is_some());
+        known.map(move |judgement| OlderRow { metric: label.clone(), judgement }).collect::<Vec<_>>()
+    };
+    deciding.flat_map(row).collect()
 }
 
 /// A judgement's claim in words; empty where there is none.

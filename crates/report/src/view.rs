@@ -34,6 +34,8 @@ pub(crate) struct MetricView<'a> {
     pub(crate) baseline: Option<&'a str>,
     /// Unit of all values.
     pub(crate) scale: Scale,
+    /// The baseline's geometric mean: over the blocks of every comparison where all have the same, else over all its valid trials.
+    pub(crate) baseline_mean: Option<f64>,
     /// One per arm, the baseline first.
     pub(crate) rows: Vec<RowView<'a>>,
 }
@@ -84,18 +86,46 @@ impl RowView<'_> {
         }
     }
 
-    /// The median without its unit, `-` without a valid trial.
-    pub(crate) fn bare_median(&self, metric: &MetricView<'_>) -> String {
-        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.bare(summary.median))
+    /// The value that the change beside it is computed from: the geometric mean over the blocks that count. Of a metric that is
+    /// not judged, which may be 0, the median.
+    fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
+        match self.judgement {
+            _ if !metric.is_judged() => self.summary.map(|summary| summary.median),
+            Some(judgement) => judgement.arm_mean,
+            None => metric.baseline_mean,
+        }
     }
 
-    /// The median with its unit, `-` without a valid trial.
-    pub(crate) fn median(&self, metric: &MetricView<'_>) -> String {
-        self.summary.map_or_else(|| "-".into(), |summary| metric.scale.with_unit(summary.median))
+    /// The same without its unit, `-` without evidence.
+    pub(crate) fn bare_centre(&self, metric: &MetricView<'_>) -> String {
+        self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.bare(value))
+    }
+
+    /// The same with its unit.
+    pub(crate) fn centre_with_unit(&self, metric: &MetricView<'_>) -> String {
+        self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.with_unit(value))
+    }
+
+    /// The baseline's geometric mean in the blocks of this comparison, without its unit, where it is not the one in the baseline's
+    /// own row: the arm was not measured in every block.
+    pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
+        let shown = |mean: f64| metric.scale.bare(mean);
+        let own = self.judgement.and_then(|judgement| judgement.baseline_mean).map(shown)?;
+        (metric.baseline_mean.map(shown) != Some(own.clone())).then_some(own)
     }
 }
 
 impl MetricView<'_> {
+    /// Whether any arm is compared with a baseline.
+    pub(crate) fn is_judged(&self) -> bool {
+        self.rows.iter().any(|row| row.judgement.is_some())
+    }
+
+    /// What the values beside the changes are.
+    pub(crate) fn centre_head(&self) -> &'static str {
+        if self.is_judged() { "geom. mean" } else { "median" }
+    }
+
     /// `higher is better` or `lower is better`.
     pub(crate) fn good(&self) -> &'static str {
         match self.direction {
@@ -152,13 +182,20 @@ fn metric_view<'a>(
         })
         .filter(|row| row.summary.is_some() || row.judgement.is_some())
         .collect();
+    let scale = Scale::of(name, summaries.iter().map(|s| s.median));
+    let baseline = judgements.first().map(|j| j.baseline.as_str());
+    let means: Vec<f64> = judgements.iter().filter_map(|j| j.baseline_mean).collect();
+    let shared = means.first().copied().filter(|first| means.iter().all(|mean| mean == first));
+    let own = || summaries.iter().find(|s| Some(s.arm.as_str()) == baseline)?.geometric_mean;
+    let baseline_mean = shared.or_else(own);
     MetricView {
         name,
         label: label(name),
         primary: judgements.iter().any(|j| j.primary),
         direction: summaries.first().map_or_else(|| metric::direction_of(name).0, |s| s.direction),
-        baseline: judgements.first().map(|j| j.baseline.as_str()),
-        scale: Scale::of(name, summaries.iter().map(|s| s.median)),
+        baseline,
+        baseline_mean,
+        scale,
         rows,
     }
 }
@@ -190,12 +227,23 @@ pub(crate) fn label(name: &str) -> String {
     let words = name.replace("cpu_us_per_io", "CPU time per I/O");
     let words = words.strip_suffix("_mb_per_s").map(|rest| format!("{rest}_throughput")).unwrap_or(words);
     let words = words.replace("throughput_throughput", "throughput").replace("p999", "p99.9").replace("iops", "IOPS");
-    let words = ["_us", "_ms"].iter().find_map(|unit| words.strip_suffix(unit)).unwrap_or(&words);
+    let is_rate = words.ends_with("_per_s");
+    let unit = ["_us", "_ms", "_s"].iter().filter(|_| !is_rate).find_map(|unit| words.strip_suffix(unit));
+    let words = unit.unwrap_or(&words).replace("wall", "wall_time");
     words
         .replace("latency_mean", "mean_latency")
         .replace("read_mean", "mean_read")
         .replace("write_mean", "mean_write")
         .replace('_', " ")
+}
+
+/// The value beside a change in a table of everything; empty for a metric that is not judged.
+pub(crate) fn beside_change(metric: &MetricView<'_>, row: &RowView<'_>) -> String {
+    match (metric.is_judged(), row.own_baseline(metric)) {
+        (false, _) => String::new(),
+        (true, Some(own)) => format!("{} (baseline {own})", row.bare_centre(metric)),
+        (true, None) => row.bare_centre(metric),
+    }
 }
 
 /// About how many more blocks would decide an inconclusive judgement.
@@ -264,6 +312,34 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     ]
 }
 
+/// Date, host, drive and kernel, as far as the record has them: what tells one report from another.
+pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
+    let header = evidence.header;
+    let fact = |section: &str, name: &str| {
+        let value = header.environment.get(section)?.get(name)?;
+        Some(clean(value)).filter(|value| !value.trim().is_empty() && value != "not exposed")
+    };
+    let drive = || {
+        let model =
+            fact("device", "model").or_else(|| fact("device", "description")).or_else(|| fact("device", "identity"));
+        let bytes = fact("device", "size_bytes").and_then(|text| text.parse::<f64>().ok()).map(number::bytes);
+        let device = Some(clean(&header.plan.device)).filter(|device| model.as_ref() != Some(device));
+        let inside: Vec<String> = device.into_iter().chain(bytes).collect();
+        match (model, inside.is_empty()) {
+            (Some(model), true) => model,
+            (Some(model), false) => format!("{model} ({})", inside.join(", ")),
+            (None, _) => inside.join(", "),
+        }
+    };
+    let at = Some(header.started_unix_ms).filter(|at| *at > 0).map(number::utc);
+    let what = if header.plan.arena.is_cpu() { fact("cpu", "model") } else { Some(drive()) };
+    let kernel = fact("kernel", "release").map(|release| format!("Linux {release}"));
+    let version = format!("schedlab {}", clean(&header.schedlab));
+    let all =
+        [Some(at.unwrap_or_else(|| "virtual time".into())), fact("machine", "hostname"), what, kernel, Some(version)];
+    all.into_iter().flatten().filter(|text| !text.is_empty()).collect()
+}
+
 fn arena(study: &Study, device: &str) -> String {
     match study.arena.as_str() {
         "disk" if device.starts_with("loop:") => {
@@ -281,6 +357,9 @@ fn arena(study: &Study, device: &str) -> String {
 }
 
 #[cfg(test)]
+mod law;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::Lab;
@@ -292,6 +371,7 @@ mod tests {
         assert_eq!(labels, ["throughput", "read throughput", "IOPS", "read latency p99", "latency p99.9"]);
         assert_eq!(label("read_latency_mean_us"), "mean read latency");
         assert_eq!(label("cpu_us_per_io"), "CPU time per I/O");
+        assert_eq!([label("wall_s"), label("wall_synced_s")], ["wall time", "wall time synced"]);
         assert_eq!(label("their_own_ms"), "their_own_ms");
     }
 

@@ -1,6 +1,6 @@
 //! Names and texts from outside, made fit to print: cleaned, shortened, listed, counted.
 
-use crate::number;
+pub(crate) use ::text::counted;
 
 /// A text without control characters: a name must not be able to control the terminal.
 pub(crate) fn clean(text: &str) -> String {
@@ -35,11 +35,6 @@ pub(crate) fn listed(names: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// `1 trial`, `1,200 trials`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", number::count(count), if count == 1 { "" } else { "s" })
 }
 
 /// A workload's name; `None` for the one that a table without such a column has.

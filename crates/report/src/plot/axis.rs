@@ -19,6 +19,8 @@ pub(crate) struct Axis {
     pub(crate) ticks: Vec<(f64, String)>,
     /// Whether a position is log10 of the value.
     pub(crate) log: bool,
+    /// Whether the ticks are names of arms, of which none may be left out.
+    pub(crate) names: bool,
 }
 
 /// Nothing that a disk does is outside of this, and inside of it no arithmetic overflows.
@@ -64,7 +66,7 @@ impl Axis {
         let pad = if high > low { (high - low) * 0.08 } else { (high.abs() * 0.05).max(1e-9) };
         let from = if low >= 0.0 && low < 0.35 * high { 0.0 } else { low - pad };
         let range = from..high + pad;
-        Some(Axis { ticks: linear_ticks(range.start, range.end, 6), range, log: false })
+        Some(Axis { ticks: linear_ticks(range.start, range.end, 6), range, log: false, names: false })
     }
 
     /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not finite or in the wrong order.
@@ -72,7 +74,7 @@ impl Axis {
         let (low, high) = extent([low, high]).filter(|_| low <= high)?;
         let pad = ((high - low) * 0.08).max(high.abs() * 1e-3).max(1e-9);
         let range = low - pad..high + pad;
-        Some(Axis { ticks: linear_ticks(range.start, range.end, 5), range, log: false })
+        Some(Axis { ticks: linear_ticks(range.start, range.end, 5), range, log: false, names: false })
     }
 
     /// A logarithmic axis over positive values, its ticks written by `write`.
@@ -81,14 +83,14 @@ impl Axis {
         let pad = ((high - low) * 0.05).max(0.03);
         let range = low - pad..high + pad;
         let ticks = log_ticks(&range).into_iter().map(|value| (value.log10(), write(value))).collect();
-        Axis { range, ticks, log: true }
+        Axis { range, ticks, log: true, names: false }
     }
 
     /// An axis from 0 to `high` in a unit, for time.
     pub(crate) fn from_zero(high: f64) -> Axis {
         let high = if high.is_finite() && high > 0.0 { high.min(ABSURD) } else { 1.0 };
         let range = -0.01 * high..high * 1.01;
-        Axis { ticks: linear_ticks(0.0, range.end, 8), range, log: false }
+        Axis { ticks: linear_ticks(0.0, range.end, 8), range, log: false, names: false }
     }
 
     /// An axis of changes; positions are natural logarithms of ratios, ticks are percent or factors.
@@ -109,7 +111,7 @@ impl Axis {
             let tens = range.start / std::f64::consts::LN_10..range.end / std::f64::consts::LN_10;
             log_ticks(&tens).into_iter().map(|value| (value.ln(), factor(value))).collect()
         };
-        Axis { range, ticks, log: false }
+        Axis { range, ticks, log: false, names: false }
     }
 
     /// Names at 0, 1, 2 …, each in the middle of its place; from the top down when `down`.
@@ -117,12 +119,32 @@ impl Axis {
         let count = names.len();
         let at = |i: usize| if down { (count - 1 - i) as f64 } else { i as f64 };
         let ticks = names.into_iter().enumerate().map(|(i, name)| (at(i), name)).collect();
-        Axis { range: -0.5..count as f64 - 0.5, ticks, log: false }
+        Axis { range: -0.5..count as f64 - 0.5, ticks, log: false, names: true }
     }
 
     /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         if self.log { value.clamp(1.0 / ABSURD, ABSURD).log10() } else { value.clamp(-ABSURD, ABSURD) }
+    }
+
+    /// The axis on `pixels` shown pixels, without the ticks whose labels would touch others: those at 0, where nothing changes, go
+    /// first, then the others from the start. `size` is how much of the axis a label takes.
+    pub(crate) fn thinned(&self, pixels: i32, size: impl Fn(&str) -> f64) -> Axis {
+        let mut axis = self.clone();
+        if self.names {
+            return axis;
+        }
+        let each = f64::from(pixels) / (self.range.end - self.range.start);
+        let (zero, others): (Vec<_>, Vec<_>) = self.ticks.iter().partition(|(at, _)| *at == 0.0);
+        axis.ticks = Vec::new();
+        for (at, label) in zero.into_iter().chain(others) {
+            let free = |(other, text): &(f64, String)| (other - at).abs() * each >= (size(label) + size(text)) / 2.0;
+            if axis.ticks.iter().all(free) {
+                axis.ticks.push((*at, label.clone()));
+            }
+        }
+        axis.ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        axis
     }
 
     /// The text of the tick at a position.
@@ -220,6 +242,17 @@ mod tests {
         assert_eq!(labels(&axis), ["−5 %", "0 %", "+5 %", "+10 %", "+15 %", "+20 %", "+25 %"]);
         let axis = Axis::of_changes((0.05f64).ln()..(200.0f64).ln());
         assert_eq!(labels(&axis), ["÷10", "same", "×10", "×100"]);
+    }
+
+    #[test]
+    fn labels_that_would_touch_are_left_out_and_the_one_of_no_change_stays() {
+        let axis = Axis::of_changes((0.5f64).ln()..(2.3f64).ln());
+        assert_eq!(labels(&axis), ["−40 %", "−20 %", "0 %", "+20 %", "+40 %", "+60 %", "+80 %", "+100 %", "+120 %"]);
+        let width = |label: &str| label.chars().count() as f64 * 7.2 + 10.0;
+        assert_eq!(labels(&axis.thinned(330, width)), ["−40 %", "−20 %", "0 %", "+20 %", "+60 %", "+120 %"]);
+        assert_eq!(labels(&axis.thinned(3000, width)), labels(&axis));
+        let names = Axis::of_names(vec!["a".repeat(90), "b".into()], false);
+        assert_eq!(names.thinned(10, width).ticks.len(), 2, "an arm without its name would be nothing");
     }
 
     proptest! {

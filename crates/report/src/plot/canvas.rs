@@ -17,6 +17,8 @@ pub(crate) const FINE: i32 = 2;
 pub(crate) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
 /// Grid lines.
 pub(crate) const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
+/// The lines of the axes.
+const AXIS: RGBColor = RGBColor(0x9a, 0x9a, 0x9a);
 /// Shown size of the text, in pixels.
 pub(crate) const TEXT: i32 = 13;
 /// About how wide a character of that text is, in shown pixels.
@@ -27,24 +29,25 @@ pub(crate) type Plane = Cartesian2d<Axis, Axis>;
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Plane>;
 pub(crate) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Plane>;
 
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0x5a, 0x5a, 0x5a),
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0xb8, 0xa6, 0x00),
+];
+
 /// The colour of an arm by its place; the baseline, always first, is grey. Green and vermilion come last: they also mean
 /// better and worse.
 pub(crate) fn colour(arm: usize) -> RGBColor {
-    const COLOURS: [RGBColor; 8] = [
-        RGBColor(0x5a, 0x5a, 0x5a),
-        RGBColor(0x00, 0x72, 0xb2),
-        RGBColor(0xe6, 0x9f, 0x00),
-        RGBColor(0xcc, 0x79, 0xa7),
-        RGBColor(0x56, 0xb4, 0xe9),
-        RGBColor(0x00, 0x9e, 0x73),
-        RGBColor(0xd5, 0x5e, 0x00),
-        RGBColor(0xb8, 0xa6, 0x00),
-    ];
     COLOURS[arm % COLOURS.len()]
 }
 
 /// The colour of a verdict.
-pub(crate) fn verdict_colour(verdict: Verdict) -> RGBColor {
+pub(crate) const fn verdict_colour(verdict: Verdict) -> RGBColor {
     match verdict {
         Verdict::Better => RGBColor(0x00, 0x7d, 0x5b),
         Verdict::Worse => RGBColor(0xb8, 0x4a, 0x00),
@@ -77,6 +80,48 @@ pub(crate) fn svg(
     ))
 }
 
+/// The colours of plots, and the variable of the page that each is: a page in dark form has others.
+pub(crate) const THEME: [(RGBColor, &str); 18] = [
+    (INK, "--plot-ink"),
+    (GRID, "--plot-grid"),
+    (AXIS, "--plot-axis"),
+    (WHITE, "--paper"),
+    (BLACK, "--plot-ink"),
+    (COLOURS[0], "--arm-0"),
+    (COLOURS[1], "--arm-1"),
+    (COLOURS[2], "--arm-2"),
+    (COLOURS[3], "--arm-3"),
+    (COLOURS[4], "--arm-4"),
+    (COLOURS[5], "--arm-5"),
+    (COLOURS[6], "--arm-6"),
+    (COLOURS[7], "--arm-7"),
+    (verdict_colour(Verdict::Better), "--better"),
+    (verdict_colour(Verdict::Worse), "--worse"),
+    (verdict_colour(Verdict::Equivalent), "--equivalent"),
+    (verdict_colour(Verdict::Inconclusive), "--inconclusive"),
+    (verdict_colour(Verdict::Void), "--void"),
+];
+
+/// A plot with the colours of its page instead of fixed ones. A file of its own keeps the fixed ones.
+pub(crate) fn themed(svg: &str) -> String {
+    THEME.iter().fold(svg.to_owned(), |svg, (RGBColor(r, g, b), name)| {
+        let fixed = format!("=\"#{r:02X}{g:02X}{b:02X}\"");
+        svg.replace(&fixed, &format!("=\"var({name})\""))
+    })
+}
+
+/// A plot as a file of its own: with the namespace and the size that a page does without, and a background.
+pub(crate) fn whole_file(svg: &str) -> String {
+    let size = |at: usize| svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok();
+    let (width, height) = (size(0).unwrap_or(0) / FINE, size(1).unwrap_or(0) / FINE);
+    let head = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" "
+    );
+    let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
+    let (tag, body) = svg.split_once('>').unwrap_or((svg, ""));
+    format!("{}>{ground}{body}", tag.replacen("<svg ", &head, 1))
+}
+
 /// Text inside of a quoted attribute.
 pub(crate) fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -107,16 +152,20 @@ pub(crate) struct Frame<'a> {
 
 /// Axes, labels and grid.
 pub(crate) fn chart<'a, 'b>(canvas: &'a Canvas<'b>, frame: &Frame<'_>) -> crate::Result<Chart<'a, 'b>> {
+    let (width, height) = canvas.dim_in_pixel();
+    let (width, height) = (width as i32 / FINE - frame.left - 16, height as i32 / FINE - 54);
+    let x = frame.x.thinned(width, |label| label.chars().count() as f64 * CHARACTER + 10.0);
+    let y = frame.y.thinned(height, |_| f64::from(TEXT) + 4.0);
     let mut chart = ChartBuilder::on(canvas)
         .margin_top(10 * FINE)
         .margin_right(16 * FINE)
         .x_label_area_size(44 * FINE)
         .y_label_area_size(frame.left * FINE)
-        .build_cartesian_2d(frame.x.clone(), frame.y.clone())?;
+        .build_cartesian_2d(x, y)?;
     let mut mesh = chart.configure_mesh();
     mesh.label_style(text(TEXT, INK))
         .axis_desc_style(text(TEXT, INK))
-        .axis_style(RGBColor(0x9a, 0x9a, 0x9a))
+        .axis_style(AXIS)
         .bold_line_style(GRID.stroke_width(FINE as u32))
         .light_line_style(TRANSPARENT)
         .max_light_lines(0)
@@ -171,9 +220,10 @@ pub(crate) fn legend_mark(arm: usize) -> crate::Result<String> {
     })
 }
 
-/// The middle of the values; none without any. (The one statistic here: it draws a line through points that are shown.)
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    quantile(values, 0.5)
+/// The geometric mean of the positive values, which are those that verdicts are made of; none without any.
+pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().filter(|v| v.is_finite() && **v > 0.0).map(|v| v.ln()).collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
 /// The value below which a share `q` of the values lies.
@@ -196,9 +246,9 @@ mod tests {
 
     #[test]
     fn the_middle_of_nothing_is_nothing() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[f64::NAN]), None);
-        assert_eq!(median(&[3.0, 1.0]), Some(2.0));
+        assert_eq!(geometric_mean(&[]), None);
+        assert_eq!(geometric_mean(&[f64::NAN, 0.0]), None);
+        assert!((geometric_mean(&[4.0, 1.0, -3.0]).unwrap() - 2.0).abs() < 1e-12);
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.25), Some(2.0));
     }
 

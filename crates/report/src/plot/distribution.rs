@@ -7,7 +7,7 @@ use experiment::record::Trial;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::canvas::{self, CHARACTER, FINE, colour, mark, median, room_for, svg, void_mark};
+use super::canvas::{self, CHARACTER, FINE, colour, geometric_mean, mark, room_for, svg, void_mark};
 use crate::number::Scale;
 use crate::{voids, words};
 
@@ -90,7 +90,7 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
         for arm in 0..subject.arms.len() {
             let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
             let valid: Vec<f64> = of_arm.iter().filter(|p| !p.2).map(|p| p.1).collect();
-            if let Some(middle) = median(&valid) {
+            if let Some(middle) = geometric_mean(&valid) {
                 let at = y.position(middle);
                 let ends = vec![(arm as f64 - 0.4, at), (arm as f64 + 0.4, at)];
                 chart.draw_series([PathElement::new(ends, colour(arm).mix(0.55).stroke_width(3 * FINE as u32))])?;

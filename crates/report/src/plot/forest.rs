@@ -78,7 +78,7 @@ pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> cra
     const SIZE: (i32, i32) = (200, 20);
     let label = format!("{}: {}", words::clean(&judgement.arm), number::effect(judgement));
     svg(&label, SIZE, |canvas| {
-        let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false };
+        let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false, names: false };
         let mut chart = ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
         let shade = [(band(margin).start.max(range.start), -0.5), (band(margin).end.min(range.end), 0.5)];
         chart.draw_series([Rectangle::new(shade, RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled())])?;

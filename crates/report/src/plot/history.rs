@@ -35,7 +35,7 @@ pub(crate) fn plot(
 ) -> crate::Result<Option<String>> {
     let Some(span) = span(arms.iter().flatten()) else { return Ok(None) };
     let last = days.iter().map(|(day, _)| *day).fold(0.0, f64::max).max(1e-3);
-    let x = Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false };
+    let x = Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false, names: false };
     let y = Axis::of_changes(span);
     let drawn = svg(label, SIZE, |canvas| {
         let frame = canvas::Frame {

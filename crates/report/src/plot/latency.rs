@@ -107,7 +107,7 @@ fn percentiles(last: f64) -> Axis {
     let names = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
     let ticks = names.iter().map(|name| (position(name.parse().unwrap_or(0.0)), (*name).to_string()));
     let range = 0.0..last.max(1.0) + 0.1;
-    Axis { ticks: ticks.filter(|(at, _)| *at <= range.end).collect(), range, log: false }
+    Axis { ticks: ticks.filter(|(at, _)| *at <= range.end).collect(), range, log: false, names: false }
 }
 
 /// `100 µs`, `5 ms`: the unit goes with the number, because the axis spans several.

@@ -185,7 +185,7 @@ impl Places {
             }
         }
         ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Axis { range, ticks, log: false }
+        Axis { range, ticks, log: false, names: false }
     }
 }
 

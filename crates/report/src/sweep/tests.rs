@@ -135,6 +135,21 @@ fn the_table_of_a_sweep_reads_well_in_a_terminal() {
 }
 
 #[test]
+fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
+    let (record, width) = (swept(), 60);
+    let study = study(&record, None);
+    let options = crate::terminal::Options { width, colour: false, verbose: false };
+    let text = crate::terminal::render(&study, None, &[], &options);
+    assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
+    let views = view::workloads(&study, None);
+    for row in of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").rows {
+        for part in [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.judgement)] {
+            assert!(text.contains(part.as_str()), "{part}: {text}");
+        }
+    }
+}
+
+#[test]
 fn the_table_of_a_sweep_reads_well_in_markdown() {
     let text = crate::markdown::render(&Page::of(&study(&swept(), None), None)).expect("the report is made");
     insta::assert_snapshot!(text.split("<details>").next().expect("there is text before the details"));

@@ -1,0 +1,230 @@
+//! The page: well-formed, nothing from outside, nothing that runs; the answer first and every judgement in it.
+
+use super::*;
+use crate::fixture::Lab;
+use experiment::study::Verdict;
+
+const HOSTILE: &str = "<script>alert(1)</script>\"'&";
+
+/// Every element that is opened is closed, in order; returns how many there were. Enough of a parser for a page whose
+/// attributes are all quoted.
+fn well_formed(page: &str) -> usize {
+    const EMPTY: [&str; 4] = ["meta", "br", "!DOCTYPE", "hr"];
+    let mut open: Vec<&str> = Vec::new();
+    let (mut count, mut rest) = (0, page);
+    while let Some(start) = rest.find('<') {
+        let inside = &rest[start + 1..];
+        let end = tag_end(inside);
+        let tag = &inside[..end];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "closed out of order: …{}", &rest[..start + 1 + end]);
+        } else if !tag.ends_with('/') {
+            let name = tag.split_whitespace().next().expect("a tag has a name");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '!'), "not a tag: <{tag}>");
+            if !EMPTY.contains(&name) {
+                open.push(name);
+            }
+            count += 1;
+        }
+        rest = &inside[end + 1..];
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+    count
+}
+
+/// Where a tag ends: at the first `>` outside of quotes.
+fn tag_end(tag: &str) -> usize {
+    let mut quoted = false;
+    for (at, c) in tag.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '>' if !quoted => return at,
+            _ => {}
+        }
+    }
+    panic!("a tag that never ends: <{tag}");
+}
+
+fn page(lab: &Lab) -> String {
+    render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the page is rendered")
+}
+
+#[test]
+fn the_page_is_well_formed_and_the_checker_sees_when_it_is_not() {
+    assert!(well_formed(&page(&Lab::typical())) > 1000);
+    assert!(std::panic::catch_unwind(|| well_formed("<p><b></p></b>")).is_err());
+    assert!(std::panic::catch_unwind(|| well_formed("<p>a < b</p>")).is_err());
+}
+
+#[test]
+fn text_of_others_is_never_markup() {
+    let mut lab = Lab::typical().renamed("bfq", HOSTILE);
+    lab.study.name = HOSTILE.into();
+    lab.study.recommendation.sentence = HOSTILE.into();
+    lab.study.cautions.push(HOSTILE.into());
+    lab.study.judgements[0].reasons.push(HOSTILE.into());
+    lab.header.command = HOSTILE.into();
+    lab.header.plan.device = HOSTILE.into();
+    lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
+    lab.header.environment.insert(HOSTILE.into(), Default::default());
+    lab.notes[0].event = experiment::record::Event::Untyped { event: HOSTILE.into(), text: HOSTILE.into() };
+    let page = page(&lab);
+    assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
+    assert!(page.matches("&lt;script&gt;").count() > 10);
+    well_formed(&page);
+}
+
+#[test]
+fn nothing_comes_from_outside_and_nothing_runs() {
+    // Links within the page are ours.
+    let page = page(&Lab::typical()).to_lowercase().replace("href=\"#", "");
+    for word in ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"] {
+        assert!(!page.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
+    let lab = Lab::typical();
+    let page = page(&lab);
+    let answer = page.find(&lab.study.recommendation.sentence).expect("the answer is on the page");
+    assert!(
+        answer < page.find("<table").expect("there are tables") && answer < page.find("aria-label").expect("plots")
+    );
+    for judgement in &lab.study.judgements {
+        let estimate = minus(number::estimate(judgement).expect("there is evidence"));
+        let interval = minus(number::interval(judgement));
+        let row = format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
+        let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
+        let verdict = format!("verdict {}", verdict::word(judgement.verdict));
+        assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
+    }
+}
+
+#[test]
+fn every_plot_has_a_text_for_those_who_do_not_see_it() {
+    let page = page(&Lab::typical());
+    for svg in page.split("<svg ").skip(1) {
+        assert!(svg.starts_with("role=\"img\" aria-label="), "{}", &svg[..60]);
+    }
+    assert!(page.contains("aria-label=\"oltp: effect of each arm on IOPS: mq-deadline better, +"));
+}
+
+#[test]
+fn what_is_missing_is_left_out_and_not_printed_as_a_word() {
+    for lab in [Lab::typical(), Lab::extreme()] {
+        let page = page(&lab);
+        for word in [">None<", ">undefined<", "NaN", ">inf"] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+}
+
+#[test]
+fn the_path_of_the_actuator_is_shown_for_traced_arms_in_the_order_of_the_arms() {
+    let lab = Lab::typical();
+    assert!(!page(&lab).contains("Path of the actuator"));
+    let paths = ["bfq", "none"].map(|arm| crate::actuator::tests::two_readers(arm, 10));
+    let evidence = Evidence { actuator: &paths, ..lab.evidence() };
+    let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
+    well_formed(&page);
+    let at = |arm: &str| page.find(&format!("{arm}: position of the actuator over time")).expect("a plot");
+    assert!(at("none") < at("bfq") && page.matches("Path of the actuator").count() == 1);
+}
+
+#[test]
+fn void_evidence_is_an_alarm_at_the_top() {
+    let mut lab = Lab::typical();
+    assert!(!page(&lab).contains("Void evidence"));
+    lab.study.judgements[0].verdict = Verdict::Void;
+    lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
+    let page = page(&lab);
+    let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
+    assert!(page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables"));
+}
+
+#[test]
+fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
+    well_formed(&page(&Lab::extreme()));
+    let mut lab = Lab::typical();
+    lab.trials.retain(|trial| trial.block == 0);
+    well_formed(&page(&lab));
+    for trial in &mut lab.trials {
+        trial.observation.voids = vec![experiment::record::VoidReason::Throttled { events: 3 }];
+    }
+    lab.study.summaries.clear();
+    for judgement in &mut lab.study.judgements {
+        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
+        judgement.log_ratios.clear();
+    }
+    well_formed(&page(&lab));
+    lab.trials.clear();
+    well_formed(&page(&lab));
+    lab.study.judgements.clear();
+    lab.study.recommendation.workloads.clear();
+    well_formed(&page(&lab));
+    well_formed(&render(&Page::of(&lab.study, None)).expect("the page is rendered"));
+}
+
+/// The text of every attribute with this name.
+fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
+    let start = format!(" {attribute}=\"");
+    page.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn every_section_has_an_address_of_its_own_and_every_link_leads_to_one() {
+    let lab = Lab::typical().renamed("bfq", HOSTILE);
+    let page = page(&lab);
+    let (ids, links) = (values(&page, "id"), values(&page, "href"));
+    for id in &ids {
+        assert_eq!(ids.iter().filter(|other| *other == id).count(), 1, "{id}");
+        assert!(id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{id}");
+    }
+    assert!(links.len() > ids.len(), "each heading is a link to itself, and the list at the top leads to it");
+    for link in links {
+        assert!(link.strip_prefix('#').is_some_and(|id| ids.contains(&id)), "{link}");
+    }
+    assert_eq!(anchor(0, "<b> \u{e9}"), "workload-1-b");
+    assert_eq!(anchor(1, "\u{e9}"), "workload-2");
+}
+
+#[test]
+fn colours_are_variables_of_the_page_so_that_it_has_a_dark_form() {
+    let page = page(&Lab::typical());
+    let style = include_str!("../templates/style.css");
+    let dark = style.split("prefers-color-scheme: dark").nth(1).expect("a dark form");
+    for (_, name) in plot::canvas::THEME {
+        let defined = format!("{name}:");
+        assert!(style.contains(&defined) && dark.contains(&defined), "{name}");
+    }
+    let svgs: Vec<&str> =
+        page.split("<svg ").skip(1).map(|rest| rest.split("</svg>").next().unwrap_or_default()).collect();
+    for svg in svgs {
+        for attribute in ["fill", "stroke"] {
+            let fixed = values(svg, attribute).into_iter().find(|colour| colour.starts_with('#'));
+            assert_eq!(fixed, None, "a colour that the theme does not know");
+        }
+    }
+}
+
+#[test]
+fn date_host_drive_and_kernel_stand_above_the_answer() {
+    let mut lab = Lab::typical();
+    let machine = [("hostname".to_owned(), "db1.example".to_owned())];
+    lab.header.environment.insert("machine".to_owned(), machine.into());
+    let page = page(&lab).replace("&#x2f;", "/");
+    let answer = page.find("<h1>").expect("an answer");
+    for text in ["2026-11-21 19:58 UTC", "db1.example", "SAMSUNG MZ7LH960 (/dev/sdb)", "Linux 6.12.48"] {
+        assert!(page.find(text).is_some_and(|at| at < answer), "{text}");
+    }
+}
+
+#[test]
+fn the_three_sigma_rule_is_in_the_appendix_alone() {
+    let page = page(&Lab::typical());
+    let appendix = page.find("id=\"appendix\"").expect("an appendix");
+    let first = page.to_lowercase().find("three-sigma").expect("the rule");
+    assert!(first > page.find("</nav>").expect("links") && page[..appendix].matches("three-sigma").count() == 0);
+    assert!(page[appendix..].contains("no difference"));
+}

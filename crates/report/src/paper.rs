@@ -1,0 +1,322 @@
+//! What a paper takes from a study: figures as files, tables for LaTeX and Markdown, a paragraph on the method, and its references.
+//!
+//! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have a row for each arm on a deciding
+//! metric. The paragraph says what was done here, from the plan and the record, and cites by the keys of references.bib. Text from
+//! outside is escaped in each format.
+
+use experiment::plan::Method;
+use experiment::study::{Judgement, Study};
+
+use super::evidence::Evidence;
+use super::page::Page;
+use super::plot::{self, distribution, forest, latency, timeline};
+use super::view::{MetricView, RowView, WorkloadView};
+use super::{number, verdict, words};
+
+/// What a paper takes from a study.
+#[derive(Debug)]
+pub struct Paper {
+    /// Name and text of the tables, the paragraph and the references.
+    pub texts: Vec<(&'static str, String)>,
+    /// Each figure's name without its ending, and its SVG.
+    pub figures: Vec<(String, String)>,
+}
+
+/// Returns the files for a paper.
+///
+/// # Errors
+/// When a plot fails, which no input should cause.
+pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Paper> {
+    let page = Page::of(study, evidence);
+    let methods = methods(&page);
+    let texts = vec![
+        ("table.tex", latex_table(&page)),
+        ("table.md", markdown_table(&page)),
+        ("methods.tex", latex(&methods)),
+        ("methods.md", methods + "\n"),
+        ("references.bib", references(&page)),
+    ];
+    Ok(Paper { texts, figures: figures(&page)? })
+}
+
+/// The plots of every workload's deciding metric.
+fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for (place, workload) in page.workloads.iter().enumerate() {
+        let Some(metric) = workload.metrics.iter().find(|metric| metric.primary) else { continue };
+        let name = |kind: &str| format!("{}-{kind}", file_name(place, workload.name));
+        let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+        let margin = page.study.criteria.margin;
+        let label = format!("{}: effect of each arm on {}", words::clean(workload.name), metric.label);
+        found.extend(forest::plot(&label, &judgements, metric.direction, margin)?.map(|svg| (name("effects"), svg)));
+        let Some(evidence) = &page.evidence else { continue };
+        let trials: Vec<_> = evidence.trials.iter().filter(|trial| trial.workload == workload.name).collect();
+        let subject = |label| distribution::Subject {
+            label,
+            trials: &trials,
+            arms: &page.arms,
+            metric: metric.name,
+            words: &metric.label,
+            scale: &metric.scale,
+        };
+        let label = format!("{}: {} of every trial", words::clean(workload.name), metric.label);
+        found.extend(distribution::plot(&subject(&label))?.map(|svg| (name("trials"), svg)));
+        found.extend(timeline::plot(&subject(&label))?.map(|svg| (name("drift"), svg)));
+        for op in latency::kinds(&trials) {
+            let label = format!("{}: latency percentiles of {op} requests", words::clean(workload.name));
+            let svg = latency::plot(&label, &trials, &page.arms, op)?;
+            found.extend(svg.map(|svg| (name(&format!("latency-{op}")), svg)));
+        }
+    }
+    Ok(found.into_iter().map(|(name, svg)| (name, plot::canvas::whole_file(&svg))).collect())
+}
+
+/// A name for files: letters, digits and dashes, whatever the workload is called, with its number so that no two are alike.
+fn file_name(place: usize, workload: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let word: String = workload.chars().take(40).map(plain).collect();
+    let word: Vec<&str> = word.split('-').filter(|part| !part.is_empty()).collect();
+    if word.is_empty() { format!("workload-{}", place + 1) } else { format!("{}-{}", place + 1, word.join("-")) }
+}
+
+/// Arm, value, change, interval, verdict and blocks of a row, as plain text.
+fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
+    let of = row.judgement;
+    let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
+    [
+        row.marked(),
+        row.bare_centre(metric) + &own,
+        of.and_then(number::estimate).unwrap_or_default().replace('-', "−"),
+        of.filter(|j| j.ratio.is_some()).map(number::interval).unwrap_or_default().replace('-', "−"),
+        of.map_or("baseline", |j| verdict::word(j.verdict)).to_owned(),
+        row.blocks(),
+    ]
+}
+
+fn deciding<'v, 'a>(page: &'v Page<'a>) -> impl Iterator<Item = (&'v WorkloadView<'a>, &'v MetricView<'a>)> {
+    page.workloads
+        .iter()
+        .filter_map(|workload| Some((workload, workload.metrics.iter().find(|metric| metric.primary)?)))
+}
+
+fn caption(page: &Page<'_>) -> String {
+    format!(
+        "{}. Values are geometric means over the blocks that count; change and interval are of their ratio to the baseline. {}{}.",
+        page.title,
+        page.rules[..1].to_uppercase(),
+        &page.rules[1..]
+    )
+}
+
+fn unit_of(metric: &MetricView<'_>) -> String {
+    if metric.scale.unit.is_empty() {
+        metric.label.clone()
+    } else {
+        format!("{} ({})", metric.label, metric.scale.unit)
+    }
+}
+
+fn latex_table(page: &Page<'_>) -> String {
+    let mut out = String::from(
+        "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\begin{tabular}{lrrrlr}\n\\toprule\n\
+         arm & geom.\\ mean & change & interval & verdict & blocks \\\\\n",
+    );
+    for (workload, metric) in deciding(page) {
+        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let head = latex(&format!("{place}{}, {}", unit_of(metric), metric.good()));
+        out += &format!("\\midrule\n\\multicolumn{{6}}{{l}}{{\\emph{{{head}}}}} \\\\\n");
+        for row in &metric.rows {
+            out += &format!("{} \\\\\n", cells(metric, row).map(|text| latex(&text)).join(" & "));
+        }
+    }
+    out + &format!(
+        "\\bottomrule\n\\end{{tabular}}\n\\caption{{{}}}\n\\label{{tab:schedlab}}\n\\end{{table}}\n",
+        latex(&caption(page))
+    )
+}
+
+fn markdown_table(page: &Page<'_>) -> String {
+    let mut out = String::new();
+    for (workload, metric) in deciding(page) {
+        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let head = super::markdown::escaped(&format!("{place}{}, {}", unit_of(metric), metric.good()));
+        out += &format!(
+            "**{head}**\n\n| arm | geom. mean | change | interval | verdict | blocks |\n|---|--:|--:|--:|---|--:|\n"
+        );
+        for row in &metric.rows {
+            out += &format!("| {} |\n", cells(metric, row).map(|text| super::markdown::escaped(&text)).join(" | "));
+        }
+        out.push('\n');
+    }
+    out + &super::markdown::escaped(&caption(page)) + "\n"
+}
+
+/// What was done, in a paragraph; `[@KEY]` is a citation, as Pandoc's Markdown has it.
+fn methods(page: &Page<'_>) -> String {
+    let study = page.study;
+    let criteria = &study.criteria;
+    let (margin, alpha) = (number::percent(criteria.margin), number::percent(criteria.alpha));
+    let arms = words::listed(&page.arms.iter().map(|arm| words::clean(arm)).collect::<Vec<_>>());
+    let mut said = Vec::new();
+    match &page.evidence {
+        Some(evidence) => {
+            said.push(format!(
+                "We compared {arms} on {} with schedlab {} [@schedlab].",
+                place(page),
+                words::clean(&evidence.header.schedlab)
+            ));
+            said.push(
+                "Each block ran every arm once, in an order drawn at random (randomised complete blocks [@fisher1935]), and each arm \
+                 was compared with the baseline of the same block."
+                    .to_owned(),
+            );
+            said.push(format!(
+                "{} were made in {} (seed {}).",
+                words::counted(evidence.trials.len() as u64, "trial"),
+                blocks(page),
+                evidence.header.plan.seed
+            ));
+        }
+        None => {
+            said.push(format!("Measurements of {arms} that were made elsewhere were judged with schedlab [@schedlab]."))
+        }
+    }
+    said.push(
+        "The effect is the ratio of geometric means: the mean over the blocks of the logarithm of the ratio to the baseline.".to_owned(),
+    );
+    said.push(rule(page, &alpha));
+    if criteria.method != Method::ThreeSigma {
+        said.push(format!(
+            "An arm is called better or worse when its interval lies wholly beyond a margin of ±{margin}, which was fixed beforehand, \
+             and equivalent when it lies wholly inside; the error over all arms of a metric is at most {alpha}."
+        ));
+    }
+    let void: u32 =
+        study.judgements.iter().filter(|judgement| judgement.primary).map(|judgement| judgement.void_blocks).sum();
+    said.push(match void {
+        0 => "No block was void; outliers were kept.".to_owned(),
+        void => {
+            format!(
+                "Void and left out: {} on deciding metrics; outliers were kept.",
+                words::counted(void.into(), "block")
+            )
+        }
+    });
+    said.join(" ")
+}
+
+/// The stopping rule with its reference.
+fn rule(page: &Page<'_>, alpha: &str) -> String {
+    let unpaired = |judgement: &Judgement| judgement.ratio.is_some() && judgement.log_ratios.is_empty();
+    let unpaired = page.study.judgements.iter().any(unpaired);
+    let early = page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
+    let stop = if early { ", and measuring stopped for an arm as soon as its verdict was reached" } else { "" };
+    let most = page.study.criteria.planned.map(|planned| format!(", at most {planned} times")).unwrap_or_default();
+    match page.study.criteria.method {
+        Method::Anytime if !unpaired => format!(
+            "The result was looked at after every block{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
+             at every look, with Holm's correction over the arms [@holm1979]."
+        ),
+        Method::Spending if !unpaired => format!(
+            "The result was looked at after every block from the fourth{most}{stop}; the error was spent over the looks by the \
+             function of Hwang, Shih and DeCani [@hwang1990], the intervals are repeated confidence intervals [@jennison1989] with \
+             bounds of the t statistic, and {alpha} is shared among the arms by a graphical procedure [@maurer2013]."
+        ),
+        Method::ThreeSigma => "The rule of three standard deviations was applied, which has no error rate.".to_owned(),
+        _ if unpaired => format!(
+            "The intervals are Welch's [@welch1947], at {alpha} over all arms by Holm's correction [@holm1979]."
+        ),
+        _ => format!(
+            "The number of blocks was fixed beforehand; the intervals are Student's, at {alpha} over all arms by Holm's correction \
+             [@holm1979]."
+        ),
+    }
+}
+
+/// `16 blocks`, or `14 to 16 blocks`.
+fn blocks(page: &Page<'_>) -> String {
+    let counts = || page.study.judgements.iter().filter(|j| j.primary).map(|j| u64::from(j.blocks + j.void_blocks));
+    match (counts().min(), counts().max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {}", words::counted(most, "block")),
+        (_, most) => words::counted(most.unwrap_or(0), "block"),
+    }
+}
+
+/// Where it was measured: drive, host and kernel.
+fn place(page: &Page<'_>) -> String {
+    let arena = match page.study.arena.as_str() {
+        "sim" => "a modelled device in virtual time: ",
+        "kernel" => "a modelled device under a real Linux in virtual time: ",
+        _ => "",
+    };
+    // Date first, schedlab's version last: both stand elsewhere.
+    let about = page.about.get(1..page.about.len().saturating_sub(1)).unwrap_or_default();
+    let date = page.about.first().filter(|_| arena.is_empty()).map(|at| format!(" on {at}")).unwrap_or_default();
+    format!("{arena}{}{date}", about.join(", "))
+}
+
+/// Every work that a paragraph may cite.
+const REFERENCES: &str = include_str!("templates/references.bib");
+
+/// The references that the paragraph cites.
+fn references(page: &Page<'_>) -> String {
+    let said = methods(page);
+    let key = |entry: &str| entry.split(['{', ',']).nth(1).unwrap_or_default().to_owned();
+    let cited = REFERENCES.split("\n\n").filter(|entry| said.contains(&format!("@{}", key(entry))));
+    let title = "schedlab: a laboratory for Linux schedulers";
+    let own =
+        format!("@misc{{schedlab,\n  title = {{{title}}},\n  note = {{Version {}}}\n}}", env!("CARGO_PKG_VERSION"));
+    std::iter::once(own.as_str())
+        .chain(cited)
+        .map(|entry| format!("{}\n", entry.trim_end()))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Plain text for LaTeX, with `[@KEY]` as `\cite{KEY}`; characters that a standard LaTeX font lacks as commands.
+fn latex(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in words::clean(text).chars() {
+        match c {
+            '\\' => out.push_str("\\textbackslash{}"),
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '~' => out.push_str("\\textasciitilde{}"),
+            '^' => out.push_str("\\textasciicircum{}"),
+            '<' => out.push_str("\\textless{}"),
+            '>' => out.push_str("\\textgreater{}"),
+            '±' => out.push_str("$\\pm$"),
+            '×' => out.push_str("$\\times$"),
+            '÷' => out.push_str("$\\div$"),
+            '∞' => out.push_str("$\\infty$"),
+            'µ' => out.push_str("$\\mu$"),
+            '−' => out.push_str("$-$"),
+            other => out.push(other),
+        }
+    }
+    cited(&out)
+}
+
+/// `[@a; @b]` as `\cite{a,b}`.
+fn cited(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("[@") {
+        let Some((keys, after)) = after.split_once(']') else { break };
+        if !keys.chars().all(|c| c.is_ascii_alphanumeric() || "@; ".contains(c)) {
+            out.push_str(before);
+            out.push_str("[@");
+            rest = &rest[before.len() + 2..];
+            continue;
+        }
+        out.push_str(before);
+        out.push_str(&format!("\\cite{{{}}}", keys.replace(['@', ' '], "").replace(';', ",")));
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! One centre: the value shown beside a change is the one that the change is computed from, in every row of every format.
+
+use experiment::record::VoidReason;
+use experiment::samples::Sample;
+use experiment::{Options, study_samples};
+use proptest::prelude::*;
+
+use super::*;
+use crate::page::Page;
+
+/// One value: arm, block, value; not a number for a void one.
+type Value = (usize, u32, f64);
+
+fn studied(values: &[Value]) -> Study {
+    let sample = |(sequence, (arm, block, value)): (usize, &Value)| Sample {
+        workload: "w".into(),
+        metric: "iops".into(),
+        arm: format!("arm{arm}"),
+        block: Some(*block),
+        sequence: sequence as u64,
+        value: *value,
+        voids: if value.is_nan() { vec![VoidReason::Foreign { text: "void".into() }] } else { Vec::new() },
+    };
+    let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
+    let options = Options { baseline: Some("arm0".into()), ..Options::default() };
+    study_samples("table", &samples, &options)
+}
+
+/// What a row shows: the arm's value, and the baseline's value that the reader compares it with.
+type Shown = fn(&MetricView<'_>, &RowView<'_>) -> [String; 2];
+
+fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
+    let baseline = metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+    [row.bare_centre(metric), row.own_baseline(metric).or(baseline).unwrap_or_default()]
+}
+
+/// The rows as report.md has them, which other programs read.
+fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
+    let text = crate::markdown::render(&Page::of(study, None)).expect("a report");
+    let table: Vec<Vec<&str>> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| arm |"))
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let number = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+    let baseline = table[2..].iter().find(|row| row[1].ends_with("(baseline)")).map(|row| number(row[2]));
+    let of = |row: &Vec<&str>| {
+        let own = row[2].split_once("(baseline ").map(|(_, own)| own.trim_end_matches(')').to_owned());
+        (row[1].to_owned(), [number(row[2]), own.or(baseline.clone()).unwrap_or_default()])
+    };
+    table[2..].iter().map(of).collect()
+}
+
+fn agrees(judgement: &Judgement, [arm, baseline]: &[String; 2]) -> Result<(), String> {
+    let (Some(ratio), Some(change)) = (judgement.ratio, number::estimate(judgement)) else { return Ok(()) };
+    let parsed = |text: &str| text.replace(',', "").parse::<f64>().map_err(|_| format!("{arm} against {baseline}"));
+    let difference = parsed(arm)? - parsed(baseline)?;
+    let sign = match change.chars().next() {
+        Some('+' | '×') => 1.0,
+        Some('-' | '÷') => -1.0,
+        _ => 0.0,
+    };
+    // Three digits show every change of two percent.
+    let visible = ratio.ln().abs() > 0.02;
+    match difference * sign {
+        product if product < 0.0 || (product == 0.0 && visible) => Err(format!("{arm} against {baseline}: {change}")),
+        _ => Ok(()),
+    }
+}
+
+fn law(study: &Study, shown: Shown) -> Result<(), String> {
+    let views = workloads(study, None);
+    for metric in views.iter().flat_map(|workload| &workload.metrics) {
+        for row in &metric.rows {
+            if let Some(judgement) = row.judgement {
+                agrees(judgement, &shown(metric, row))?;
+            }
+        }
+    }
+    for judgement in &study.judgements {
+        let (Some(arm), Some(baseline)) = (judgement.arm_mean, judgement.baseline_mean) else { continue };
+        let ratio = judgement.ratio.expect("what has means has a ratio");
+        if (arm / baseline / ratio - 1.0).abs() > 1e-9 {
+            return Err(format!("{arm} / {baseline} is not {ratio}"));
+        }
+    }
+    Ok(())
+}
+
+fn values() -> impl Strategy<Value = Vec<Value>> {
+    let value = prop_oneof![
+        8 => (0.0..12.0f64).prop_map(f64::exp),
+        8 => 900.0..1100.0f64,
+        1 => Just(f64::NAN),
+        1 => Just(0.0),
+    ];
+    prop::collection::vec((0usize..4, 0u32..7, value), 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    #[test]
+    fn the_difference_that_is_shown_has_the_sign_of_the_change_beside_it(values in values()) {
+        let study = studied(&values);
+        prop_assert_eq!(law(&study, one_centre), Ok(()));
+        if !study.judgements.is_empty() {
+            for (name, shown) in in_markdown(&study) {
+                let judgement = study.judgements.iter().find(|judgement| judgement.arm == name);
+                prop_assert_eq!(judgement.map_or(Ok(()), |judgement| agrees(judgement, &shown)), Ok(()));
+            }
+        }
+    }
+}
+
+/// Medians beside a change of geometric means, as version 0.1.0 had them.
+fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
+    let of = |row: &RowView<'_>| row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median));
+    [of(row), metric.rows.iter().find(|row| row.judgement.is_none()).map(of).unwrap_or_default()]
+}
+
+/// One value of the baseline for all rows, although an arm was measured in some of the blocks only.
+fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
+    let baseline = metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+    [row.bare_centre(metric), baseline.unwrap_or_default()]
+}
+
+#[test]
+fn medians_and_a_baseline_of_other_blocks_are_rejected() {
+    let blocks = |arm: usize, values: &[f64]| -> Vec<Value> {
+        values.iter().zip(0..).map(|(value, block)| (arm, block, *value)).collect()
+    };
+    let outlier = studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
+    assert!(law(&outlier, medians).is_err() && law(&outlier, one_centre).is_ok());
+    let stopped =
+        studied(&[blocks(0, &[100.0, 100.0, 10.0, 10.0]), blocks(1, &[90.0; 2]), blocks(2, &[9.0; 4])].concat());
+    assert!(law(&stopped, one_baseline).is_err() && law(&stopped, one_centre).is_ok());
+}
+
+#[test]
+fn every_format_shows_it() {
+    let lab = crate::fixture::Lab::typical();
+    let evidence = lab.evidence();
+    let page = Page::of(&lab.study, Some(&evidence));
+    let options = crate::terminal::Options { width: 80, colour: false, verbose: false };
+    let texts = [
+        crate::terminal::render(&lab.study, Some(&evidence), &[], &options),
+        crate::markdown::render(&page).expect("a report"),
+        crate::html::render(&page).expect("a page"),
+    ];
+    for metric in page.workloads.iter().flat_map(|workload| &workload.metrics).filter(|metric| metric.primary) {
+        for row in &metric.rows {
+            assert!(texts.iter().all(|text| text.contains(&row.bare_centre(metric))), "{}", row.arm);
+        }
+    }
+    let csv = crate::csv::judgements(&page).expect("a table");
+    let first = lab.study.judgements[0].arm_mean.expect("it was measured").to_string();
+    assert!(csv.lines().nth(1).is_some_and(|line| line.contains(&first)), "{csv}");
+}
