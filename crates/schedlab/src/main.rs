@@ -17,7 +17,7 @@ mod rights;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use host::Root;
 
 use crate::cli::{Cli, Command};
@@ -26,7 +26,8 @@ fn main() -> ExitCode {
     if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
         return status;
     }
-    let cli = match Cli::try_parse() {
+    let command = cli::laid_out(Cli::command(), out::width().clamp(40, 100));
+    let cli = match command.try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -47,7 +48,7 @@ fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
         Command::Devices(_) | Command::List(_) | Command::Show(_) => None,
         Command::Study(args) => args.out.as_deref(),
-        Command::Report(args) => Some(args.dir.as_path()),
+        Command::Report(args) => Some(args.figures.as_deref().unwrap_or(&args.dir)),
         Command::Trace(args) => args.to.as_deref(),
         Command::History(args) => args.out.as_deref(),
         _ => return Ok(()),
@@ -80,7 +81,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::History(args) => command::watch::history(root, args),
         Command::Trace(args) => command::trace::run(args),
         Command::Study(args) => command::study::study(args),
-        Command::Report(args) => command::study::report(args),
+        Command::Report(args) => command::report::report(args),
         Command::Restore(args) => command::restore::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
         Command::Bench(args) => Err(command::bench_moved(args)),

@@ -39,8 +39,14 @@ fn write(text: &str) -> Result<()> {
 
 /// How to print a report on standard output: its width (80 where it has none), and colour only on a terminal without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
-    let width = comfy_table::Table::new().width().unwrap_or(80).clamp(64, 120);
+    let width = width().clamp(60, 120) as u16;
     report::terminal::Options { width, colour: has_colours(std::io::stdout().is_terminal()), verbose }
+}
+
+/// Columns of the terminal on standard output; those that `COLUMNS` says, or 80, where it is none.
+pub(crate) fn width() -> usize {
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    comfy_table::Table::new().width().map(usize::from).or_else(named).unwrap_or(80)
 }
 
 fn has_colours(terminal: bool) -> bool {

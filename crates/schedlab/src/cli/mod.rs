@@ -6,6 +6,7 @@ mod design;
 mod iocost;
 mod keep;
 mod kernel;
+mod layout;
 mod occasions;
 mod settings;
 mod sweep;
@@ -20,6 +21,7 @@ pub(crate) use design::*;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
+pub(crate) use layout::laid_out;
 pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use settings::*;
 pub(crate) use sweep::SweepArgs;
@@ -122,8 +124,8 @@ pub(crate) enum Command {
     /// Judge a record of schedlab or a CSV table.
     #[command(after_help = STUDY_HELP)]
     Study(StudyArgs),
-    /// Write the reports of a record again (report.html, report.md, study.json, CSV).
-    #[command(after_help = "Example:\n  schedlab report results")]
+    /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures and tables for a paper.
+    #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// Restore settings that a crash left changed.
     ///
@@ -182,6 +184,11 @@ Examples:
 
 Columns: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, done, timer, flush, flushed, exit), process, tag, op,
 sector, nr_sectors.";
+
+const REPORT_HELP: &str = "\
+Examples:
+  schedlab report results
+  schedlab report results --figures paper --format svg,pdf";
 
 const STUDY_HELP: &str = "\
 Examples:
@@ -327,6 +334,22 @@ pub(crate) struct StudyArgs {
 pub(crate) struct ReportArgs {
     /// Directory of the experiment.
     pub(crate) dir: PathBuf,
+    /// Write what a paper takes into this directory, and no reports: each figure as a file, tables for LaTeX (booktabs) and
+    /// Markdown, a paragraph on the method, and its references as BibTeX.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) figures: Option<PathBuf>,
+    /// Write figures in these formats, separated by commas; PDF needs rsvg-convert.
+    #[arg(long, value_name = "FORMAT,…", value_delimiter = ',', default_value = "svg", requires = "figures")]
+    pub(crate) format: Vec<FigureFormat>,
+}
+
+/// The format of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FigureFormat {
+    /// A drawing for web pages and editors.
+    Svg,
+    /// A drawing for LaTeX, with its fonts.
+    Pdf,
 }
 
 #[derive(Debug, Args)]

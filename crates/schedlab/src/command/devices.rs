@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, ContentArrangement, Table};
+use comfy_table::{ContentArrangement, Table};
 use host::Root;
 use host::device::{self, Device};
 
@@ -23,28 +23,46 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     } else if devices.is_empty() {
         out::line("no block device found; `schedlab compare --device loop:512M` measures a temporary one")?;
     } else {
-        out::line(table(&devices))?;
-        out::line("\n[in effect]  available  (module, not loaded)     details: schedlab devices NAME")?;
+        out::line(listed(&devices, out::width()))?;
+        out::line("\n[in effect]  available  (module, not loaded)\ndetails: schedlab devices NAME")?;
     }
     Ok(REACHED)
 }
 
-fn table(devices: &[Device]) -> Table {
+/// Cells of a device: name, size, kind, model, schedulers, nr_requests, use.
+fn cells(device: &Device) -> [String; 7] {
+    [
+        device.path.display().to_string(),
+        size(device.size_bytes),
+        device.kind.name().to_owned(),
+        device.model.clone().unwrap_or_default(),
+        schedulers(device),
+        device.nr_requests.map_or_else(String::new, |n| n.to_string()),
+        used_by(device).join("; "),
+    ]
+}
+
+/// A table where one fits into `width` columns, else some lines for each device: a scheduler's name is never broken.
+fn listed(devices: &[Device], width: usize) -> String {
+    let all: Vec<[String; 7]> = devices.iter().map(cells).collect();
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["DEVICE", "SIZE", "KIND", "MODEL", "SCHEDULERS", "NR_REQUESTS", "USED BY"]);
-    for device in devices {
-        table.add_row([
-            Cell::new(device.path.display()),
-            Cell::new(size(device.size_bytes)),
-            Cell::new(device.kind.name()),
-            Cell::new(device.model.as_deref().unwrap_or("")),
-            Cell::new(schedulers(device)),
-            Cell::new(device.nr_requests.map_or_else(String::new, |n| n.to_string())),
-            Cell::new(used_by(device).join("; ")),
-        ]);
+    table.add_rows(all.iter().cloned());
+    let table = table.trim_fmt();
+    if table.lines().all(|line| line.chars().count() <= width) {
+        return table;
     }
-    table
+    let mut lines = Vec::new();
+    for [name, size, kind, model, schedulers, nr_requests, used_by] in all {
+        lines.push(format!("{name}  {size}  {kind}  {model}").trim_end().to_owned());
+        for (head, text) in [("schedulers", schedulers), ("nr_requests", nr_requests), ("used by", used_by)] {
+            let shown = report::wrapped(&text, width.saturating_sub(15).max(20));
+            let shown = shown.into_iter().zip(std::iter::once(head).chain(std::iter::repeat("")));
+            lines.extend(shown.filter(|(text, _)| !text.is_empty()).map(|(text, head)| format!("  {head:<13}{text}")));
+        }
+    }
+    lines.join("\n")
 }
 
 fn schedulers(device: &Device) -> String {
@@ -64,7 +82,7 @@ fn used_by(device: &Device) -> Vec<String> {
     uses.extend(device.swap.iter().map(|name| format!("swap {name}")));
     uses.extend(device.holders.iter().map(|name| format!("held by {name}")));
     if uses.is_empty() && !device.partitions.is_empty() {
-        uses.push(format!("{} partitions", device.partitions.len()));
+        uses.push(text::counted(device.partitions.len() as u64, "partition"));
     }
     let signature = device.signature.to_string();
     if uses.is_empty() && !signature.is_empty() {

@@ -219,6 +219,11 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
 
 /// The command that repeats the experiment, quoted so that a shell reads it back; without the place of this one's results.
 pub(super) fn repeat_command() -> String {
+    repeat_command_without(&[])
+}
+
+/// The same without these flags, which say how to show the result and not what it is.
+pub(super) fn repeat_command_without(flags: &[&str]) -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.next();
     let mut kept = vec!["schedlab".to_owned()];
@@ -226,6 +231,7 @@ pub(super) fn repeat_command() -> String {
         match word.as_str() {
             "--out" => drop(words.next()),
             "--resume" => {}
+            word if flags.contains(&word) => {}
             word if word.starts_with("--out=") => {}
             _ => kept.push(quoted(word)),
         }

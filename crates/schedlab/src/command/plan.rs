@@ -172,7 +172,7 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     if Target::is_temporary(word)? {
         return Ok(host::loopdev::offered_for_new_loop(root));
     }
-    let device = device::find(root, word).map_err(|e| usage(format!("{e}; or name schedulers with --schedulers")))?;
+    let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
     }

@@ -11,7 +11,7 @@ use experiment::record::Record;
 use experiment::samples::Sample;
 use experiment::study::{Judgement, Study, Verdict};
 
-use crate::cli::{ReportArgs, StudyArgs};
+use crate::cli::StudyArgs;
 use crate::failure::{REACHED, VOID, usage};
 use crate::out;
 use crate::report_files;
@@ -95,14 +95,6 @@ fn pooled(args: &StudyArgs) -> Result<u8> {
 fn occasions_of(source: &Path) -> Vec<PathBuf> {
     let below = if source.join(store::RECORD).exists() { Vec::new() } else { occasions::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
-}
-
-/// Writes the reports of a record again.
-pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
-    for file in write_again(&args.dir)?.1 {
-        out::line(file.display())?;
-    }
-    Ok(REACHED)
 }
 
 /// Studies a record and writes its reports beside it; the study and the files.

@@ -93,13 +93,13 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
         let best = match search.incumbent() {
             tuner::BASELINE => "no setting looked better than the default".to_owned(),
             best => format!(
-                "best so far {} ({:+.1} % in {} blocks, not confirmed)",
+                "best so far {} ({:+.1} % in {}, not confirmed)",
                 search.key(best),
                 (search.candidates()[best].effect().exp() - 1.0) * 100.0,
-                search.candidates()[best].blocks()
+                text::counted(search.candidates()[best].blocks() as u64, "block")
             ),
         };
-        out::note(format_args!("interrupted after {} trials: {best}; {resume}", course.trials));
+        out::note(format_args!("interrupted after {}: {best}; {resume}", text::counted(course.trials.into(), "trial")));
         return Ok(FAILED);
     }
     let mut confirmed_as = None;

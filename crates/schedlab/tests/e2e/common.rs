@@ -173,6 +173,32 @@ pub(crate) fn can_run(programs: &[&str]) -> bool {
     false
 }
 
+/// A study.json that the published schema allows, read. Without Python's jsonschema it is only read, which is said aloud.
+#[track_caller]
+pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
+    let complaints = against_schema(file);
+    assert!(complaints.as_ref().is_none_or(String::is_empty), "{}: {}", file.display(), complaints.unwrap_or_default());
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// What the published schema has against a file: one line each. None where that cannot be checked.
+pub(crate) fn against_schema(file: &Path) -> Option<String> {
+    const CHECK: &str = "import json, sys, jsonschema\n\
+        schema, file = (json.load(open(name)) for name in sys.argv[1:])\n\
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(file): print(error.json_path, error.message[:200])";
+    let python = |words: &[&str]| Command::new("python3").args(words).output();
+    if !python(&["-c", "import jsonschema"]).is_ok_and(|output| output.status.success()) {
+        let reason = "SKIPPED: the schema of study.json needs python3-jsonschema";
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+        eprintln!("{reason}");
+        return None;
+    }
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/study.schema.json");
+    let output = python(&["-c", CHECK, schema, file.to_str().unwrap()]).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that the tests of `guest` build into. A
 /// test that needs it is skipped with a message where there is none yet; where every test must run, it fails.
 #[must_use]
@@ -199,7 +225,7 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     })
 }
 
-fn installed(program: &str) -> bool {
+pub(crate) fn installed(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     path.split(':').any(|dir| Path::new(dir).join(program).is_file())
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run, trials};
+use crate::common::{Lab, Loop, can_run, trials, valid_study};
 
 const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "void"];
 
@@ -43,7 +43,7 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     for file in ["plan.toml", "record.jsonl", "study.json", "report.html", "report.md"] {
         assert!(out.join(file).is_file(), "{file} is missing");
     }
-    let saved: serde_json::Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let saved = valid_study(&out.join("study.json"));
     assert_eq!(saved, study, "what is printed is what is saved");
     let loops = Command::new("losetup").arg("-a").output().unwrap();
     assert!(!String::from_utf8_lossy(&loops.stdout).contains(dir.to_str().unwrap()), "the loop device is gone");

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::common::{Lab, Ran, trials, wait_until};
+use crate::common::{Lab, Ran, trials, valid_study, wait_until};
 
 /// Compares arms of CPUs; the rest of the words is the work and its length.
 fn compare(lab: &Lab, arms: &str, words: &str) -> Ran {
@@ -206,7 +206,7 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     lab.run(&format!("{words} {}", out.display())).expect_measured();
     let trials = trials(&out);
     assert_eq!(trials.len(), 3 * 4);
-    let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let study = valid_study(&out.join("study.json"));
     let [nice] = &study["responses"].as_array().unwrap()[..] else { panic!("one response: {}", study["responses"]) };
     assert_eq!((&nice["tunable"], &nice["default"]), (&"nice".into(), &"0".into()));
     let points = nice["points"].as_array().unwrap();

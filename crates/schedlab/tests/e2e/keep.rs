@@ -299,6 +299,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
     for words in ["keep DEV scheduler=bfq --by-name --print", "keep DEV scheduler=bfq --by-name --dry-run"] {
         let ran = kept.run(words).expect_status(0);
         assert!(ran.stdout.contains(&kept.rule().display().to_string()), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("--print"), "the rule names the command that writes it: {}", ran.stdout);
     }
     assert!(kept.run("keep --list").expect_status(0).stdout.contains("no setting is persisted"));
     assert_eq!(kept.tree(), before);

@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Ran};
+use crate::common::{Lab, Ran, valid_study};
 
 const SCHEDULERS: &str = "noop,deadline,cfq,anticipatory,antic-95,wpcas";
 
 fn study(lab: &Lab, out: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(lab.path(out).join("study.json")).unwrap()).unwrap()
+    valid_study(&lab.path(out).join("study.json"))
 }
 
 fn compare(lab: &Lab, out: &str, more: &str) -> Ran {

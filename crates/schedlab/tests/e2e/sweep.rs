@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Loop, can_run, trials};
+use crate::common::{Lab, Loop, can_run, trials, valid_study};
 
 const SIM: &str = "sweep --arena sim --device hp97560 --quiet --trial-time 2s --warmup 500ms";
 
 fn study(lab: &Lab, out: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(lab.path(out).join("study.json")).unwrap()).unwrap()
+    valid_study(&lab.path(out).join("study.json"))
 }
 
 fn plan(lab: &Lab, words: &str) -> String {

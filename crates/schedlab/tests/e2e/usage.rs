@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Lab, Loop, can_run};
+use crate::common::{Lab, Loop, Ran, can_run};
 
 #[test]
 fn mistyped_words_name_the_nearest_right_one() {
@@ -67,6 +67,18 @@ fn devices_and_lists_are_there_for_people_and_programs() {
     assert!(found["available_schedulers"].to_string().contains("kyber"), "{found}");
     assert!(found["tunables"].to_string().contains("slice_idle"), "{found}");
     assert!(lab.run("devices").expect_status(0).stdout.contains(&device.name));
+    for columns in [60, 80] {
+        let ran =
+            Ran::from(lab.command("devices").env("COLUMNS", columns.to_string()).output().unwrap()).expect_status(0);
+        let fits = |line: &str| line.chars().count() <= columns || line.split_whitespace().count() < 3;
+        assert!(ran.stdout.lines().all(fits), "{columns}: {}", ran.stdout);
+        assert!(
+            ran.stdout.contains(" mq-deadline") && ran.stdout.contains("[bfq]"),
+            "no name is broken: {}",
+            ran.stdout
+        );
+    }
+    lab.run("compare --device /dev/no-such-disk --workload randread").expect_status(2).says(&["no-such-disk"]);
 
     let workloads = lab.run("list workloads --json").expect_status(0).json();
     let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap().to_owned()).collect();

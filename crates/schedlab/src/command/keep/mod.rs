@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cli::{ForgetArgs, FormArg, KeepArgs};
-use crate::command::experiment::repeat_command;
+use crate::command::experiment::repeat_command_without;
 use crate::command::settings::failed;
 use crate::failure::{REACHED, usage};
 use crate::out;
@@ -32,7 +32,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let address = address(root, &device, args)?;
     let note = Note {
         because: source.because,
-        command: repeat_command(),
+        command: repeat_command_without(&["--print", "--dry-run", "--json"]),
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };

@@ -42,8 +42,12 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
     let arms = plan.arms.len();
     let spelt = |seconds: f64| span_ms(Duration::from_secs_f64(seconds).as_millis() as u64);
     let time = if plan.arena.is_virtual() { " of virtual time" } else { "" };
-    let takes = format!("{arms} arms: a block takes about {}{time}", spelt(block));
-    let needed = format!("with {} comparisons no interval exists before {least} blocks are measured", arms - 1);
+    let takes = format!("{}: a block takes about {}{time}", text::counted(arms as u64, "arm"), spelt(block));
+    let needed = format!(
+        "with {} no interval exists before {} are measured",
+        text::counted(arms as u64 - 1, "comparison"),
+        text::counted(least.into(), "block")
+    );
     let room = (plan.budget.time_s / block).floor();
     match plan.budget.blocks {
         None if room < f64::from(least) => Err(usage(format!(
@@ -56,7 +60,8 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
         None => {
             let most = plan.budget.time_s;
             out::note(format_args!(
-                "{takes}; room for {room:.0} blocks in {}; what is decided is not measured again",
+                "{takes}; room for {} in {}; what is decided is not measured again",
+                text::counted(room as u64, "block"),
                 spelt(most)
             ));
             Ok(())

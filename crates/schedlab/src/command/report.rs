@@ -1,0 +1,77 @@
+//! `schedlab report`: the reports of a record again, or what a paper takes from it.
+//!
+//! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the fonts: a library that does the same
+//! would be the largest part of the program. It gets the figure on its standard input and returns the PDF on its standard output, under
+//! the restrictions of this command: without capabilities, and writing below the results only.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use files::Dir;
+use lab::store;
+use report::paper::{self, Paper};
+
+use crate::cli::{FigureFormat, ReportArgs};
+use crate::command::study::write_again;
+use crate::failure::REACHED;
+use crate::out;
+use crate::report_files;
+
+/// Writes the reports of a record again; with --figures the files for a paper instead.
+pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
+    if let Some(figures) = &args.figures {
+        let record = store::read(&args.dir)?;
+        let study = experiment::study(&record, None);
+        return write_paper(&paper::files(&study, Some(&report_files::evidence(&record)))?, figures, &args.format);
+    }
+    for file in write_again(&args.dir)?.1 {
+        out::line(file.display())?;
+    }
+    Ok(REACHED)
+}
+
+fn write_paper(Paper { texts, figures }: &Paper, dir: &Path, formats: &[FigureFormat]) -> Result<u8> {
+    let dir = Dir::make(dir).context("figures: name another directory with --figures")?;
+    let write = |name: &str, bytes: &[u8]| -> Result<()> {
+        dir.replace(name, bytes)?;
+        out::line(dir.file(name).display())
+    };
+    for (name, svg) in figures {
+        for format in formats {
+            match format {
+                FigureFormat::Svg => write(&format!("{name}.svg"), svg.as_bytes())?,
+                FigureFormat::Pdf => write(&format!("{name}.pdf"), &pdf(svg)?)?,
+            }
+        }
+    }
+    texts.iter().try_for_each(|(name, text)| write(name, text.as_bytes()))?;
+    Ok(REACHED)
+}
+
+/// The figure as PDF.
+fn pdf(svg: &str) -> Result<Vec<u8>> {
+    let mut child = Command::new("rsvg-convert")
+        .args(["--format", "pdf"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("--format pdf: rsvg-convert does not start; install librsvg2-bin, or take --format svg")?;
+    let mut input = child.stdin.take().context("rsvg-convert: no standard input")?;
+    // A figure may be larger than a pipe: the converter reads all of it before it writes.
+    let text = svg.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().context("rsvg-convert: cannot be waited for")?;
+    let written = writer.join().map_err(|_| anyhow::anyhow!("rsvg-convert: its input was not written"))?;
+    if !output.status.success() || !output.stdout.starts_with(b"%PDF") {
+        bail!(
+            "rsvg-convert: {} ({}); take --format svg",
+            String::from_utf8_lossy(&output.stderr).trim(),
+            output.status
+        );
+    }
+    written.context("rsvg-convert: did not read the figure")?;
+    Ok(output.stdout)
+}

@@ -1,0 +1,59 @@
+//! The published schema of study.json against what the program writes: of every arena that needs no device, of tables, and of records
+//! that version 0.1.0 wrote.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Lab, against_schema, valid_study};
+
+#[test]
+fn records_of_the_first_version_and_tables_give_studies_of_the_published_schema() {
+    let lab = Lab::new();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/data/0.1.0");
+    for name in ["two-readers", "sweep", "tune-confirm", "disk", "cpu", "interrupted", "resumed"] {
+        let out = lab.path(name);
+        lab.run(&format!("study {} --out {}", old.join(name).join("record.jsonl").display(), out.display()))
+            .expect_measured();
+        let study = valid_study(&out.join("study.json"));
+        assert!(study["origin"]["plan_sha256"].is_string() && study["origin"]["environment"].is_object(), "{name}");
+        assert!(study["arms"].as_array().unwrap().iter().all(|arm| arm["scheduler"].is_string()), "{name}");
+        let known: Vec<&Value> = study["metrics"].as_array().unwrap().iter().map(|metric| &metric["name"]).collect();
+        assert!(study["judgements"].as_array().unwrap().iter().all(|of| known.contains(&&of["metric"])), "{name}");
+    }
+    let table = lab.path("table.csv");
+    fs::write(&table, "arm,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
+    let words = format!("study {} --arm arm --metric tps --block block --json", table.display());
+    let file = lab.path("printed.json");
+    fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout).unwrap();
+    let study = valid_study(&file);
+    assert_eq!((&study["arena"], &study["origin"]["device"]), (&Value::from("foreign"), &Value::Null));
+    assert_eq!(study["metrics"][0]["direction"], "higher");
+}
+
+#[test]
+fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not() {
+    let lab = Lab::new();
+    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/snapshots/study__small_record.snap");
+    let text = fs::read_to_string(snapshot).unwrap();
+    let golden: Value = serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap();
+    let file = lab.path("study.json");
+    let complaints = |study: &Value| {
+        fs::write(&file, study.to_string()).unwrap();
+        against_schema(&file)
+    };
+    let Some(none) = complaints(&golden) else { return };
+    assert_eq!(none, "");
+    for wrong in [
+        |study: &mut Value| study["judgements"][0]["p_value"] = 0.04.into(),
+        |study: &mut Value| study["origin"]["plan_sha256"] = "none".into(),
+        |study: &mut Value| study["judgements"][0]["verdict"] = "good".into(),
+        |study: &mut Value| study["summaries"][0]["median"] = Value::Null,
+        |study: &mut Value| drop(study.as_object_mut().unwrap().remove("origin")),
+    ] {
+        let mut study = golden.clone();
+        wrong(&mut study);
+        assert_ne!(complaints(&study).unwrap(), "");
+    }
+}
