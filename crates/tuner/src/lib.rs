@@ -9,6 +9,7 @@ pub mod belief;
 mod chance;
 mod ledger;
 mod propose;
+pub mod prune;
 mod search;
 mod space;
 

@@ -202,6 +202,11 @@ impl Search {
         close.min_by(|(_, a), (_, b)| order(a, b)).map(|(number, _)| number)
     }
 
+    #[cfg(test)]
+    pub(crate) fn add_for_tests(&mut self, candidate: Candidate) {
+        self.candidates.push(candidate);
+    }
+
     /// The standard deviation of an effect from block to block, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())

@@ -47,6 +47,8 @@ pub struct Tuned {
     pub winner: Option<Winner>,
     /// What the fresh comparison showed; none when there was none.
     pub confirmation: Option<Confirmation>,
+    /// What of the winner is not needed; none without a confirmed winner.
+    pub pruning: Option<Pruning>,
     /// What to set; none when the default stays.
     pub recommended: Option<Recommended>,
     /// In a sentence.
@@ -119,6 +121,52 @@ pub struct Confirmation {
     pub constraints: Vec<(String, bool)>,
 }
 
+/// What came of putting the winner's settings back to their defaults.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pruning {
+    /// One per comparison with the winner, in their order.
+    pub steps: Vec<PruneStep>,
+    /// How many of the winner's settings are back at their defaults.
+    pub put_back: usize,
+    /// How many of them it had.
+    pub settings: usize,
+    /// How many of them were not tried, because the budget was spent.
+    pub untried: usize,
+    /// What is left.
+    pub arm: String,
+    /// Whether it takes the winner's place in the recommendation.
+    pub accepted: bool,
+    /// Mean ratio of what is left to the winner, turned so that more is better; none while nothing is put back.
+    pub ratio: Option<f64>,
+    /// Ends of its interval; none: open.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// The least ratio to the default that winner and loss leave together; none: open.
+    pub least_gain: Option<f64>,
+}
+
+/// One comparison of the winner with what is left when more settings are put back.
+#[derive(Debug, Clone, Serialize)]
+pub struct PruneStep {
+    /// Where its record and report are, below OUT.
+    pub dir: String,
+    /// The settings that are put back, as `NAME=VALUE` of the winner.
+    pub settings: Vec<String>,
+    /// Blocks that count.
+    pub blocks: usize,
+    /// Mean ratio to the winner, turned so that more is better.
+    pub ratio: Option<f64>,
+    /// Ends of the interval at `confidence`; none: open.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// 1 − the level of this step.
+    pub confidence: f64,
+    /// Whether the loss is shown to be less than the margin, and the constraints to hold.
+    pub put_back: bool,
+}
+
 /// What to set: `schedlab keep --from OUT` reads this.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recommended {
@@ -172,6 +220,36 @@ pub fn searched(search: &Search, course: &SearchSummary, arms: &[String], constr
     }
 }
 
+/// The effects of an arm on the baseline of its own plan, block by block; positive when better.
+pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
+    let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
+    for trial in trials {
+        let (own, baseline) = blocks.entry(trial.block).or_default();
+        if trial.arm == plan.baseline() { baseline.push(trial.clone()) } else { own.push(trial.clone()) }
+    }
+    blocks.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
+}
+
+/// Each constraint, and whether these trials show that it holds for the arm that is not the baseline: every workload that reports the
+/// metric has to show it.
+pub fn constraints_shown(plan: &Plan, trials: &[Trial], alpha: f64, constraints: &[Constraint]) -> Vec<(String, bool)> {
+    let shown = |c: &Constraint| {
+        let mut told = plan.workloads.iter().filter_map(|workload| {
+            let of = trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
+            let excesses: Vec<f64> = of.filter_map(|trial| c.excess(&trial.observation)).collect();
+            (!excesses.is_empty()).then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
+        });
+        let first = told.next();
+        first.is_some_and(|first| first && told.all(|shown| shown))
+    };
+    constraints.iter().map(|c| (c.text.clone(), shown(c))).collect()
+}
+
+/// A ratio from its logarithm; none for an open end.
+pub fn end(log: f64) -> Option<f64> {
+    Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite())
+}
+
 /// What the record of the confirmation shows of the winner, together with what the search saw of it.
 pub fn confirmed(
     plan: &Plan,
@@ -182,28 +260,12 @@ pub fn confirmed(
     alpha: f64,
     constraints: &[Constraint],
 ) -> Confirmation {
-    let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
-    for trial in trials {
-        let (own, default) = blocks.entry(trial.block).or_default();
-        if trial.arm == plan.baseline() { default.push(trial.clone()) } else { own.push(trial.clone()) }
-    }
-    let fresh: Vec<f64> = blocks.values().filter_map(|(own, default)| effect(plan, own, default)).collect();
+    let fresh = effects(plan, trials);
     let candidate = &search.candidates()[winner];
     let seen: Vec<f64> = candidate.effects.values().copied().collect();
     let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
     let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
     let void = study.judgements.iter().any(|judgement| judgement.primary && judgement.verdict == Verdict::Void);
-    let shown = |c: &Constraint| {
-        // Every workload that reports the metric has to show it.
-        let mut told = plan.workloads.iter().filter_map(|workload| {
-            let of = trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
-            let excesses: Vec<f64> = of.filter_map(|trial| c.excess(&trial.observation)).collect();
-            (!excesses.is_empty()).then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
-        });
-        let first = told.next();
-        first.is_some_and(|first| first && told.all(|shown| shown))
-    };
-    let end = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     Confirmation {
         dir: "confirm".to_owned(),
         blocks: fresh.len(),
@@ -217,7 +279,7 @@ pub fn confirmed(
         } else {
             verdict(&interval, plan.criteria.margin.ln_1p())
         },
-        constraints: constraints.iter().map(|c| (c.text.clone(), shown(c))).collect(),
+        constraints: constraints_shown(plan, trials, alpha, constraints),
     }
 }
 
@@ -242,9 +304,53 @@ impl Confirmation {
 
     /// `+8.3 % [+6.1, +10.4]`.
     pub fn words(&self) -> String {
-        let end = |end: Option<f64>, open: &str| end.map_or(open.to_owned(), |ratio| percent(ratio - 1.0));
-        let ratio = self.ratio.map_or_else(|| "no value".to_owned(), |ratio| percent(ratio - 1.0) + " %");
-        format!("{ratio} [{}, {}]", end(self.low, "open"), end(self.high, "open"))
+        change_words(self.ratio, self.low, self.high)
+    }
+}
+
+fn change_words(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    let end = |end: Option<f64>| end.map_or("open".to_owned(), |ratio| percent(ratio - 1.0));
+    let ratio = ratio.map_or_else(|| "no value".to_owned(), |ratio| percent(ratio - 1.0) + " %");
+    format!("{ratio} [{}, {}]", end(low), end(high))
+}
+
+impl Pruning {
+    /// The change from the default of what is left: the winner's and the loss together, and the least that both leave.
+    pub fn gain_words(&self, winner: &Confirmation) -> String {
+        let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
+        let least = self.least_gain.map_or("open".to_owned(), |least| percent(least - 1.0));
+        format!("{} %, at least {least} %", ratio.map_or("no value".to_owned(), |ratio| percent(ratio - 1.0)))
+    }
+}
+
+impl fmt::Display for Pruning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "pruned     {} of {} settings put back to their defaults: {}",
+            self.put_back, self.settings, self.arm
+        )?;
+        if self.put_back > 0 {
+            writeln!(f, "  against the winner {} in fresh blocks", change_words(self.ratio, self.low, self.high))?;
+        }
+        if self.put_back > 0 && !self.accepted {
+            writeln!(f, "  not recommended: the gain that is left is not shown to exceed the margin")?;
+        }
+        for step in &self.steps {
+            let stays = if step.put_back { "put back" } else { "not shown to be unneeded" };
+            writeln!(
+                f,
+                "  without {}: {} at {:.1} %, {} blocks: {stays}",
+                step.settings.join(" "),
+                change_words(step.ratio, step.low, step.high),
+                step.confidence * 100.0,
+                step.blocks
+            )?;
+        }
+        if self.untried > 0 {
+            writeln!(f, "  {} of them not tried: the budget is spent", self.untried)?;
+        }
+        Ok(())
     }
 }
 
@@ -295,6 +401,9 @@ impl fmt::Display for Tuned {
             for (constraint, shown) in &confirmation.constraints {
                 writeln!(f, "  {constraint}: {}", if *shown { "holds" } else { "not shown to hold" })?;
             }
+        }
+        if let Some(pruning) = &self.pruning {
+            write!(f, "{pruning}")?;
         }
         writeln!(f, "\n{}", self.answer)
     }

@@ -22,7 +22,10 @@ The search measures promising settings more often and gives a bad one a single t
 winner is then compared with the default on fresh blocks, as `compare` does; it is recommended only if it is better there, by the
 margin and at alpha. If it is not, no other setting is tried on the same evidence: search again with another --seed.
 
-OUT holds tune.json, tune.html, search.jsonl (every trial of the search) and confirm/ (an ordinary experiment).
+A confirmed winner is pruned: its settings go back to their defaults, in groups and one by one, if fresh blocks show that all of them
+together lose less than the margin. Pruning gets what search and confirmation leave of the budget.
+
+OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confirm/ and prune-1/, … (ordinary experiments).
 Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed or was interrupted, 2 wrong usage, 3 the evidence is void.";
 
 /// Search for the best scheduler and settings, and confirm the result against the default.

@@ -4,11 +4,13 @@ mod answer;
 mod design;
 mod done;
 mod page;
+mod pruning;
 
 use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::ArenaKind;
+use experiment::record::Record;
 use experiment::study::Verdict;
 use files::Dir;
 use host::Root;
@@ -23,7 +25,7 @@ use crate::report_files;
 use crate::rights;
 use answer::{CONFIRM, show_space, tuned, write};
 use design::{CONFIRM_SHARE, Design, baseline_point, conduct_args, confirmation_plan, design, header, options};
-use done::Done;
+use done::{Confirmed, Done};
 use lab::arena::open::within;
 use lab::arena::{Arena, ArmIndex};
 use lab::output::Output;
@@ -36,6 +38,7 @@ use lab::tune::outcome::SearchEnd;
 use lab::tune::result::confirmed;
 use lab::tune::scored::Scored;
 use lab::tune::session::Session;
+use pruning::prune;
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
@@ -75,14 +78,36 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         let plan = confirmation_plan(&design, &search, &course, winner)?;
         let confirm = dir.file(CONFIRM);
         let resume = confirm.join(lab::store::RECORD).metadata().is_ok_and(|meta| meta.len() > 0);
-        let args = ConductArgs { out: Some(confirm), resume, ..conduct_args(args) };
+        let conduct = ConductArgs { out: Some(confirm), resume, ..conduct_args(args) };
         let arms = [ArmIndex(0), scored.admit(&plan.arms[1])?];
-        let (mut store, record) = session::open(&plan, &record_options(&args), &mut scored, &stop)?;
+        let (mut store, record) = session::open(&plan, &record_options(&conduct), &mut scored, &stop)?;
         let end = lab::conduct::conduct(&plan, &record, &arms, &mut scored, &mut store, (&stop, &progress))?;
-        Ok((dir, Done { search, course, environment, confirmation: Some((winner, plan, end)) }))
+        let mut confirmed = Confirmed { winner, plan, end, shown: None, pruning: None };
+        if !confirmed.end.reason.ending().is_early() {
+            let record = lab::store::read(&dir.file(CONFIRM))?;
+            confirmed.look(&design, &search, &record, &dir)?;
+            if let Some(shown) = confirmed.shown.as_ref().filter(|shown| shown.holds()) {
+                let spent = (record.trials.len() as u32, confirmed.end.at_ms as f64 / 1e3);
+                let seen = (winner, shown, spent);
+                let ends = (&stop, &progress);
+                confirmed.pruning = Some(prune(&design, (&search, &course), seen, (&dir, args), &mut scored, ends)?);
+            }
+        }
+        Ok((dir, Done { search, course, environment, confirmation: Some(confirmed) }))
     })?;
     stop.end_at_once();
     conclude(&dir, &design, &done, args.json)
+}
+
+impl Confirmed {
+    /// Studies the comparison, and writes its reports.
+    fn look(&mut self, design: &Design, search: &Search, record: &Record, dir: &Dir) -> Result<()> {
+        let study = experiment::study(record, None);
+        report_files::write_all(&dir.file(CONFIRM), &study, Some(&report_files::evidence(record)))?;
+        let (alpha, constraints) = (design.alpha, &design.constraints);
+        self.shown = Some(confirmed(&self.plan, search, self.winner, &record.trials, &study, alpha, constraints));
+        Ok(())
+    }
 }
 
 fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
@@ -102,20 +127,17 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
         out::note(format_args!("interrupted after {}: {best}; {resume}", text::counted(course.trials.into(), "trial")));
         return Ok(FAILED);
     }
-    let mut confirmed_as = None;
-    if let Some((winner, plan, end)) = confirmation {
-        if end.reason.ending().is_early() {
-            out::note(format_args!("the confirmation ended early ({}): {}; {resume}", end.reason.word(), end.reason));
-            return Ok(FAILED);
+    if let Some(confirmed) = confirmation {
+        let pruning = confirmed.pruning.as_ref().and_then(|pruned| pruned.early.as_ref());
+        let early = Some(&confirmed.end).filter(|end| end.reason.ending().is_early());
+        for (what, end) in [("confirmation", early), ("pruning", pruning)] {
+            if let Some(end) = end {
+                out::note(format_args!("the {what} ended early ({}): {}; {resume}", end.reason.word(), end.reason));
+                return Ok(FAILED);
+            }
         }
-        let below = dir.join(CONFIRM);
-        let record = lab::store::read(&below)?;
-        let study = experiment::study(&record, None);
-        report_files::write_all(&below, &study, Some(&report_files::evidence(&record)))?;
-        confirmed_as =
-            Some(confirmed(plan, search, *winner, &record.trials, &study, design.alpha, &design.constraints));
     }
-    let tuned = tuned(design, done, confirmed_as, dir);
+    let tuned = tuned(design, done, dir);
     let written = write(out, &tuned)?;
     if json {
         out::line(serde_json::to_string_pretty(&tuned)?)?;

@@ -58,6 +58,37 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
 }
 
 #[test]
+fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_good() {
+    let lab = Lab::new();
+    let out = lab.path("out");
+    let words = "tune --arena sim --device hp97560 --workload dss --schedulers mq-deadline,bfq --trials 400 --trial-time 20s --quiet";
+    let ran = lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
+    let found = tuned(&out);
+    let pruning = &found["pruning"];
+    assert!(pruning["put_back"].as_u64().unwrap() > 0 && pruning["accepted"] == true, "{pruning}");
+    let (winner, left) = (found["winner"]["arm"].as_str().unwrap(), pruning["arm"].as_str().unwrap());
+    assert!(left.split(':').count() < winner.split(':').count(), "{left} is not less than {winner}");
+    assert!(ran.stdout.contains(&format!("recommended: {left}\n")), "{}", ran.stdout);
+    for word in left.split(':').skip(1) {
+        let (name, value) = word.split_once('=').unwrap();
+        assert_eq!(found["recommended"]["tunables"][name], value);
+    }
+    // The settings that stay matter, and those that went do not: on blocks that no step has seen.
+    let compare = format!(
+        "compare --arena sim --device hp97560 --workload dss --seed 99 --blocks 12 --trial-time 20s --quiet --json --schedulers winner={winner},left={left},bare=bfq --out {}",
+        lab.path("check").display()
+    );
+    let study = lab.run(&compare).expect_status(0).json();
+    let ratio = |arm: &str| {
+        let judged = study["judgements"].as_array().unwrap();
+        judged.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap()["ratio"].as_f64().unwrap()
+    };
+    assert!(ratio("left") > 0.99 && ratio("bare") < 0.9, "{} and {}", ratio("left"), ratio("bare"));
+    // Each step is an experiment of its own.
+    lab.run(&format!("study {}", out.join("prune-1").display())).expect_status(0);
+}
+
+#[test]
 fn where_no_setting_matters_nothing_is_recommended() {
     let lab = Lab::new();
     let out = lab.path("out");

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
-use super::done::Done;
+use super::done::{Done, Pruned};
 use super::page;
 use crate::failure::REACHED;
 use crate::out;
@@ -75,11 +75,15 @@ pub(super) fn write(dir: &Dir, tuned: &Tuned) -> Result<Vec<PathBuf>> {
     if tuned.confirmation.is_some() {
         written.push(dir.file(CONFIRM));
     }
+    written.extend(tuned.pruning.iter().flat_map(|pruning| &pruning.steps).map(|step| dir.file(&step.dir)));
     Ok(written)
 }
 
-pub(super) fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmation>, dir: &Path) -> Tuned {
+pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let Done { search, course, environment, confirmation: compared } = done;
+    let confirmation = compared.as_ref().and_then(|compared| compared.shown.clone());
+    let pruned = compared.as_ref().and_then(|compared| compared.pruning.as_ref());
+    let left = pruned.filter(|pruned| pruned.shown.accepted);
     let plan = &design.plan;
     let arm_of = |number: usize| -> Arm {
         match &search.candidates()[number].point {
@@ -88,28 +92,27 @@ pub(super) fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmat
         }
     };
     let arms: Vec<String> = (0..search.candidates().len()).map(|number| arm_of(number).name).collect();
-    let winner = compared.as_ref().map(|(number, _, _)| Winner {
-        arm: arms[*number].clone(),
-        searched_ratio: search.candidates()[*number].effect().exp(),
-        blocks: search.candidates()[*number].blocks(),
+    let number = compared.as_ref().map(|compared| compared.winner);
+    let winner = number.map(|number| Winner {
+        arm: arms[number].clone(),
+        searched_ratio: search.candidates()[number].effect().exp(),
+        blocks: search.candidates()[number].blocks(),
     });
     let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
-    let recommended =
-        compared.as_ref().zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|((number, _, _), c)| {
-            let Arm { scheduler, tunables, .. } = arm_of(*number);
-            let verdict = Why {
-                verdict: c.verdict,
-                default: plan.arms[0].name.clone(),
-                change: c.words(),
-                confidence: c.confidence,
-            };
-            let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
-            let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
-            let identity = identity.clone().unwrap_or_default();
-            Recommended { device, identity, arena, scheduler, tunables, verdict, date }
-        });
-    let answer =
-        answer(design, &arms, compared.as_ref().map(|(n, ..)| *n), confirmation.as_ref(), recommended.as_ref(), dir);
+    let recommended = number.zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|(number, c)| {
+        let Arm { scheduler, tunables, .. } = left.map_or_else(|| arm_of(number), |left| left.arm.clone());
+        let verdict = Why {
+            verdict: c.verdict,
+            default: plan.arms[0].name.clone(),
+            change: left.map_or_else(|| c.words(), |left| left.shown.gain_words(c)),
+            confidence: c.confidence,
+        };
+        let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+        let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
+        let identity = identity.clone().unwrap_or_default();
+        Recommended { device, identity, arena, scheduler, tunables, verdict, date }
+    });
+    let answer = answer(design, (&arms, number), confirmation.as_ref(), (recommended.as_ref(), left), dir);
     Tuned {
         schema: 1,
         schedlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -126,6 +129,7 @@ pub(super) fn tuned(design: &Design, done: &Done, confirmation: Option<Confirmat
         search: searched(search, course, &arms, !design.constraints.is_empty()),
         winner,
         confirmation,
+        pruning: pruned.map(|pruned| pruned.shown.clone()),
         recommended,
         answer,
     }
@@ -149,10 +153,9 @@ fn objective_words(design: &Design) -> String {
 /// What to do, in a sentence or two.
 fn answer(
     design: &Design,
-    arms: &[String],
-    winner: Option<usize>,
+    (arms, winner): (&[String], Option<usize>),
     confirmation: Option<&Confirmation>,
-    recommended: Option<&Recommended>,
+    (recommended, left): (Option<&Recommended>, Option<&Pruned>),
     dir: &Path,
 ) -> String {
     let default = &design.plan.arms[0].name;
@@ -173,6 +176,7 @@ fn answer(
         } else {
             String::new()
         };
+        let arm = left.map_or(arm, |left| &left.shown.arm);
         return format!("recommended: {arm}{keep}");
     }
     let why = match confirmation.verdict {

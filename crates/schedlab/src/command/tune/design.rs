@@ -36,7 +36,7 @@ pub(super) const SWEEP_BLOCKS: u64 = 6;
 /// What switching and checking takes of each trial on a machine, about, in seconds.
 const OVERHEAD_S: f64 = 0.03;
 /// Makes the confirmation's seeds others than the search's.
-const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
+pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
 
 /// Everything that is fixed before the first trial.
 pub(super) struct Design {
