@@ -173,18 +173,22 @@ struct Case<'a> {
     all: &'a Judgement,
     ratios: Vec<Option<f64>>,
     occasions: Vec<Occasion>,
+    /// What each of these occasions has of its own.
+    own: Vec<&'a Judgement>,
     pooled: Interval,
     left_out: Vec<Reason>,
 }
 
 impl<'a> Case<'a> {
-    fn of(all: &'a Judgement, each: &[Each]) -> Case<'a> {
-        let (mut ratios, mut occasions, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    fn of(all: &'a Judgement, each: &'a [Each]) -> Case<'a> {
+        let (mut ratios, mut occasions, mut left_out, mut own) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let key = (all.workload.clone(), all.metric.clone(), all.arm.clone());
         for one in each {
             match one.occasion(all) {
                 Ok(occasion) => {
                     ratios.push(Some(occasion.mean.exp()).filter(|ratio| ratio.is_finite()));
                     occasions.push(occasion);
+                    own.extend(one.judgements.get(&key));
                 }
                 Err(why) => {
                     ratios.push(None);
@@ -192,7 +196,13 @@ impl<'a> Case<'a> {
                 }
             }
         }
-        Case { all, ratios, pooled: Interval::of(&occasions), occasions, left_out }
+        Case { all, ratios, pooled: Interval::of(&occasions), occasions, own, left_out }
+    }
+
+    /// The mean over the occasions of the logarithm of a value: the ratio is the mean of their ratios, so that these are its two sides.
+    fn mean_of(&self, value: impl Fn(&Judgement) -> Option<f64>) -> Option<f64> {
+        let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
+        logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
     fn is_void(&self) -> bool {
@@ -252,6 +262,8 @@ fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) ->
         };
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
+            arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),
+            baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),
             ratio: shown(case.pooled.means.mean),
             low: shown(interval.low),
             high: shown(interval.high),

@@ -182,3 +182,15 @@ fn the_record_of_one_occasion_says_so_where_it_decides_something() {
     let study = crate::study::study(&simulated, None);
     assert!(!study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")), "{:?}", study.cautions);
 }
+
+#[test]
+fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_an_occasion_has() {
+    let mut days = occasions(&[3.0, 0.9]);
+    // A slow day with two blocks: over all blocks together the ratio of means would be another.
+    days[1].samples.retain(|sample| sample.block < Some(2));
+    days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
+    let study = pool_samples("x", &days, &options(), None).unwrap();
+    let judgement = &study.judgements[0];
+    let ratio = judgement.arm_mean.unwrap() / judgement.baseline_mean.unwrap();
+    assert!((ratio / judgement.ratio.unwrap() - 1.0).abs() < 1e-9, "{judgement:?}");
+}
