@@ -4,7 +4,7 @@
 #![no_main]
 
 use experiment::Options;
-use lab::foreign::{Columns, columns_of, parse};
+use foreign::table::{Columns, columns_of, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

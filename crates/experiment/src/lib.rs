@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod calibration;
 pub mod decider;
+pub mod direction;
 pub mod feasibility;
 pub mod history;
 pub mod judge;

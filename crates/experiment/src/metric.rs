@@ -4,18 +4,9 @@
 
 mod unit;
 
+pub use crate::direction::Direction;
+use crate::direction::by_words;
 pub use unit::unit_of;
-
-/// Which way a metric improves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Throughput, rates: more is better.
-    HigherIsBetter,
-    /// Latency, cost: less is better.
-    LowerIsBetter,
-    /// Describes what happened, as a count of anticipations does; summarised, never judged.
-    Descriptive,
-}
 
 /// A row of [`METRICS`].
 #[derive(Debug, Clone, Copy)]
@@ -251,28 +242,15 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == own)
 }
 
-/// The direction of any metric, foreign ones included: from the table, else from the words of its name, else
-/// higher-is-better with `false` as the second value, so that the caller can say that it guessed.
-pub fn direction_of(name: &str) -> (Direction, bool) {
-    if let Some(metric) = find(name) {
-        return (metric.direction, true);
-    }
-    direction_by_words(name)
+/// The direction of any metric, foreign ones included: from the table, else from the words of its name; none if they tell none.
+pub fn direction_of(name: &str) -> Option<Direction> {
+    find(name).map(|metric| metric.direction).or_else(|| by_words(name))
 }
 
-/// The direction that the words of a name tell: of a column that is called like a metric of ours that only describes, and is
-/// another thing.
-pub(crate) fn direction_by_words(name: &str) -> (Direction, bool) {
-    let lower = name.to_ascii_lowercase();
-    let costs = ["latency", "time", "delay", "idle", "duration", "wait", "overhead", "elapsed"];
-    let rates = ["per_s", "iops", "tps", "throughput", "flops", "mb_s", "rate", "bandwidth"];
-    if rates.iter().any(|word| lower.contains(word)) {
-        (HigherIsBetter, true)
-    } else if costs.iter().any(|word| lower.contains(word)) {
-        (LowerIsBetter, true)
-    } else {
-        (HigherIsBetter, false)
-    }
+/// The direction that a column of a table of somebody else has: one that is called like a metric of ours that only describes is another
+/// thing, and is named in order to be judged.
+pub fn direction_of_column(name: &str) -> Option<Direction> {
+    find(name).map(|metric| metric.direction).filter(|own| *own != Descriptive).or_else(|| by_words(name))
 }
 
 #[cfg(test)]
@@ -303,13 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn foreign_metrics_get_their_direction_from_their_words_and_a_guess_is_admitted() {
-        assert_eq!(direction_of("buffered_disk_reads_mb_per_s"), (HigherIsBetter, true));
-        assert_eq!(direction_of("latency_average_ms"), (LowerIsBetter, true));
-        assert_eq!(direction_of("logger.latency_p99_us"), (LowerIsBetter, true));
-        assert_eq!(direction_of("kflops"), (HigherIsBetter, true));
-        assert_eq!(direction_of("deceptive_idle_ms"), (Descriptive, true));
-        assert_eq!(direction_by_words("deceptive_idle_ms"), (LowerIsBetter, true));
-        assert_eq!(direction_of("score"), (HigherIsBetter, false));
+    fn the_direction_is_that_of_the_table_else_of_the_words_else_unknown() {
+        assert_eq!(direction_of("kflops"), Some(HigherIsBetter));
+        assert_eq!(direction_of("logger.latency_p99_us"), Some(LowerIsBetter));
+        assert_eq!(direction_of("buffered_disk_reads_mb_per_s"), Some(HigherIsBetter));
+        assert_eq!(direction_of("deceptive_idle_ms"), Some(Descriptive));
+        assert_eq!(direction_of_column("deceptive_idle_ms"), Some(LowerIsBetter));
+        assert_eq!(direction_of("score"), None);
     }
 }

@@ -218,10 +218,11 @@ pub struct WorkloadSpec {
 }
 
 impl Plan {
-    /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say.
+    /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say. Where none says it, the
+    /// metric only describes.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
-        own.map_or_else(|| direction_of(metric).0, |own| own.better.into())
+        own.map_or_else(|| direction_of(metric).unwrap_or(Direction::Descriptive), |own| own.better.into())
     }
 }
 

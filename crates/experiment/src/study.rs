@@ -50,7 +50,7 @@ pub struct Study {
     /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What a reader must know before believing any of it (guessed directions, missing blocks, cut record, …).
+    /// What a reader must know before believing any of it (missing blocks, a single occasion, cut record, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,

@@ -142,14 +142,23 @@ fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
     rows.iter().enumerate().map(sample).collect()
 }
 
+/// More of the score is better.
+fn higher() -> Options {
+    let direction = experiment::metric::Direction::HigherIsBetter;
+    Options { directions: [("score".to_string(), direction)].into(), ..Options::default() }
+}
+
 #[test]
-fn a_foreign_table_without_blocks_or_known_direction_is_judged_with_the_cautions_that_it_deserves() {
+fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction() {
     let rows: Vec<(&str, Option<u32>, f64)> =
         (0..6).flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))]).collect();
     let study = study_samples("table.csv", &foreign(&rows), &Options::default());
+    assert_eq!((study.judgements.as_slice(), study.recommendation.arm), ([].as_slice(), None));
+    assert!(study.cautions.iter().any(|caution| caution.contains("score is not judged")), "{:?}", study.cautions);
+    let study = study_samples("table.csv", &foreign(&rows), &higher());
     assert_eq!(study.arena, "foreign");
     assert_eq!(study.judgements[0].verdict, Verdict::Better);
-    for words in ["no baseline was named: a is taken", "there are no blocks", "which way score is better was guessed"] {
+    for words in ["no baseline was named: a is taken", "there are no blocks"] {
         assert!(study.cautions.iter().any(|caution| caution.contains(words)), "{words}: {:?}", study.cautions);
     }
 }
@@ -157,7 +166,7 @@ fn a_foreign_table_without_blocks_or_known_direction_is_judged_with_the_cautions
 #[test]
 fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
     let rows = [("cfq", None, 1644.1), ("deadline", None, 2141.3), ("noop", None, 2150.0)];
-    let study = study_samples("pgbench.csv", &foreign(&rows), &Options::default());
+    let study = study_samples("pgbench.csv", &foreign(&rows), &higher());
     for judgement in &study.judgements {
         assert_eq!((judgement.verdict, judgement.low), (Verdict::Inconclusive, None));
         assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".into()));

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
 use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
 use files::Bounded;
-use lab::foreign::{self, Columns};
+use foreign::table::{self, Columns};
 use lab::occasions;
 use text::limits::*;
 use workload::replay;
@@ -107,6 +107,10 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&TABLE_COLUMNS, |n| read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))),
     (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
     (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),
+    (&IMPORT_FILES, |n| {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
+        said(lab::sources::files(foreign::find("hyperfine").expect("a format"), &vec![file; n]))
+    }),
     (&TRACE_REQUESTS, |n| {
         let text = "fio version 2 iolog\n".to_owned() + &"/f read 0 512\n".repeat(n);
         said(replay::parse(replay::Format::Fio, text.as_bytes(), replay::Options { skip_bad: true }))
@@ -118,6 +122,7 @@ const INPUTS: &[(&Limit, Input)] = &[
 /// Files that are read by [`Bounded`].
 const FILES: &[&Limit] = &[
     &TABLE_BYTES,
+    &IMPORT_BYTES,
     &TRACE_BYTES,
     &EVENTS_LINE,
     &DEVICE_BYTES,
@@ -183,7 +188,7 @@ fn read_record(text: &str) -> Result<(), String> {
 
 fn read_table(text: &str) -> Result<(), String> {
     let metrics = ["v".to_owned()];
-    said(foreign::parse(text, &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None }))
+    said(table::parse(text, &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None }))
 }
 
 #[test]

@@ -16,6 +16,7 @@ const OF_A_PROGRAM: &[&str] = &[
     "sim",
     "experiment",
     "tuner",
+    "foreign",
     "files",
     "host",
     "loadgen",
@@ -41,6 +42,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("experiment", &["text"]),
     ("tuner", &["text", "experiment"]),
     ("report", &["text", "experiment"]),
+    ("foreign", &["text", "experiment"]),
     ("cpu-workloads", &[]),
     ("files", &["text"]),
     ("confine", &[]),
@@ -62,6 +64,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "sim",
             "experiment",
             "tuner",
+            "foreign",
             "host",
             "loadgen",
             "cpu",
@@ -78,7 +81,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose result depends on their arguments alone.
-pub const PURE: &[&str] = &["text", "elevator", "workload", "sim", "experiment", "tuner", "report"];
+pub const PURE: &[&str] = &["text", "elevator", "workload", "sim", "experiment", "tuner", "report", "foreign"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

@@ -367,7 +367,7 @@ fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<
     Some(Summary {
         workload: workload.into(),
         metric: metric.into(),
-        direction: metric::direction_of(metric).0,
+        direction: metric::direction_of(metric).expect("a metric of schedlab"),
         arm: arm.into(),
         n: n as u32,
         mean,
@@ -393,8 +393,11 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
     let mean = logs.iter().sum::<f64>() / n;
     let half = 3.1 * (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
     let (low, high) = ((mean - half).exp(), (mean + half).exp());
-    let good =
-        if metric::direction_of(metric).0 == Direction::HigherIsBetter { (low, high) } else { (1.0 / high, 1.0 / low) };
+    let good = if metric::direction_of(metric) == Some(Direction::HigherIsBetter) {
+        (low, high)
+    } else {
+        (1.0 / high, 1.0 / low)
+    };
     let verdict = match good {
         (low, _) if low > 1.01 => Verdict::Better,
         (_, high) if high < 0.99 => Verdict::Worse,

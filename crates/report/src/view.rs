@@ -192,7 +192,7 @@ fn metric_view<'a>(
         name,
         label: label(name),
         primary: judgements.iter().any(|j| j.primary),
-        direction: summaries.first().map_or_else(|| metric::direction_of(name).0, |s| s.direction),
+        direction: summaries.first().map_or(Direction::Descriptive, |s| s.direction),
         baseline,
         baseline_mean,
         scale,

@@ -271,7 +271,7 @@ impl<'a> Bench<'a> {
         plan.trial = TrialLength { duration_ms: Some(surface.trial_ms), warmup_ms: Some(surface.trial_ms / 5) };
         let plan = lab::resolve::checked(plan, &mut |_| ())?;
         let metric = plan.workloads[0].primary.clone().expect("a checked plan names what decides");
-        let lower = experiment::metric::direction_of(&metric).0 == experiment::metric::Direction::LowerIsBetter;
+        let lower = plan.direction_of(&metric) == experiment::metric::Direction::LowerIsBetter;
         let sign = if lower { -1.0 } else { 1.0 };
         Ok(Bench { arena: crate::arenas::sim(&plan, stop)?, plan, field, metric, sign, known: BTreeMap::new(), stop })
     }

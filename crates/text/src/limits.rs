@@ -138,6 +138,10 @@ limits! {
         "a number, a name or a reason";
     TABLE_ROWS = "rows", 1_000_000, Unit::Of("rows"); "split the table, or sum up first";
         "each is a value to judge";
+    IMPORT_BYTES = "outputs of a program", 128 * MIB, Unit::Bytes; "judge parts of them one by one";
+        "ten thousand files of fio with all their histograms take a fourth of it";
+    IMPORT_FILES = "files of a program", 20_000, Unit::Of("files"); "name fewer, or a directory with fewer";
+        "a file a minute for two weeks";
     TRACE_BYTES = "trace", 256 * MIB, Unit::Bytes; "replay a part of it, e.g. head -n 1000000";
         "four million lines of 64 bytes";
     TRACE_REQUESTS = "requests of a trace", 4_000_000, Unit::Of("requests"); "replay a part of it, e.g. head -n 1000000";

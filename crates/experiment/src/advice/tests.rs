@@ -30,7 +30,9 @@ fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgeme
 fn advise(judgements: &[Judgement]) -> Recommendation {
     let mut workloads: Vec<String> = judgements.iter().map(|judgement| judgement.workload.clone()).collect();
     workloads.dedup();
-    recommend(judgements, &workloads, &Criteria::default(), &|metric| crate::metric::direction_of(metric).0)
+    recommend(judgements, &workloads, &Criteria::default(), &|metric| {
+        crate::metric::direction_of(metric).unwrap_or(crate::metric::Direction::Descriptive)
+    })
 }
 
 use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};

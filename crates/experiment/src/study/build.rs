@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict, WorkloadSettings};
 use crate::advice::recommend;
 use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
-use crate::metric::{Direction, METRICS, direction_by_words, direction_of, find};
+use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
 use crate::plan::{Criteria, Method};
 use crate::record::Record;
 use crate::resolution;
@@ -30,7 +30,7 @@ pub struct Options {
     pub arms: Vec<String>,
     /// The metric that decides, by workload; where there is none the first metric of the workload.
     pub primary: BTreeMap<String, String>,
-    /// Which way is better, by metric; for other metrics it follows from the name.
+    /// Which way is better, by metric; for other metrics it follows from the name. A metric whose name does not tell is not judged.
     pub directions: BTreeMap<String, Direction>,
     /// The rules.
     pub criteria: Criteria,
@@ -130,12 +130,8 @@ impl Options {
     }
 
     pub(crate) fn direction(&self, metric: &str) -> Direction {
-        let told = || match direction_of(metric).0 {
-            // A foreign column is named by the user in order to be judged.
-            Direction::Descriptive if self.is_foreign() => direction_by_words(metric).0,
-            direction => direction,
-        };
-        self.directions.get(metric).copied().unwrap_or_else(told)
+        let told = || if self.is_foreign() { direction_of_column(metric) } else { direction_of(metric) };
+        self.directions.get(metric).copied().or_else(told).unwrap_or(Direction::Descriptive)
     }
 }
 
@@ -178,8 +174,8 @@ impl<'a> Builder<'a> {
                 "there are no blocks: drift and the order of measuring cannot be separated from the effect".to_string(),
             );
         }
-        if !self.options.directions.contains_key(metric) && !direction_of(metric).1 {
-            self.caution(format!("which way {metric} is better was guessed: more is taken to be better"));
+        if !self.options.directions.contains_key(metric) && direction_of(metric).is_none() {
+            self.caution(format!("{metric} is not judged: nothing says which way it is better"));
         }
         let question = Question {
             workload,

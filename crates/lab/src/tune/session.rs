@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use experiment::metric::{Direction, direction_of};
+use experiment::metric::Direction;
 use experiment::plan::Plan;
 use experiment::record::{Trial, VoidReason};
 use tuner::{BASELINE, Ended, Mode, Outcome, Request, Search};
@@ -303,7 +303,7 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
             Some(sample.value).filter(|value| sample.voids.is_empty() && value.is_finite() && *value > 0.0)
         };
         let ratio = (value(own)? / value(default)?).ln();
-        sum += if direction_of(metric).0 == Direction::LowerIsBetter { -ratio } else { ratio };
+        sum += if plan.direction_of(metric) == Direction::LowerIsBetter { -ratio } else { ratio };
     }
     Some(sum / plan.workloads.len() as f64)
 }

@@ -9,6 +9,7 @@ mod kernel;
 mod layout;
 mod occasions;
 mod settings;
+mod study;
 mod sweep;
 mod tune;
 mod watch;
@@ -24,11 +25,13 @@ pub(crate) use kernel::*;
 pub(crate) use layout::laid_out;
 pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use settings::*;
+pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::iocost::IOCOST_HELP;
+use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
@@ -68,6 +71,7 @@ Examples:
   schedlab run plans/oltp.toml --out results                     run an experiment from a plan
   schedlab study results                                         judge a record again
   schedlab study table.csv --arm scheduler --metric tps          judge a table of other measurements
+  schedlab study --from fio none-*.json kyber-*.json             judge what another program measured
   schedlab restore                                               restore settings after a crash
 
 Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
@@ -83,7 +87,7 @@ pub(crate) enum Command {
     /// Show block devices: kind, identity, scheduler, tunables, contents.
     #[command(after_help = "Example:\n  schedlab devices sda")]
     Devices(DevicesArgs),
-    /// List schedulers, modelled devices, workloads, metrics or CPU settings.
+    /// List schedulers, modelled devices, workloads, metrics, CPU settings or formats of other programs.
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
     /// Compare I/O schedulers on a device and write a report.
@@ -121,8 +125,8 @@ pub(crate) enum Command {
     /// Summarize or convert the trace of a simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
-    /// Judge a record of schedlab or a CSV table.
-    #[command(after_help = STUDY_HELP)]
+    /// Judge a record of schedlab, a table, or the output of another program.
+    #[command(after_help = study_help())]
     Study(StudyArgs),
     /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures and tables for a paper.
     #[command(after_help = REPORT_HELP)]
@@ -190,13 +194,6 @@ Examples:
   schedlab report results
   schedlab report results --figures paper --format svg,pdf";
 
-const STUDY_HELP: &str = "\
-Examples:
-  schedlab study results
-  schedlab study monday tuesday friday --pool        one verdict over several days
-  schedlab study hdparm.csv --arm scheduler --metric buffered_disk_reads_mb_per_s --workload machine --block run
-  schedlab study linpack.csv --arm setting --metric kflops --block reps --baseline default";
-
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
     /// Show only this device.
@@ -218,6 +215,8 @@ pub(crate) enum Listing {
     Metrics,
     /// CPU settings, the arms of `--arena cpu`, and which of them this machine has.
     Settings,
+    /// Formats of other programs that `study --from` reads.
+    Formats,
 }
 
 #[derive(Debug, Args)]
@@ -274,60 +273,6 @@ pub(crate) struct TraceArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StudyArgs {
-    /// Evidence to judge: the directory of an experiment, a record.jsonl, or CSV tables.
-    #[arg(required = true)]
-    pub(crate) sources: Vec<PathBuf>,
-    /// Judge the sources together, as occasions of one experiment: the interval holds for the effect on any such day, and is made of
-    /// what differs between them.
-    #[arg(long)]
-    pub(crate) pool: bool,
-    /// CSV: take the arm from this column.
-    #[arg(long, value_name = "COL")]
-    pub(crate) arm: Option<String>,
-    /// CSV: judge the numbers of this column; may be repeated, the first one decides.
-    #[arg(long, value_name = "COL")]
-    pub(crate) metric: Vec<String>,
-    /// CSV: take the block from this column: rows measured together, one per arm.
-    #[arg(long, value_name = "COL")]
-    pub(crate) block: Option<String>,
-    /// CSV: take the workload (or machine) from this column; each is judged separately.
-    #[arg(long, value_name = "COL")]
-    pub(crate) workload: Option<String>,
-    /// CSV: treat rows with text in this column as void; the text is the reason.
-    #[arg(long, value_name = "COL")]
-    pub(crate) void_if: Option<String>,
-    /// CSV: treat smaller values of this metric as better [default: by its name]; may be repeated.
-    #[arg(long, value_name = "COL")]
-    pub(crate) lower_is_better: Vec<String>,
-    /// CSV: compare the others with this arm [default: the first arm of the table].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
-    /// Treat differences smaller than this as equivalent [default: the plan's, or 1%].
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) margin: Option<String>,
-    /// Limit the probability of a false verdict, over all arms of one metric [default: the plan's, or 5%].
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) alpha: Option<String>,
-    /// Compute intervals with this method [default: the plan's; of a table, which is judged once: fixed].
-    #[arg(long, value_name = "METHOD")]
-    pub(crate) method: Option<MethodArg>,
-    /// With --method spending: look after each block, in the table's order, as an experiment with a budget of N blocks would have
-    /// done, and stop where it would have stopped.
-    #[arg(long, value_name = "N")]
-    pub(crate) planned: Option<u32>,
-    /// Print study.json instead of the table.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Show every metric, and each arm's mean and standard deviation.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    /// Write the reports into this directory as well.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         }
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
         Listing::Settings => (settings(root), &["name", "example", "now", "help"]),
+        Listing::Formats => (formats(), &["name", "reads", "trial"]),
     };
     if args.json {
         out::line(serde_json::to_string_pretty(&rows)?)?;
@@ -58,6 +59,19 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         out::line(
             "\nEVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
         )?;
+    }
+    if matches!(args.what, Listing::Formats) {
+        for row in &rows {
+            out::line(format_args!(
+                "\n{}: metrics {}; labels {}",
+                text(&row["name"]),
+                text(&row["metrics"]),
+                text(&row["labels"])
+            ))?;
+            for lack in row["lacks"].as_array().into_iter().flatten() {
+                out::line(format_args!("  {}", text(lack)))?;
+            }
+        }
     }
     if matches!(args.what, Listing::Settings) {
         out::line("\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.")?;
@@ -232,6 +246,18 @@ fn metrics() -> Vec<Value> {
             json!({"name": row.name, "unit": row.unit, "better": better, "counts": counts, "least_events": least, "help": row.help})
         })
         .collect()
+}
+
+/// What `study --from` reads.
+fn formats() -> Vec<Value> {
+    let row = |row: &foreign::Importer| {
+        let metrics: Vec<&str> = row.metrics.iter().map(|(name, ..)| *name).collect();
+        let metrics = if metrics.is_empty() { json!("of the file") } else { json!(metrics) };
+        let labels: Vec<&str> = row.labels.iter().map(|(name, _)| *name).collect();
+        json!({"name": row.name, "reads": row.reads, "trial": row.trial, "metrics": metrics, "labels": labels, "lacks": row.lacks,
+               "repeat": row.repeat})
+    };
+    foreign::IMPORTERS.iter().map(row).collect()
 }
 
 /// What arms of CPUs are made of: the scheduler, and the keys of settings.

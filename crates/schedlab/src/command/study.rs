@@ -4,37 +4,42 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::Options;
-use experiment::metric::Direction;
-use experiment::plan::{self, Criteria, Method};
 use experiment::pool::{self, OccasionSamples};
 use experiment::record::Record;
-use experiment::samples::Sample;
 use experiment::study::{Judgement, Study, Verdict};
 
 use crate::cli::StudyArgs;
 use crate::failure::{REACHED, VOID, usage};
 use crate::out;
 use crate::report_files;
-use lab::foreign::{self, Columns};
+use lab::sources::{self, Source};
 use lab::{occasions, store};
+
+mod criteria;
+mod foreign_numbers;
+
+use criteria::criteria;
 
 /// Judges each source, prints it, and says by the exit status whether any evidence is void.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
     if args.pool {
         return pooled(args);
     }
+    let all = match &args.from {
+        Some(format) => vec![(foreign_numbers::of_program(format, args)?, None)],
+        None => args.sources.iter().map(|source| judge(source, args)).collect::<Result<Vec<_>>>()?,
+    };
     let mut studies = Vec::new();
-    for (at, source) in args.sources.iter().enumerate() {
-        let (study, record) = if is_table(source) { (of_table(source, args)?, None) } else { of_record(source, args)? };
+    for (at, (study, record)) in all.iter().enumerate() {
         let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
-            Some(out) if args.sources.len() == 1 => report_files::write_all(out, &study, evidence.as_ref())?,
-            Some(out) => report_files::write_all(&out.join(format!("{}", at + 1)), &study, evidence.as_ref())?,
+            Some(out) if all.len() == 1 => report_files::write_all(out, study, evidence.as_ref())?,
+            Some(out) => report_files::write_all(&out.join(format!("{}", at + 1)), study, evidence.as_ref())?,
             None => Vec::new(),
         };
         if !args.json {
             let options = out::report_options(args.verbose);
-            out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
+            out::report(&report::terminal::render(study, evidence.as_ref(), &files, &options))?;
         }
         studies.push(study);
     }
@@ -45,11 +50,32 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
             studies => out::line(serde_json::to_string_pretty(studies)?)?,
         }
     }
-    Ok(if studies.iter().any(has_void) { VOID } else { REACHED })
+    Ok(if studies.into_iter().any(has_void) { VOID } else { REACHED })
+}
+
+fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
+    match sources::kind(source, args.arm.is_some())? {
+        Source::Record => of_record(source, args),
+        Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
+        Source::Unknown(text) => {
+            let next = match foreign::recognise(&text) {
+                Some(row) => format!("it looks like {}: --from {}", row.reads, row.name),
+                None => {
+                    let names: Vec<&str> = foreign::IMPORTERS.iter().map(|row| row.name).collect();
+                    format!(
+                        "name the columns of a table with --arm COL --metric COL, the directory of an experiment, or the program \
+                         that wrote it with --from ({})",
+                        names.join(", ")
+                    )
+                }
+            };
+            Err(usage(format!("{}: neither a record nor a table (.csv, .tsv); {next}", source.display())))
+        }
+    }
 }
 
 fn is_table(source: &Path) -> bool {
-    source.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"))
+    ["csv", "tsv"].iter().any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
 /// Judges the sources as occasions of one question.
@@ -64,7 +90,7 @@ fn pooled(args: &StudyArgs) -> Result<u8> {
         let mut options = Options::default();
         let mut read = Vec::new();
         for (source, name) in sources.iter().zip(occasions::names(&sources)) {
-            let (samples, own) = evidence_of_table(source, args)?;
+            let (samples, own) = foreign_numbers::evidence_of_table(source, args)?;
             if read.is_empty() {
                 options = own;
             }
@@ -129,98 +155,14 @@ fn refuse_flags_of_tables(source: &Path, args: &StudyArgs) -> Result<()> {
         ("--workload", args.workload.is_some()),
         ("--void-if", args.void_if.is_some()),
         ("--lower-is-better", !args.lower_is_better.is_empty()),
+        ("--higher-is-better", !args.higher_is_better.is_empty()),
         ("--baseline", args.baseline.is_some()),
     ];
     if let Some((flag, _)) = of_tables.iter().find(|(_, given)| *given) {
         return Err(usage(format!(
-            "{}: a record, which has its own plan; leave out {flag}, which is for CSV tables",
+            "{}: a record, which has its own plan; leave out {flag}, which is for tables",
             source.display()
         )));
     }
     Ok(())
-}
-
-fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
-    let (samples, options) = evidence_of_table(source, args)?;
-    let name = source.file_name().unwrap_or(source.as_os_str()).to_string_lossy().into_owned();
-    Ok(experiment::study_samples(&name, &samples, &options))
-}
-
-/// What a table says, and what the flags say of it.
-fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
-    let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
-        return Err(usage(format!(
-            "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \
-             --arm COL --metric COL",
-            source.display(),
-            foreign::header(source)?.join(", ")
-        )));
-    };
-    let columns = Columns {
-        arm,
-        metrics: &args.metric,
-        block: args.block.as_deref(),
-        workload: args.workload.as_deref(),
-        void_if: args.void_if.as_deref(),
-    };
-    for (i, name) in args.metric.iter().enumerate() {
-        if args.metric[..i].contains(name) {
-            return Err(usage(format!("--metric {name}: given twice; leave one out")));
-        }
-    }
-    if let Some(name) = args.lower_is_better.iter().find(|name| !args.metric.contains(name)) {
-        let nearest = text::did_you_mean(name, args.metric.iter().map(String::as_str));
-        return Err(usage(format!(
-            "--lower-is-better {name:?}: none of the metrics given by --metric; add it there{nearest}"
-        )));
-    }
-    let samples = foreign::read(source, &columns)?;
-    if samples.iter().all(|sample| sample.arm == samples[0].arm) {
-        return Err(usage(format!(
-            "{}: one arm only, {:?}, in column {arm:?}; a comparison needs two",
-            source.display(),
-            samples[0].arm
-        )));
-    }
-    if let Some(name) = args.baseline.as_ref().filter(|name| samples.iter().all(|sample| sample.arm != **name)) {
-        let nearest = text::did_you_mean(name, samples.iter().map(|sample| sample.arm.as_str()));
-        return Err(usage(format!(
-            "--baseline {name:?}: not an arm of {}; name one of its arms{nearest}",
-            source.display()
-        )));
-    }
-    let options = Options {
-        baseline: args.baseline.clone(),
-        primary: samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect(),
-        directions: args.lower_is_better.iter().map(|name| (name.clone(), Direction::LowerIsBetter)).collect(),
-        criteria: criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?,
-        ..Options::default()
-    };
-    Ok((samples, options))
-}
-
-fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Criteria> {
-    if let Some(word) = &args.margin {
-        criteria.margin = plan::parse_percent(word).map_err(|e| usage(format!("--margin: {e}")))?;
-    }
-    if let Some(word) = &args.alpha {
-        criteria.alpha = plan::parse_percent(word).map_err(|e| usage(format!("--alpha: {e}")))?;
-    }
-    if let Some(method) = args.method {
-        criteria.method = method.into();
-        criteria.planned = criteria.planned.filter(|_| criteria.method == Method::Spending);
-    }
-    if let Some(planned) = args.planned {
-        if criteria.method != Method::Spending {
-            return Err(usage("--planned: belongs to --method spending; add it, or leave --planned out"));
-        }
-        criteria.planned = Some(planned);
-    }
-    if criteria.method == Method::Spending && args.method.is_some() && criteria.planned.is_none() {
-        return Err(usage(
-            "--method spending: looks within a budget of blocks; name how many there were to be, e.g. --planned 24",
-        ));
-    }
-    criteria.check().map_err(|e| usage(e.to_string()))?;
-    Ok(criteria)
 }

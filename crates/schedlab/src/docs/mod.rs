@@ -4,6 +4,7 @@
 mod cli;
 mod commands;
 mod cpu;
+mod formats;
 mod limits;
 mod plan;
 mod schedulers;

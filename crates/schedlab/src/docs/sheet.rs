@@ -27,6 +27,12 @@ impl Sheet {
         self.line(format_args!("\n{}", text.trim()))
     }
 
+    /// A list.
+    pub(super) fn list(&mut self, items: &[&str]) -> &mut Sheet {
+        let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        self.text(&items.join("\n"))
+    }
+
     /// A block of text as it is.
     pub(super) fn block(&mut self, language: &str, text: &str) -> &mut Sheet {
         self.line(format_args!("\n```{language}\n{}\n```", text.trim_end()))

@@ -32,6 +32,7 @@ mod settings;
 mod simulator;
 mod stopping;
 mod sweep;
+mod tables;
 mod tune;
 mod usage;
 mod watch;

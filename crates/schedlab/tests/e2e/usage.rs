@@ -124,7 +124,7 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     let table = lab.path("table.csv");
     fs::write(&table, "arm,mb_s\na,1\nb,2\n").unwrap();
     let study = |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
-    study("").expect_status(0);
+    study("--baseline a").expect_status(0);
     study("--alpha 300%").expect_status(2).says(&["alpha"]);
     study("--margin 300%").expect_status(2).says(&["margin"]);
     study("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);

@@ -4,19 +4,13 @@
 //! say (blocks, order, direction) is not made up: the study cautions instead.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::Path;
 
-use anyhow::{Context, Result};
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
-use files::{Bounded, exceeded};
 use text::from_spreadsheet;
-use text::limits::{
-    ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_BYTES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
-};
+use text::limits::{ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS};
 
-use crate::failure::usage;
+use crate::error::Error;
 
 /// Which columns mean what.
 #[derive(Debug, Clone)]
@@ -28,30 +22,23 @@ pub struct Columns<'a> {
     pub void_if: Option<&'a str>,
 }
 
-/// Reads a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
-pub fn read(path: &Path, columns: &Columns<'_>) -> Result<Vec<Sample>> {
-    parse(&text_of(path)?, columns).with_context(|| format!("{}", path.display()))
-}
-
 /// The names of a table's columns.
-pub fn header(path: &Path) -> Result<Vec<String>> {
-    columns_of(&text_of(path)?)
-}
-
-/// The names of a table's columns.
-pub fn columns_of(text: &str) -> Result<Vec<String>> {
+///
+/// # Errors
+/// The first line is longer than a table's.
+pub fn columns_of(text: &str) -> Result<Vec<String>, Error> {
     let mut reader = reader(text);
-    let header = reader.headers()?;
+    let header = reader.headers().map_err(|error| unreadable(&error))?;
     check_row(header)?;
     Ok(header.iter().map(str::to_owned).collect())
 }
 
 /// A row that is no row is refused before it is copied.
-fn check_row(row: &csv::StringRecord) -> Result<()> {
+fn check_row(row: &csv::StringRecord) -> Result<(), Error> {
     let longest = row.iter().map(str::len).max().unwrap_or(0);
     TABLE_COLUMNS.check(row.len()).and_then(|()| TABLE_CELL.check(longest)).map_err(|exceeded| {
         let line = row.position().map_or(1, csv::Position::line);
-        usage(format!("table, line {line}: {exceeded}"))
+        wrong(exceeded.to_string(), "").at(format!("line {line}"))
     })
 }
 
@@ -75,16 +62,20 @@ impl Size {
     }
 }
 
-fn text_of(path: &Path) -> Result<String> {
-    let text = File::open(path).and_then(|file| TABLE_BYTES.read_text(file));
-    let text = text.map_err(|error| match exceeded(&error) {
-        Some(exceeded) => usage(format!("{}: {exceeded}", path.display())),
-        None => anyhow::Error::from(error).context(format!("{}: cannot read", path.display())),
-    })?;
-    if text.trim().is_empty() {
-        return Err(usage(format!("{}: empty; a table begins with a line of column names", path.display())));
+fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> Error {
+    Error::new("table", problem, remedy)
+}
+
+fn unreadable(error: &csv::Error) -> Error {
+    let line = error.position().map_or(1, csv::Position::line);
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            let problem = format!("{len} cells (expected {expected_len}, as the header has)");
+            wrong(problem, "put quotes around a cell with a separator in it; a decimal comma must be a point")
+                .at(format!("line {line}"))
+        }
+        _ => wrong(error.to_string(), "write it as CSV again").at(format!("line {line}")),
     }
-    Ok(text)
 }
 
 /// Columns are separated by commas, or by semicolons or tabs where the first line has more of those.
@@ -96,18 +87,21 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
-/// Reads the text of a table.
-pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
+/// Reads the text of a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
+///
+/// # Errors
+/// A column that is not there; a cell that is no number, with its line; more than the limits allow.
+pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     let mut reader = reader(text);
     let header: Vec<String> = {
-        let header = reader.headers().context("table: no header")?;
+        let header = reader.headers().map_err(|error| unreadable(&error))?;
         check_row(header)?;
         header.iter().map(str::to_owned).collect()
     };
-    let exceeds = |exceeded: Exceeded| usage(format!("table: {exceeded}"));
+    let exceeds = |exceeded: Exceeded| wrong(exceeded.to_string(), "");
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
-    let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>>>()?;
+    let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
     let [block, workload, void_if] =
         [columns.block, columns.workload, columns.void_if].map(|name| name.map(place).transpose());
     let (block, workload, void_if) = (block?, workload?, void_if?);
@@ -116,7 +110,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
     let mut blocks: BTreeMap<String, u32> = BTreeMap::new();
     let mut size = Size::default();
     for (sequence, row) in reader.records().enumerate() {
-        let row = row.context("table: a row does not fit the header")?;
+        let row = row.map_err(|error| unreadable(&error))?;
         check_row(&row)?;
         TABLE_ROWS.check(sequence + 1).map_err(exceeds)?;
         let workload_of_row = workload.map_or("all", |at| from_spreadsheet(&row[at]));
@@ -139,11 +133,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
             let value = match cell.parse::<f64>() {
                 Ok(value) => value,
                 Err(_) if !voids.is_empty() => f64::NAN,
-                Err(_) => {
-                    return Err(usage(format!(
-                        "table, line {line}: {cell:?} in column {name:?} is not a number; name a column that says why a row has none with --void-if"
-                    )));
-                }
+                Err(_) => return Err(no_number(cell, name).at(format!("line {line}"))),
             };
             samples.push(Sample {
                 workload: workload_of_row.to_owned(),
@@ -157,18 +147,25 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>> {
         }
     }
     if samples.is_empty() {
-        return Err(usage("table: no rows; it needs at least one below its header"));
+        return Err(wrong("no rows", "it needs at least one below its header"));
     }
     Ok(samples)
 }
 
-fn position(header: &[String], name: &str) -> Result<usize> {
+fn no_number(cell: &str, column: &str) -> Error {
+    let problem = format!("{cell:?} in column {column:?} is not a number");
+    let remedy = match cell.replacen(',', ".", 1).parse::<f64>() {
+        Ok(number) => format!("write decimals with a point, {number}"),
+        Err(_) => "name a column that says why a row has none with --void-if".to_owned(),
+    };
+    wrong(problem, remedy)
+}
+
+fn position(header: &[String], name: &str) -> Result<usize, Error> {
     header.iter().position(|column| column == name).ok_or_else(|| {
         let nearest = text::did_you_mean(name, header.iter().map(String::as_str));
-        usage(format!(
-            "column {name:?}: not in the table (expected one of {}); name another{nearest}",
-            header.join(", ")
-        ))
+        let problem = format!("not in the table (expected one of {})", header.join(", "));
+        Error::new(format!("column {name:?}"), problem, format!("name another{nearest}"))
     })
 }
 
@@ -220,6 +217,17 @@ mod tests {
         let metrics = ["mbs".to_owned()];
         let error = parse(TABLE, &columns(&metrics)).unwrap_err().to_string();
         assert!(error.contains("mb_s") && error.contains("did you mean"), "{error}");
+    }
+
+    #[test]
+    fn a_decimal_comma_is_named_as_one() {
+        let metrics = ["mb_s".to_owned()];
+        let error = parse(
+            "scheduler;mb_s\nnone;1,5\n",
+            &Columns { block: None, workload: None, void_if: None, ..columns(&metrics) },
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.ends_with("write decimals with a point, 1.5"), "{error}");
     }
 
     #[test]

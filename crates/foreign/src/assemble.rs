@@ -1,0 +1,275 @@
+//! From the trials of a format to samples: which label names the arm, which the workload, which the block, and what the study must say.
+//!
+//! The rules, in this order. Arm: the pattern, else the named label, else the first label of the format's row that differs between trials,
+//! else any that differs. Workload: the named label, else all other labels that differ. Block: the pattern or the named label, else none: an
+//! order that nobody wrote down is not made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use experiment::metric::Direction;
+use experiment::record::VoidReason;
+use experiment::samples::Sample;
+use regex::Regex;
+use text::limits::{ARMS, JUDGEMENTS, SAMPLES, TABLE_ROWS, WORKLOADS};
+
+use crate::error::Error;
+use crate::importer::Importer;
+use crate::names;
+use crate::rows::{Entry, File, Rows};
+
+/// What the user chose.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Choice<'a> {
+    pub arm: Option<&'a str>,
+    pub arm_pattern: Option<&'a str>,
+    pub block: Option<&'a str>,
+    pub block_pattern: Option<&'a str>,
+    pub workload: Option<&'a str>,
+    /// All if empty.
+    pub metrics: &'a [String],
+}
+
+/// Foreign trials as samples.
+#[derive(Debug)]
+pub struct Import {
+    pub samples: Vec<Sample>,
+    /// The metric that decides, by workload.
+    pub primary: BTreeMap<String, String>,
+    /// Which way metrics are better, where the format says it.
+    pub directions: BTreeMap<String, Direction>,
+    pub cautions: Vec<String>,
+}
+
+/// Reads the files of a format and chooses.
+///
+/// # Errors
+/// A file that is not of the format, with its place; a choice that the files do not have.
+pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Import, Error> {
+    let mut rows = (row.read)(files)?;
+    TABLE_ROWS.check(rows.entries.len())?;
+    names::add(&mut rows.entries);
+    let entries = &rows.entries;
+    let patterns = [("--arm-pattern", choice.arm_pattern), ("--block-pattern", choice.block_pattern)];
+    let [arm_pattern, block_pattern] =
+        patterns.map(|(flag, pattern)| pattern.map(|text| Pattern::new(flag, text)).transpose());
+    let (arm_pattern, block_pattern) = (arm_pattern?, block_pattern?);
+    let mut used: BTreeSet<String> = ["path", "run"].map(str::to_owned).into();
+    let arms = match (&arm_pattern, choice.arm) {
+        (Some(pattern), _) => pattern.of_all(entries, &mut used)?,
+        (None, Some(label)) => named("--arm", label, entries, &mut used)?,
+        (None, None) => {
+            let label = arm_label(row, entries, choice);
+            named("--arm", &label, entries, &mut used)?
+        }
+    };
+    let blocks = match (&block_pattern, choice.block) {
+        (Some(pattern), _) => Some(pattern.of_all(entries, &mut used)?),
+        (None, Some(label)) => Some(named("--block", label, entries, &mut used)?),
+        (None, None) => None,
+    };
+    let workloads = match choice.workload {
+        Some(label) => named("--workload", label, entries, &mut used)?,
+        None => others(entries, &used, &arms),
+    };
+    let metrics = Metrics::of(row, &rows, choice)?;
+    let samples = samples(entries, &[&arms, &workloads], blocks.as_deref(), &metrics)?;
+    let primary = metrics.primary(entries, &workloads);
+    let cautions = cautions(row, &rows, &arms, &workloads, &samples);
+    Ok(Import { samples, primary, directions: rows.directions, cautions })
+}
+
+/// The label that names the arm where the user chose none.
+fn arm_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
+    let taken = [choice.block, choice.workload, Some("path"), Some("run")];
+    let own = entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()));
+    let candidates = row.arms.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
+    let mut seen = BTreeSet::new();
+    let mut differing = candidates.filter(|name| seen.insert(*name)).filter(|name| differs(entries, name));
+    differing.next().unwrap_or(row.arms.first().copied().unwrap_or("file")).to_owned()
+}
+
+fn differs(entries: &[Entry], label: &str) -> bool {
+    entries.iter().any(|entry| entry.of(label) != entries[0].of(label))
+}
+
+/// The values of a label that every trial has.
+fn named(flag: &str, label: &str, entries: &[Entry], used: &mut BTreeSet<String>) -> Result<Vec<String>, Error> {
+    used.insert(label.to_owned());
+    let value = |entry: &Entry| {
+        entry.of(label).map(str::to_owned).ok_or_else(|| {
+            let known: Vec<&str> = entry.labels.iter().map(|(name, _)| name.as_str()).collect();
+            let problem =
+                format!("{} has no such label (found {})", entry.of("path").unwrap_or_default(), known.join(", "));
+            Error::new(format!("{flag} {label}"), problem, "name one of them, or give a pattern")
+        })
+    };
+    entries.iter().map(value).collect()
+}
+
+/// All labels that differ and have no part yet, joined. One that is the same in all trials of every arm is another name of the arm.
+fn others(entries: &[Entry], used: &BTreeSet<String>, arms: &[String]) -> Vec<String> {
+    let all: BTreeSet<&str> =
+        entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str())).collect();
+    let names_the_arm = |label: &str| {
+        let mut of_arm: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        entries.iter().zip(arms).all(|(entry, arm)| *of_arm.entry(arm).or_insert(entry.of(label)) == entry.of(label))
+    };
+    let is_free = |name: &&str| !used.contains(*name) && differs(entries, name) && !names_the_arm(name);
+    let free: Vec<&str> = all.into_iter().filter(is_free).collect();
+    let join = |entry: &Entry| {
+        let parts: Vec<&str> = entry
+            .labels
+            .iter()
+            .filter(|(name, _)| free.contains(&name.as_str()))
+            .map(|(_, value)| value.as_str())
+            .collect();
+        if parts.is_empty() { "all".to_owned() } else { parts.join(" ") }
+    };
+    entries.iter().map(join).collect()
+}
+
+/// A regular expression of the user: its first group is the name, or all that it matches.
+struct Pattern {
+    flag: &'static str,
+    regex: Regex,
+}
+
+impl Pattern {
+    fn new(flag: &'static str, text: &str) -> Result<Pattern, Error> {
+        let regex = Regex::new(text).map_err(|error| {
+            let cause = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+            Error::new(format!("{flag} {text:?}"), cause, "write a regular expression, e.g. '([a-z-]+)-[0-9]+'")
+        })?;
+        Ok(Pattern { flag, regex })
+    }
+
+    /// The name in every trial, from its path, else from its labels; those are then no part of the workload.
+    fn of_all(&self, entries: &[Entry], used: &mut BTreeSet<String>) -> Result<Vec<String>, Error> {
+        let of = |entry: &Entry| {
+            let found = entry.labels.iter().find_map(|(label, value)| {
+                let groups = self.regex.captures(value)?;
+                Some((label.clone(), groups.get(1).or(groups.get(0))?.as_str().to_owned()))
+            });
+            found.ok_or_else(|| {
+                let values: Vec<&str> = entry.labels.iter().map(|(_, value)| value.as_str()).collect();
+                let problem = format!("matches none of {}", values.join(", "));
+                Error::new(
+                    format!("{} {:?}", self.flag, self.regex.as_str()),
+                    problem,
+                    "widen it, or leave the file out",
+                )
+            })
+        };
+        let found: Vec<(String, String)> = entries.iter().map(of).collect::<Result<_, _>>()?;
+        for (label, _) in &found {
+            let along: &[&str] = if label == "path" { &["path", "file", "dir"] } else { &[] };
+            used.extend(along.iter().map(|name| (*name).to_owned()).chain([label.clone()]));
+        }
+        Ok(found.into_iter().map(|(_, name)| name).collect())
+    }
+}
+
+/// The metrics to judge, in order.
+struct Metrics(Vec<String>);
+
+impl Metrics {
+    fn of(row: &Importer, rows: &Rows, choice: &Choice<'_>) -> Result<Metrics, Error> {
+        let mut there: Vec<&str> = Vec::new();
+        let mut known = BTreeSet::new();
+        for (name, _) in rows.entries.iter().flat_map(|entry| &entry.values) {
+            if known.insert(name.as_str()) {
+                there.push(name);
+            }
+        }
+        for name in choice.metrics {
+            if !known.contains(name.as_str()) {
+                let nearest = text::did_you_mean(name, there.iter().copied());
+                let some = there.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+                return Err(Error::new(
+                    format!("--metric {name:?}"),
+                    format!("not in the files (found {some})"),
+                    format!("name another{nearest}"),
+                ));
+            }
+        }
+        if !choice.metrics.is_empty() {
+            return Ok(Metrics(choice.metrics.to_vec()));
+        }
+        let place = |name: &str| row.metrics.iter().position(|(own, ..)| *own == name).unwrap_or(row.metrics.len());
+        there.retain(|name| !rows.aside.contains(*name));
+        if there.is_empty() {
+            let some = known.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+            return Err(Error::new(
+                "metrics",
+                format!("none is known to decide (found {some})"),
+                "name one with --metric",
+            ));
+        }
+        there.sort_by_key(|name| place(name));
+        Ok(Metrics(there.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// For each workload the first metric that it has.
+    fn primary(&self, entries: &[Entry], workloads: &[String]) -> BTreeMap<String, String> {
+        let mut has: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (entry, workload) in entries.iter().zip(workloads) {
+            has.entry(workload).or_default().extend(entry.values.iter().map(|(name, _)| name.as_str()));
+        }
+        let first = |names: &BTreeSet<&str>| self.0.iter().find(|name| names.contains(name.as_str())).cloned();
+        has.iter().filter_map(|(workload, names)| Some(((*workload).to_owned(), first(names)?))).collect()
+    }
+}
+
+fn samples(
+    entries: &[Entry],
+    [arms, workloads]: &[&Vec<String>; 2],
+    blocks: Option<&[String]>,
+    metrics: &Metrics,
+) -> Result<Vec<Sample>, Error> {
+    let count = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
+    ARMS.check(count(arms))?;
+    WORKLOADS.check(count(workloads))?;
+    JUDGEMENTS.check(count(arms).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    // A void trial of a format has no values: it makes a sample of each metric that its workload has.
+    let mut expected: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (entry, workload) in entries.iter().zip(*workloads) {
+        expected.entry(workload).or_default().extend(entry.values.iter().map(|(name, _)| name.as_str()));
+    }
+    let mut samples = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let next = u32::try_from(numbers.len()).expect("fewer rows than 2^32");
+        let block = blocks.map(|blocks| *numbers.entry(&blocks[at]).or_insert(next));
+        let voids: Vec<VoidReason> = entry.void.iter().map(|text| VoidReason::Foreign { text: text.clone() }).collect();
+        for metric in metrics.0.iter().filter(|metric| expected[workloads[at].as_str()].contains(metric.as_str())) {
+            let value = entry.values.iter().find(|(name, _)| name == metric).map(|(_, value)| *value);
+            if value.is_none() && voids.is_empty() {
+                continue;
+            }
+            SAMPLES.check(samples.len() + 1)?;
+            samples.push(Sample {
+                workload: workloads[at].clone(),
+                metric: metric.clone(),
+                arm: arms[at].clone(),
+                block,
+                sequence: at as u64,
+                value: value.unwrap_or(f64::NAN),
+                voids: voids.clone(),
+            });
+        }
+    }
+    Ok(samples)
+}
+
+fn cautions(row: &Importer, rows: &Rows, arms: &[String], workloads: &[String], samples: &[Sample]) -> Vec<String> {
+    let mut cautions: Vec<String> = row.lacks.iter().map(|text| (*text).to_owned()).collect();
+    cautions.extend(rows.remarks.iter().cloned());
+    let mut cells: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for (arm, workload) in arms.iter().zip(workloads) {
+        *cells.entry((arm, workload)).or_default() += 1;
+    }
+    if !samples.is_empty() && cells.values().all(|trials| *trials == 1) {
+        cautions.push(format!("one trial of each arm, so no verdict can be reached; {}", row.repeat));
+    }
+    cautions
+}

@@ -1,0 +1,32 @@
+//! What a format is: the row from which `--from`, its help and the reference page follow.
+
+use crate::error::Error;
+use crate::rows::{File, Rows};
+
+/// A format of another program.
+#[derive(Debug)]
+pub struct Importer {
+    /// The word of `--from`.
+    pub name: &'static str,
+    /// What is read, and how to make it.
+    pub reads: &'static str,
+    /// What one trial is.
+    pub trial: &'static str,
+    /// The labels that tell trials apart, beside `file`, `dir` and `run`, which come from the path.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// The metrics: name, unit, meaning. The first one that is there decides. Where it is empty they are the file's own.
+    pub metrics: &'static [(&'static str, &'static str, &'static str)],
+    /// Where the metrics of a file of this format come from if they are its own; empty otherwise.
+    pub own_metrics: &'static str,
+    /// What the format does not say: cautions of every study.
+    pub lacks: &'static [&'static str],
+    /// The labels that can name the arm, the first one that differs between trials.
+    pub arms: &'static [&'static str],
+    /// How to repeat a measurement that was made once.
+    pub repeat: &'static str,
+    /// Which files of a directory are read, by path; none if directories are not read.
+    pub within: Option<fn(&str) -> bool>,
+    /// Whether a text looks like this format.
+    pub(crate) looks_alike: fn(&str) -> bool,
+    pub(crate) read: fn(&[File]) -> Result<Rows, Error>,
+}

@@ -1,0 +1,33 @@
+//! Numbers that somebody else measured, as samples for a study: tables, and the outputs of benchmark programs.
+//!
+//! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format is one file and one row of
+//! [`IMPORTERS`], from which `--from`, `schedlab list formats` and the reference page follow. What a format does not say (order, blocks,
+//! repetitions) is not made up: it becomes a caution of the study.
+//!
+//! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations within one process are put together
+//! before they are judged.
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod error;
+mod fio;
+mod formats;
+mod google_benchmark;
+mod hyperfine;
+mod importer;
+mod jmh;
+mod json;
+mod lkp;
+mod mmtests;
+mod names;
+mod pgbench;
+mod pgbench_log;
+mod pts;
+mod rows;
+pub mod table;
+
+pub use assemble::{Choice, Import, import};
+pub use error::Error;
+pub use formats::{IMPORTERS, find, recognise};
+pub use importer::Importer;
+pub use rows::File;

@@ -1,0 +1,119 @@
+//! LKP (intel/lkp-tests): `stats.json` of results, and `matrix.json` over them.
+//!
+//! Source: `lib/matrix.rb` and `lib/result.rb` of lkp-tests, as of July 2026. A result is a directory TESTCASE/PARAMS/TBOX/ROOTFS/KCONFIG/COMPILER/COMMIT/RUN
+//! with `stats.json`: one value for each name, the mean over the run. One level up, `matrix.json` has a list for each name with a
+//! column for each run, and the list `stats_source` says which. A `matrix.json` without it has the samples of one run over time, which are no
+//! trials. A run with `last_state.is_incomplete_run` does not count.
+
+use std::collections::BTreeMap;
+
+use experiment::metric::direction_of_column;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::importer::Importer;
+use crate::json;
+use crate::rows::{Entry, File, Rows, each};
+
+const MADE_BY: &str = "lkp run, which leaves stats.json in its result";
+/// The parts of a result's path above the run, from the end.
+const SCHEME: &[&str] = &["commit", "compiler", "kconfig", "rootfs", "tbox", "params", "testcase"];
+
+pub(crate) const ROW: Importer = Importer {
+    name: "lkp",
+    reads: "results of lkp-tests: directories, stats.json of runs, or the matrix.json over runs; gunzip what is compressed",
+    trial: "a run (one boot of a machine, or one lkp run)",
+    labels: &[
+        ("commit", "the kernel's commit, from the path"),
+        ("testcase", "likewise; also params, tbox, rootfs, kconfig and compiler"),
+    ],
+    metrics: &[],
+    own_metrics: "The statistics of the testcase itself (`TESTCASE.NAME`) whose names tell which way is better; any other by `--metric`.",
+    lacks: &["LKP's results do not say in which order they were measured"],
+    arms: &["commit", "file", "dir"],
+    repeat: "queue the job several times for each commit",
+    within: Some(|path| path.ends_with("/stats.json")),
+    looks_alike: |text| {
+        text.contains("\"stats_source\"")
+            || (text.contains(".time.elapsed_time\"") && text.trim_start().starts_with('{'))
+    },
+    read,
+};
+
+fn read(files: &[File]) -> Result<Rows, Error> {
+    each(files, "value", |file, rows| {
+        let all: BTreeMap<String, Value> = json::parse(file, MADE_BY)?;
+        let lists = all.values().any(Value::is_array);
+        match (lists, all.get("stats_source")) {
+            (false, _) => run(file, &all, None, rows)?,
+            (true, Some(Value::Array(sources))) => {
+                for column in 0..sources.len() {
+                    run(file, &all, Some(column), rows)?;
+                }
+            }
+            (true, _) => {
+                let problem = "samples of one run over time (a matrix.json without stats_source)";
+                return Err(Error::new(
+                    &file.path,
+                    problem,
+                    "name the stats.json beside it, or the matrix.json over the runs",
+                ));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A run: the whole of a `stats.json`, or a column of a `matrix.json`.
+fn run(file: &File, all: &BTreeMap<String, Value>, column: Option<usize>, rows: &mut Rows) -> Result<(), Error> {
+    let of = |value: &Value| match (column, value) {
+        (Some(column), Value::Array(list)) => list.get(column).and_then(Value::as_f64),
+        (_, value) => value.as_f64(),
+    };
+    let mut entry = Entry::new(file);
+    let mut parts: Vec<&str> = file.path.split('/').collect();
+    parts.pop();
+    if column.is_none() {
+        if let Some(run) = parts.pop() {
+            entry = entry.label("run", run);
+        }
+    }
+    for (name, part) in SCHEME.iter().zip(parts.iter().rev()).filter(|(_, part)| !part.is_empty()) {
+        entry = entry.label(name, *part);
+    }
+    if parts.len() >= 2 {
+        // All have the same name, and their directories are the runs.
+        entry = entry.label("file", "").label("dir", "");
+    }
+    let incomplete = all.get("last_state.is_incomplete_run").and_then(of);
+    entry.void = incomplete
+        .filter(|count| *count > 0.0)
+        .map(|_| "the run is incomplete (last_state.is_incomplete_run)".to_owned());
+    let own = testcase(all);
+    // The word `time` in the names of what `time` says is its own name.
+    let word = |name: &str| name.rsplit_once(".time.").map_or(name, |(_, word)| word).to_owned();
+    let is_own =
+        |name: &str| own.is_some_and(|own| name.starts_with(own)) && direction_of_column(&word(name)).is_some();
+    let mut names: Vec<&String> = all.keys().collect();
+    // What `time` says of the process comes after what the testcase says of its work.
+    names.sort_by_key(|name| (!is_own(name), name.contains(".time.")));
+    for name in names {
+        // Monitors may report negative differences, which are no measurement of the testcase.
+        if let Some(number) = of(&all[name]).filter(|number| number.is_finite() && *number >= 0.0) {
+            entry.put(file, name, name, number)?;
+            if !is_own(name) {
+                rows.aside.insert(name.clone());
+            }
+        }
+    }
+    if entry.values.is_empty() && entry.void.is_none() {
+        return Err(Error::new(&file.path, "no numbers", format!("write it with {MADE_BY}")));
+    }
+    rows.entries.push(entry);
+    Ok(())
+}
+
+/// What the names of the testcase's own statistics begin with: LKP times the testcase, so that it has an elapsed time.
+pub(crate) fn testcase(all: &BTreeMap<String, Value>) -> Option<&str> {
+    all.keys().find_map(|name| name.strip_suffix("time.elapsed_time")).filter(|prefix| !prefix.is_empty())
+}

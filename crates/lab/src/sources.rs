@@ -1,0 +1,152 @@
+//! Evidence of others, read: tables, files of benchmark programs, the directories that hold them, and standard input.
+//!
+//! Each is bounded before it is held. What is no regular file is not opened for reading: a FIFO without a writer would never end.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use files::{Bounded, exceeded};
+use foreign::Importer;
+use text::limits::{IMPORT_BYTES, IMPORT_FILES, Limit, TABLE_BYTES};
+
+use crate::failure::usage;
+
+/// The word for standard input.
+pub const STDIN: &str = "-";
+/// How far below a named directory files are looked for.
+const DEPTH: usize = 12;
+
+/// What a path is, as evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The directory of an experiment, or its record.jsonl.
+    Record,
+    /// A table.
+    Table,
+    /// Neither; its beginning.
+    Unknown(String),
+}
+
+/// Finds out what a path is: by its name, else by its beginning. `is_table` says that the user chose columns.
+///
+/// # Errors
+/// It cannot be read.
+pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    if path == Path::new(STDIN) || ["csv", "tsv"].contains(&extension.as_str()) {
+        return Ok(Source::Table);
+    }
+    if path.is_dir() || extension == "jsonl" || !path.exists() {
+        return Ok(Source::Record);
+    }
+    let mut begin = Vec::new();
+    open(path)?.take(1 << 16).read_to_end(&mut begin).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = String::from_utf8_lossy(&begin).into_owned();
+    if text.starts_with("{\"kind\":\"header\"") {
+        return Ok(Source::Record);
+    }
+    Ok(if is_table { Source::Table } else { Source::Unknown(text) })
+}
+
+/// The text of a table.
+///
+/// # Errors
+/// It cannot be read, is too large, no text, or empty.
+pub fn table(path: &Path) -> Result<String> {
+    let text = text_of(path, &TABLE_BYTES)?;
+    if text.trim().is_empty() {
+        return Err(usage(format!("{}: empty; a table begins with a line of column names", name(path))));
+    }
+    Ok(text)
+}
+
+/// The files of a format: those named, and those of its kind below named directories, in the order of their names.
+///
+/// # Errors
+/// As [`table`]; a directory without such files.
+pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<foreign::File>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let Some(within) = row.within else {
+            return Err(usage(format!("{}: a directory; name the files of {} in it", path.display(), row.name)));
+        };
+        let before = found.len();
+        below(path, within, DEPTH, &mut found)?;
+        if found.len() == before {
+            let reads = row.reads;
+            return Err(usage(format!("{}: no file of {} in this directory; name {reads}", path.display(), row.name)));
+        }
+    }
+    check(&IMPORT_FILES, found.len())?;
+    let mut bytes = 0;
+    let mut files = Vec::new();
+    for path in &found {
+        let text = text_of(path, &IMPORT_BYTES)?;
+        bytes += text.len();
+        check(&IMPORT_BYTES, bytes)?;
+        files.push(foreign::File { path: name(path), text });
+    }
+    Ok(files)
+}
+
+fn check(limit: &'static Limit, found: usize) -> Result<()> {
+    limit.check(found).map_err(|exceeded| usage(exceeded.to_string()))
+}
+
+/// Files below a directory; links are not followed.
+fn below(dir: &Path, within: fn(&str) -> bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
+    let cannot = || format!("{}: cannot list", dir.display());
+    let mut entries: Vec<fs::DirEntry> =
+        fs::read_dir(dir).with_context(cannot)?.collect::<Result<_, _>>().with_context(cannot)?;
+    check(&IMPORT_FILES, entries.len().saturating_add(found.len()))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type().with_context(cannot)?);
+        if kind.is_dir() && depth > 0 {
+            below(&path, within, depth - 1, found)?;
+        } else if kind.is_file() && within(&path.to_string_lossy()) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "standard input".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// Opens a regular file, or what a shell passes as an open descriptor.
+fn open(path: &Path) -> Result<File> {
+    let cannot = || format!("{}: cannot read", path.display());
+    let kind = fs::metadata(path).with_context(cannot)?;
+    let is_open = ["/dev/fd/", "/proc/self/fd/"].iter().any(|dir| path.starts_with(dir));
+    if kind.is_dir() {
+        return Err(usage(format!("{}: a directory; name a file in it", path.display())));
+    }
+    if !kind.is_file() && !is_open {
+        let shown = path.display();
+        return Err(usage(format!(
+            "{shown}: no regular file (a FIFO, a socket or a device); give it as standard input: schedlab study - < {shown}"
+        )));
+    }
+    File::open(path).with_context(cannot)
+}
+
+fn text_of(path: &Path, limit: &'static Limit) -> Result<String> {
+    let text =
+        if path == Path::new(STDIN) { limit.read_text(io::stdin().lock()) } else { limit.read_text(open(path)?) };
+    text.map_err(|error| match (exceeded(&error), error.kind()) {
+        (Some(exceeded), _) => usage(format!("{}: {exceeded}", name(path))),
+        (None, io::ErrorKind::InvalidData) => usage(format!(
+            "{}: not text in UTF-8 ({error}); convert it, e.g. with iconv -f LATIN1 -t UTF-8",
+            name(path)
+        )),
+        (None, _) => anyhow::Error::from(error).context(format!("{}: cannot read", name(path))),
+    })
+}

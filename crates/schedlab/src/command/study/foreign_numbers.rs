@@ -1,0 +1,180 @@
+//! Numbers that others measured: a table, or the files of another program, judged as one look.
+//!
+//! A verdict needs a direction and a baseline. Where neither the user, nor the format, nor the name of a metric gives one, it is asked for:
+//! a guess would recommend the slowest.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use experiment::Options;
+use experiment::metric::{Direction, direction_of_column};
+use experiment::plan::{Criteria, Method};
+use experiment::samples::Sample;
+use experiment::study::Study;
+use foreign::table::{self, Columns};
+use foreign::{Choice, Import};
+use lab::sources;
+
+use crate::cli::StudyArgs;
+use crate::failure::usage;
+
+/// What the method of a table means.
+const ONE_LOOK: &str = "one look: the interval holds if the number of trials was chosen before the first of them, and not after looking at \
+                        results (--method anytime holds whenever it was chosen)";
+
+/// Judges the files of another program.
+pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
+    let row = foreign::find(format).expect("the parser of --from knows the names");
+    let files = sources::files(row, &args.sources)?;
+    let choice = Choice {
+        arm: args.arm.as_deref(),
+        arm_pattern: args.arm_pattern.as_deref(),
+        block: args.block.as_deref(),
+        block_pattern: args.block_pattern.as_deref(),
+        workload: args.workload.as_deref(),
+        metrics: &args.metric,
+    };
+    check_names(args)?;
+    let import = foreign::import(row, &files, &choice).map_err(|error| usage(error.to_string()))?;
+    let name = match args.sources.as_slice() {
+        [one] => file_name(one),
+        several => format!("{} of {}", several.len(), row.name),
+    };
+    let remedy = format!(
+        "name files of another arm as well, or choose the label of arms with --arm or --arm-pattern (labels of {format}: \
+                          file, dir, {})",
+        row.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>().join(", ")
+    );
+    let (samples, options) = evidence(&name, import, args, &remedy)?;
+    Ok(experiment::study_samples(&name, &samples, &options))
+}
+
+/// Judges a table.
+pub(super) fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
+    let (samples, options) = evidence_of_table(source, args)?;
+    Ok(experiment::study_samples(&file_name(source), &samples, &options))
+}
+
+/// What a table says, and what the flags say of it.
+pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
+    let text = sources::table(source)?;
+    let of_source = |error: foreign::Error| usage(format!("{}: {error}", source.display()));
+    let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
+        return Err(usage(format!(
+            "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \
+             --arm COL --metric COL",
+            source.display(),
+            table::columns_of(&text).map_err(of_source)?.join(", ")
+        )));
+    };
+    let columns = Columns {
+        arm,
+        metrics: &args.metric,
+        block: args.block.as_deref(),
+        workload: args.workload.as_deref(),
+        void_if: args.void_if.as_deref(),
+    };
+    check_names(args)?;
+    let samples = table::parse(&text, &columns).map_err(of_source)?;
+    let primary = samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect();
+    let import = Import { samples, primary, directions: BTreeMap::new(), cautions: Vec::new() };
+    evidence(&file_name(source), import, args, &format!("a comparison needs two in column {arm:?}"))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn evidence(name: &str, import: Import, args: &StudyArgs, one_arm: &str) -> Result<(Vec<Sample>, Options)> {
+    let Import { samples, primary, directions, mut cautions } = import;
+    if samples.iter().all(|sample| sample.arm == samples[0].arm) {
+        return Err(usage(format!(
+            "{name}: one arm only, {:?}; {one_arm}",
+            samples.first().map_or("", |sample| sample.arm.as_str())
+        )));
+    }
+    let criteria = super::criteria::criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?;
+    let baseline = baseline(name, &samples, args)?;
+    let directions = all_directions(name, &samples, &primary, directions, args)?;
+    if criteria.method == Method::Fixed {
+        cautions.push(ONE_LOOK.to_owned());
+    }
+    let options = Options { baseline: Some(baseline), primary, directions, criteria, cautions, ..Options::default() };
+    Ok((samples, options))
+}
+
+/// Metrics that are named twice, or for a direction only.
+fn check_names(args: &StudyArgs) -> Result<()> {
+    for (i, name) in args.metric.iter().enumerate() {
+        if args.metric[..i].contains(name) {
+            return Err(usage(format!("--metric {name}: given twice; leave one out")));
+        }
+    }
+    if let Some(name) = args.lower_is_better.iter().find(|name| args.higher_is_better.contains(name)) {
+        return Err(usage(format!("--lower-is-better {name:?}: also given as --higher-is-better; leave one out")));
+    }
+    let flags = [("--lower-is-better", &args.lower_is_better), ("--higher-is-better", &args.higher_is_better)];
+    for (flag, names) in flags {
+        if let Some(name) = names.iter().find(|name| !args.metric.is_empty() && !args.metric.contains(name)) {
+            let nearest = text::did_you_mean(name, args.metric.iter().map(String::as_str));
+            return Err(usage(format!(
+                "{flag} {name:?}: none of the metrics given by --metric; add it there{nearest}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The arm that was named, else the one that is called as a baseline is.
+fn baseline(name: &str, samples: &[Sample], args: &StudyArgs) -> Result<String> {
+    let mut arms: Vec<&str> = Vec::new();
+    for sample in samples {
+        if !arms.contains(&sample.arm.as_str()) {
+            arms.push(&sample.arm);
+        }
+    }
+    if let Some(named) = &args.baseline {
+        let nearest = || text::did_you_mean(named, arms.iter().copied());
+        return if arms.contains(&named.as_str()) {
+            Ok(named.clone())
+        } else {
+            Err(usage(format!("--baseline {named:?}: not an arm of {name}; name one of its arms{}", nearest())))
+        };
+    }
+    let usual = ["default", "none"].into_iter().find(|usual| arms.contains(usual));
+    usual.map(str::to_owned).ok_or_else(|| {
+        let shown: Vec<String> = arms.iter().take(20).map(|arm| format!("{arm:?}")).collect();
+        let more = if arms.len() > 20 { ", …" } else { "" };
+        usage(format!(
+            "{name}: no arm is called default or none (found {}{more}); name the one to compare the others with by --baseline NAME",
+            shown.join(", ")
+        ))
+    })
+}
+
+/// The directions of all metrics: the user's, else the format's, else those that names tell. One that was named or that decides needs one.
+fn all_directions(
+    name: &str,
+    samples: &[Sample],
+    primary: &BTreeMap<String, String>,
+    of_format: BTreeMap<String, Direction>,
+    args: &StudyArgs,
+) -> Result<BTreeMap<String, Direction>> {
+    let mut directions = of_format;
+    directions.extend(args.lower_is_better.iter().map(|metric| (metric.clone(), Direction::LowerIsBetter)));
+    directions.extend(args.higher_is_better.iter().map(|metric| (metric.clone(), Direction::HigherIsBetter)));
+    let there = |metric: &str| samples.iter().any(|sample| sample.metric == metric);
+    if let Some(missing) = args.lower_is_better.iter().chain(&args.higher_is_better).find(|metric| !there(metric)) {
+        return Err(usage(format!("metric {missing:?}: not in {name}; name one that is there")));
+    }
+    let needed = args.metric.iter().chain(primary.values());
+    for metric in needed.filter(|metric| there(metric)) {
+        if !directions.contains_key(metric) && direction_of_column(metric).is_none() {
+            return Err(usage(format!(
+                "metric {metric:?}: its name does not tell which way is better; add --lower-is-better {metric:?} or --higher-is-better {metric:?}"
+            )));
+        }
+    }
+    Ok(directions)
+}

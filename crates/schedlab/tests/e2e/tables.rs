@@ -1,0 +1,162 @@
+//! Numbers of others: outputs of programs, tables on standard input, and what `study` asks for instead of guessing.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::common::Lab;
+
+/// A file or pattern in the data of the crate that reads formats.
+fn data(name: &str) -> String {
+    format!("{}/../foreign/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn fio(arms: &[&str]) -> String {
+    let names = arms.iter().flat_map(|arm| (1..=5).map(move |run| data(&format!("fio/{arm}-{run}.json"))));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
+    let lab = Lab::new();
+    let study =
+        lab.run(&format!("study --from fio {} --block run --json", fio(&["kyber", "none"]))).expect_status(0).json();
+    assert_eq!((&study["arena"], &study["criteria"]["method"]), (&"foreign".into(), &"fixed".into()));
+    let judged = study["judgements"].as_array().unwrap();
+    let primary: Vec<_> = judged.iter().filter(|one| one["primary"] == true).collect();
+    assert_eq!(primary.len(), 1);
+    assert_eq!(
+        (&primary[0]["baseline"], &primary[0]["arm"], &primary[0]["metric"]),
+        (&"none".into(), &"kyber".into(), &"iops".into())
+    );
+    let cautions = study["cautions"].to_string();
+    assert!(
+        cautions.contains("one look")
+            && cautions.contains("in which order")
+            && !cautions.contains("there are no blocks"),
+        "{cautions}"
+    );
+    let without = lab.run(&format!("study --from fio {} --json", fio(&["kyber", "none"]))).expect_status(0).json();
+    assert!(without["cautions"].to_string().contains("there are no blocks"));
+}
+
+#[test]
+fn one_trial_of_each_arm_gets_no_verdict_and_is_told_what_to_run() {
+    let lab = Lab::new();
+    let words = format!("study --from fio {} {} --metric iops", data("fio/none-1.json"), data("fio/kyber-1.json"));
+    let shown = lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["one trial of each arm", "schedlab compare", "fio:FILE.fio"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let study = lab.run(&format!("{words} --json")).expect_status(0).json();
+    assert_eq!(
+        (&study["judgements"][0]["verdict"], &study["judgements"][0]["low"]),
+        (&"inconclusive".into(), &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_asked_for() {
+    let lab = Lab::new();
+    let hyperfine = data("hyperfine/times.json");
+    lab.run(&format!("study --from hyperfine {hyperfine}")).expect_status(2).says(&[
+        "seq 200",
+        "seq 400",
+        "--baseline",
+    ]);
+    let study =
+        lab.run(&format!("study --from hyperfine {hyperfine} --arm n --baseline 200 --json")).expect_status(0).json();
+    assert_eq!((&study["judgements"][0]["arm"], &study["judgements"][0]["metric"]), (&"400".into(), &"time_s".into()));
+    let logs: Vec<String> = ["on", "off"]
+        .iter()
+        .flat_map(|arm| (1..=4).map(move |run| data(&format!("pgbench/{arm}-{run}.txt"))))
+        .collect();
+    let words = format!("study --from pgbench {} --block run --baseline on", logs.join(" "));
+    let study = lab.run(&format!("{words} --json")).expect_status(0).json();
+    assert_eq!((&study["judgements"][0]["metric"], &study["judgements"][0]["baseline"]), (&"tps".into(), &"on".into()));
+    let pts = lab
+        .run(&format!("study --from pts {} --baseline first --json", data("pts/composite.xml")))
+        .expect_status(0)
+        .json();
+    assert_eq!(pts["judgements"][0]["arm"], "second");
+    assert!(pts["cautions"].to_string().contains("the number of runs was chosen after looking"), "{pts}");
+    let mmtests = format!("study --from mmtests {} --baseline base --json", data("mmtests"));
+    assert_eq!(
+        lab.run(&mmtests).expect_status(0).json()["judgements"].as_array().unwrap().len(),
+        2,
+        "for one and two groups"
+    );
+}
+
+#[test]
+fn a_direction_is_known_or_asked_for_and_never_guessed() {
+    let lab = Lab::new();
+    let table = lab.path("table.csv");
+    let rows: String =
+        (0..6).map(|run| format!("none,{},{}\nslow,{},{}\n", 100 + run, 50 + run, 300 + run, 90 + run)).collect();
+    fs::write(&table, format!("arm,clat_ns_mean,score\n{rows}")).unwrap();
+    let study = |more: &str| lab.run(&format!("study {} --arm arm {more}", table.display()));
+    let latency = study("--metric clat_ns_mean --json").expect_status(0).json();
+    assert_eq!(
+        (&latency["judgements"][0]["verdict"], &latency["recommendation"]["arm"]),
+        (&"worse".into(), &"none".into())
+    );
+    study("--metric score").expect_status(2).says(&["\"score\"", "--lower-is-better", "--higher-is-better"]);
+    study("--metric clat_ns_mean --metric score").expect_status(2).says(&["--higher-is-better"]);
+    for (flag, verdict) in [("--lower-is-better score", "worse"), ("--higher-is-better score", "better")] {
+        let json = study(&format!("--metric score {flag} --json")).expect_status(0).json();
+        assert_eq!(json["judgements"][0]["verdict"], verdict, "{flag}");
+    }
+    study("--metric score --lower-is-better score --higher-is-better score").expect_status(2).says(&["also given"]);
+    // The first row is no baseline: it may be of any arm.
+    fs::write(&table, "arm,tps\nb,1\na,2\n").unwrap();
+    study("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
+}
+
+#[test]
+fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
+    let lab = Lab::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["study", "-", "--arm", "arm", "--metric", "tps", "--json"])
+        .env("SCHEDLAB_STATE_DIR", lab.state())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"arm;tps\nnone;1\nx;2\nnone;1.5\nx;2.5\n").unwrap();
+    let done = child.wait_with_output().unwrap();
+    let study: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&study["judgements"][0]["arm"], &study["name"]), (&"x".into(), &"-".into()));
+
+    let tabs = lab.path("table.tsv");
+    fs::write(&tabs, "arm\ttps\nnone\t1\nx\t2\n").unwrap();
+    lab.run(&format!("study {} --arm arm --metric tps", tabs.display())).expect_status(0);
+    let other = lab.path("table.dat");
+    fs::copy(&tabs, &other).unwrap();
+    lab.run(&format!("study {} --arm arm --metric tps", other.display())).expect_status(0);
+    lab.run(&format!("study {}", other.display())).expect_status(2).says(&[
+        "neither a record nor a table",
+        "--arm",
+        "--from",
+    ]);
+    lab.run(&format!("study {}", data("fio/none-1.json"))).expect_status(2).says(&["fio", "--from fio"]);
+    fs::write(&other, b"arm,tps\n\xe9,1\n").unwrap();
+    lab.run(&format!("study {} --arm arm --metric tps", other.display())).expect_status(2).says(&["UTF-8", "iconv"]);
+    let fifo = lab.path("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    lab.run(&format!("study {} --arm arm --metric tps", fifo.display())).expect_status(2).says(&["FIFO", "study - <"]);
+    lab.run(&format!("study --from pgbench {}", data("pgbench"))).expect_status(2).says(&["a directory"]);
+    lab.run(&format!("study --from fio {}", data("pgbench"))).expect_status(2).says(&["no file of fio"]);
+}
+
+#[test]
+fn the_formats_are_listed_with_what_they_lack() {
+    let lab = Lab::new();
+    let formats = lab.run("list formats --json").expect_status(0).json();
+    let names: Vec<_> =
+        formats.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names, ["fio", "hyperfine", "pgbench", "pts", "mmtests", "lkp", "google-benchmark", "jmh"]);
+    let shown = lab.run("list formats").expect_status(0).stdout;
+    let help = lab.run("study --help").expect_status(0).stdout;
+    assert!(names.iter().all(|name| shown.contains(name) && help.contains(name)), "{shown}{help}");
+}
