@@ -13,6 +13,7 @@ use crate::compile::Tree;
 use crate::debian::{Archive, Debian};
 use crate::image::sha256_of;
 use crate::lock::Lock;
+use crate::patch::Text;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, tree, verify};
 
@@ -168,6 +169,7 @@ impl Build<'_> {
             objects,
             asked,
             recipe: recipe.hash.clone(),
+            modules_of: base.filter(|_| recipe.texts.iter().all(Text::is_code_alone)).map(|base| base.key),
             sha256: Some(sha256_of(&top.join("linux"))?),
         };
         kernel.write(&work)?;

@@ -261,6 +261,7 @@ mod tests {
             objects: 3,
             asked: vec![asked.to_owned()],
             recipe: recipe.hash.clone(),
+            modules_of: None,
             sha256: None,
         };
         kernel.write(&dir).unwrap();

@@ -45,6 +45,9 @@ pub struct Kernel {
     pub(crate) asked: Vec<String>,
     /// Hash of configuration, patches and compiler.
     pub(crate) recipe: String,
+    /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) modules_of: Option<String>,
     /// SHA-256 of `linux`; kernels of earlier versions get it when they are first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<String>,

@@ -106,12 +106,26 @@ impl Kernel {
         let work = self.dir().join(format!("{UNFINISHED}modules"));
         remove(&work)?;
         let log = cache.join("logs").join(format!("{}.{name}.log", self.key));
-        let made = self.make_modules(sources, &work, &log, progress, stop);
+        let base = self.modules_of.as_ref().and_then(|key| Kernel::read(&cache.join("kernels").join(key)));
+        let made = match base {
+            Some(base) => base.modules_of(sources, progress, stop).and_then(|set| self.take_modules(&set, &work)),
+            None => self.make_modules(sources, &work, &log, progress, stop),
+        };
         let made =
             made.and_then(|()| fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause)));
         remove(&work)?;
         made?;
         ModuleSet::read(&dir)?.ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Takes the modules of the unpatched kernel, which are compiled from the same text; the kernel's own ones are of this tree.
+    fn take_modules(&self, base: &ModuleSet, work: &Path) -> Result<(), Error> {
+        let out = work.join("out");
+        fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;
+        let theirs: Vec<PathBuf> = OF_THE_KERNEL.iter().map(|path| self.tree.join(path)).collect();
+        let is_theirs = |path: &&PathBuf| theirs.iter().any(|their| their.file_name() == path.file_name());
+        let own = base.files.values().filter(|path| !is_theirs(path)).cloned();
+        put(own.chain(theirs.iter().cloned()), &out)
     }
 
     fn make_modules(
@@ -135,15 +149,20 @@ impl Kernel {
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));
-        let mut sums = BTreeMap::new();
-        for path in own.chain(theirs).filter(|path| is_module(path) && path.is_file()) {
-            let to = out.join(path.file_name().expect("a module has a name"));
-            let bytes = fs::read(&path).map_err(|cause| Error::io("read", &path, cause))?;
-            fs::write(&to, &bytes).map_err(|cause| Error::io("write", &to, cause))?;
-            sums.insert(path.file_stem().expect("a module has a name").to_string_lossy().into_owned(), sha256(&bytes));
-        }
-        write(&out.join(SUMS), &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"))
+        put(own.chain(theirs), &out)
     }
+}
+
+/// Copies modules into a directory, and writes the sum of each.
+fn put(modules: impl Iterator<Item = PathBuf>, out: &Path) -> Result<(), Error> {
+    let mut sums = BTreeMap::new();
+    for path in modules.filter(|path| is_module(path) && path.is_file()) {
+        let to = out.join(path.file_name().expect("a module has a name"));
+        let bytes = fs::read(&path).map_err(|cause| Error::io("read", &path, cause))?;
+        fs::write(&to, &bytes).map_err(|cause| Error::io("write", &to, cause))?;
+        sums.insert(path.file_stem().expect("a module has a name").to_string_lossy().into_owned(), sha256(&bytes));
+    }
+    write(&out.join(SUMS), &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {

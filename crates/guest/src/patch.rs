@@ -50,6 +50,28 @@ impl Text {
         added.map(|name| name.trim().to_owned()).collect()
     }
 
+    /// Whether the patch changes C files alone, and no symbol that they export: then modules are compiled from the same text as without it.
+    pub(crate) fn is_code_alone(&self) -> bool {
+        let is_code = |name: &str| {
+            let name = name.split('\t').next().unwrap_or_default().trim();
+            name == "/dev/null" || Path::new(name).extension().is_some_and(|extension| extension == "c")
+        };
+        let (mut names, mut plain) = (0, true);
+        for line in self.text.lines() {
+            match HEADERS.iter().find_map(|header| Some((*header, line.strip_prefix(header)?))) {
+                Some(("--- " | "+++ ", name)) => {
+                    names += 1;
+                    plain &= is_code(name);
+                }
+                // Git's line repeats the names; of all else it is not known.
+                Some(("diff --git ", _)) => {}
+                Some(_) => plain = false,
+                None => plain &= !(line.starts_with(['+', '-']) && line.contains("EXPORT_")),
+            }
+        }
+        plain && names > 0
+    }
+
     /// Whether the patch changes the kernel's configuration.
     pub(crate) fn configures(&self) -> bool {
         self.changes()
@@ -234,6 +256,24 @@ Two changes.
         }
         fs::write(&path, "--- /dev/null\t1970-01-01 00:00:00\n+++ b/block/x..y.c\n+#include \"../x.h\"\n").unwrap();
         Text::read(&path).unwrap();
+    }
+
+    #[test]
+    fn only_patches_of_code_that_exports_nothing_leave_modules_as_they_are() {
+        let code = "diff --git a/block/a.c b/block/a.c\n--- a/block/a.c\t2024\n+++ b/block/a.c\n@@ -1 +1 @@\n-a\n+b\n";
+        assert!(given(code).1.is_code_alone() && given(PATCH).1.is_code_alone());
+        for other in [
+            code.replace("a/block/a.c", "a/block/a.h"),
+            code.replace("b/block/a.c", "b/block/Kconfig"),
+            code.replace("+b", "+EXPORT_SYMBOL_GPL(b);"),
+            code.replace("-a", "-EXPORT_SYMBOL(a);"),
+            code.replace("@@ -1", "rename from x.c\n@@ -1"),
+            format!("{code}--- a/include/linux/x.h\n+++ b/include/linux/x.h\n@@ -1 +1 @@\n-a\n+b\n"),
+            format!("{code}Index: x\n"),
+            "nothing".to_owned(),
+        ] {
+            assert!(!given(&other).1.is_code_alone(), "{other}");
+        }
     }
 
     #[test]
