@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arena;
+pub mod bisect;
 pub mod conduct;
 pub mod controllers;
 pub mod driver;

@@ -115,6 +115,13 @@ const INPUTS: &[(&Limit, Input)] = &[
         let text = "fio version 2 iolog\n".to_owned() + &"/f read 0 512\n".repeat(n);
         said(replay::parse(replay::Format::Fio, text.as_bytes(), replay::Options { skip_bad: true }))
     }),
+    (&SERIES_PATCHES, |n| {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "").unwrap();
+        std::fs::write(dir.path().join("series"), "a\n".repeat(n)).unwrap();
+        said(lab::arena::kernel::series(dir.path()))
+    }),
+    (&BISECT_STEPS, |n| said(lab::bisect::check_number(n))),
     (&ENTRY_BYTES, |n| host::journal::Entry::from_json(&vec![b' '; n]).map(drop)),
     (&MANIFEST_BYTES, |n| host::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
@@ -130,6 +137,8 @@ const FILES: &[&Limit] = &[
     &SCRIPT_BYTES,
     &TRANSACTIONS_BYTES,
     &PATCH_BYTES,
+    &SERIES_BYTES,
+    &BISECT_BYTES,
     &WATCH_BYTES,
     &HISTORY_BYTES,
     &SEARCH_BYTES,

@@ -158,6 +158,14 @@ limits! {
         "ten million transactions of pgbench";
     PATCH_BYTES = "patch", 64 * MIB, Unit::Bytes; "apply it to a source tree and name that";
         "a release candidate of the kernel is a tenth of it";
+    SERIES_BYTES = "series of patches", MIB, Unit::Bytes; "split the series";
+        "a name for each of the most patches";
+    SERIES_PATCHES = "patches of a series", 4096, Unit::Of("patches"); "join those that belong together, or bisect a part of them";
+        "a kernel is built with all of them; twelve verdicts find one";
+    BISECT_STEPS = "steps of a bisection", 65_536, Unit::Of("steps"); "choose ends that are nearer to each other";
+        "four releases of the kernel; sixteen verdicts find one";
+    BISECT_BYTES = "log of a bisection", 64 * MIB, Unit::Bytes; "begin a new one with another --out";
+        "a kilobyte for each of the most steps";
     ENTRY_BYTES = "entry of the journal", 4 * MIB, Unit::Bytes; "remove it if schedlab did not write it";
         "old settings of one device, or a few small files";
     MANIFEST_BYTES = "manifest", 4 * MIB, Unit::Bytes; "remove it if schedlab did not write it";

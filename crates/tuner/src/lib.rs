@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod belief;
+pub mod bisect;
 mod chance;
 mod ledger;
 mod propose;

@@ -56,21 +56,25 @@ pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     }
 }
 
-/// Finds the patch of one arm.
+/// Finds the patch of one arm, or the directory of its series.
 pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
-    let Some((name, patch)) = arm.scheduler.split_once('@') else { return Ok(()) };
-    if Path::new(patch).is_file() {
+    let Some((name, word)) = arm.scheduler.split_once('@') else { return Ok(()) };
+    let path = kernel::path_of(word);
+    if path.exists() {
         return Ok(());
     }
-    let other = beside.map(|dir| dir.join(patch));
-    match other.as_ref().filter(|other| other.is_file()) {
+    let number = word.strip_prefix(path.to_str().unwrap_or(word)).unwrap_or_default();
+    let other = beside.map(|dir| dir.join(path));
+    match other.as_ref().filter(|other| other.exists()) {
         Some(other) => {
-            arm.scheduler = format!("{name}@{}", other.display());
+            arm.scheduler = format!("{name}@{}{number}", other.display());
             Ok(())
         }
         None => Err(usage(format!(
-            "arm {}: there is no patch {patch}{}; {name}@FILE runs {name} of a kernel with that patch",
+            "arm {}: there is no patch {}{}; {name}@FILE runs {name} of a kernel with that patch, {name}@DIR with all of a directory, \
+             {name}@DIR#3 with the first three",
             arm.name,
+            path.display(),
             beside.map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
         ))),
     }

@@ -7,6 +7,7 @@
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Plan};
 
+use crate::arena::kernel::KERNEL;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::Workloads;
@@ -53,16 +54,27 @@ pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
         let what = match plan.arena {
             ArenaKind::Cpu => arm.scheduler.strip_prefix("sched_ext:").map(|binary| format!("loads {binary:?}")),
             ArenaKind::Kernel => {
-                arm.scheduler.split_once('@').map(|(_, patch)| format!("builds a kernel with {patch:?}"))
+                let own = arm.tunables.get(KERNEL).map(String::as_str).filter(|word| is_directory(word));
+                let patches = arm.scheduler.split_once('@').map(|(_, patches)| patches);
+                match (own, patches) {
+                    (Some(dir), Some(patches)) => Some(format!("builds the directory {dir:?} with {patches:?}")),
+                    (Some(dir), None) => Some(format!("builds the directory {dir:?}")),
+                    (None, patches) => patches.map(|patches| format!("builds a kernel with {patches:?}")),
+                }
             }
             ArenaKind::Disk | ArenaKind::Sim => None,
         };
         what.map(|what| NamedProgram { words: format!("arm {}: {what}", arm.name.escape_debug()), needs_root: true })
     });
-    let source = plan.kernel.iter().filter(|source| !source.starts_with("debian:"));
+    let source = plan.kernel.iter().filter(|source| is_directory(source));
     let of_kernel = source
         .map(|source| NamedProgram { words: format!("kernel: builds the directory {source:?}"), needs_root: true });
     Ok(of_workloads.chain(of_arms).chain(of_kernel).collect())
+}
+
+/// Whether a source of a kernel is no package, whose makefiles are Debian's.
+fn is_directory(source: &str) -> bool {
+    !["debian:", "debian/"].iter().any(|package| source.trim().starts_with(package))
 }
 
 impl ProgramOptions {
@@ -147,6 +159,14 @@ mod tests {
         ];
         assert_eq!(both, expected);
         assert_eq!(words(&plan("arena = 'cpu'", "default", "kind = 'linpack'\n")), []);
+    }
+
+    #[test]
+    fn an_arm_with_a_kernel_of_its_own_names_the_directory_that_is_built() {
+        let text = "arena = 'kernel'\ndevice = 'hp97560'\n[[arm]]\nname = 'a'\nscheduler = 'none'\ntunables = { kernel = 'debian:6.12' }\n\
+                    [[arm]]\nname = 'b'\nscheduler = 'none'\ntunables = { kernel = '/x' }\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
+        let plan = checked(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap();
+        assert_eq!(words(&plan), [("arm b: builds the directory \"/x\"".to_owned(), true)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
 
+mod bisect;
 mod design;
 mod iocost;
 mod keep;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
@@ -30,6 +32,7 @@ pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
+use self::bisect::BISECT_HELP;
 use self::iocost::IOCOST_HELP;
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
@@ -138,6 +141,9 @@ pub(crate) enum Command {
     /// start.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreArgs),
+    /// Find the patch, commit or version of a kernel that made a workload worse.
+    #[command(after_help = BISECT_HELP)]
+    Bisect(BisectArgs),
     /// Build, list, run or remove the Linux kernels of the kernel arena, which run as ordinary processes.
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
@@ -164,8 +170,9 @@ CPUs:        --arena cpu: arms are settings joined by +: default,nice=-20,mine=a
              settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background spin,memory,forks,io
 Simulator:   arms take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us;
              times (--budget, --trial-time, --warmup) are virtual; each block is a seed, shared by all arms
-Kernel:      NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; --kernel selects the kernel (default
-             debian:6.1); arms take their tunables, nr_requests, queue_depth, turnaround_us, clients=kernel|syscalls and
+Kernel:      NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all patches of a directory,
+             NAME@DIR#3 the first three; --kernel selects the kernel (default debian:6.1), NAME:kernel=debian/6.12 that of one
+             arm; arms take their tunables, nr_requests, queue_depth, turnaround_us, clients=kernel|syscalls and
              fs=ext4 (files on a file system instead of the bare disk); times are virtual and blocks are seeds, as above
 
 Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds no data,

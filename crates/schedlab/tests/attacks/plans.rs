@@ -121,6 +121,12 @@ fn a_patch_or_a_directory_of_a_plan_does_not_build_a_kernel_as_root() {
     let plan = planted(&lab, "plan", head, "kind = 'randread'\n");
     fs::write(plan.with_file_name("evil.patch"), "--- a/Makefile\n+++ b/Makefile\n").expect("written");
     run(&lab, &plan, "").expect_status(2).says(&["evil.patch", "./linux", "--allow-commands"]);
+    // The series is root's own word, the plan's directory is not.
+    let series = plan.with_file_name("evil.patch");
+    let words =
+        format!("bisect --plan {} --source {} --out {}", plan.display(), series.display(), lab.path("out").display());
+    lab.run(&words).expect_status(2).says(&["./linux", "--allow-commands"]);
+    assert!(!lab.path("out").exists());
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod iocost;
 mod keep;
 mod kernel;
 mod kernel_arena;
+mod kernel_bisect;
 mod kernel_cpus;
 mod kernel_flows;
 mod occasions;

@@ -4,6 +4,8 @@
 //! the same figures, bit for bit. Inside, this same program is the init (`inside`). All arms of a block get the same seed, as in
 //! the simulator.
 
+mod built;
+mod choice;
 mod disk;
 pub mod exec;
 mod figures;
@@ -14,6 +16,7 @@ pub mod order;
 mod setting;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +27,13 @@ use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
 use experiment::record::{Environment, Observation};
-use guest::{Boot, BootError, Cache, Image, Kernel, ModuleSet, Request, Source, TimeTravel};
+use guest::{Boot, BootError, Source, TimeTravel};
 
+use built::Built;
+pub use built::{build, cache};
+pub use choice::{KernelChoice, path_of, series, source};
 use setting::Clients;
-pub use setting::{ATTRIBUTES, MODULES, Setting};
+pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 
 use super::defaults::{self, Defaults};
 use super::model::Model;
@@ -38,7 +44,7 @@ use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
-use crate::progress::{BuildProgress, Progress};
+use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::{Work, Workloads};
 use files::Files;
@@ -56,22 +62,14 @@ const MOST_OF_A_LOG: u64 = 1 << 30;
 /// The parameter of a workload that names a file.
 const TRACE: &str = "file";
 
-/// A kernel with our modules.
-#[derive(Debug, Clone)]
-struct Built {
-    kernel: Kernel,
-    image: Image,
-    modules: ModuleSet,
-}
-
 /// The kernel arena.
 #[derive(Debug)]
 pub struct KernelArena<'a> {
     model: Model,
     cache: PathBuf,
     arms: Arms<Setting>,
-    /// By patch.
-    kernels: BTreeMap<Option<PathBuf>, Built>,
+    /// By the label of an arm's choice.
+    kernels: BTreeMap<String, Built>,
     workloads: Workloads,
     /// The workloads as a guest reads them.
     specs: Vec<WorkloadSpec>,
@@ -128,9 +126,8 @@ impl<'a> KernelArena<'a> {
         let cache = cache(cache_dir)?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in arms.iter() {
-            if !kernels.contains_key(&setting.patch) {
-                let built = Built::of(&cache, (&source, false), setting, stop, progress)?;
-                kernels.insert(setting.patch.clone(), built);
+            if let Entry::Vacant(vacant) = kernels.entry(setting.kernel.label()) {
+                vacant.insert(Built::of(&cache, (&source, false), setting, stop, progress)?);
             }
         }
         Ok(KernelArena {
@@ -183,7 +180,7 @@ impl<'a> KernelArena<'a> {
         if self.flag.load(Ordering::Relaxed) {
             return interrupted();
         }
-        let built = &self.kernels[&setting.patch];
+        let built = &self.kernels[&setting.kernel.label()];
         let dir = guest::workdir(&self.cache)
             .with_context(|| format!("{}: cannot create a guest's working directory", self.cache.display()))?;
         let files = setting.files.map(Files::found).transpose()?;
@@ -251,23 +248,6 @@ impl<'a> KernelArena<'a> {
     }
 }
 
-impl Built {
-    /// Finds or builds what a setting needs.
-    fn of(
-        cache: &Cache,
-        (source, debug): (&Source, bool),
-        setting: &Setting,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Built> {
-        let request = Request { source: source.clone(), patches: setting.patch.iter().cloned().collect(), debug };
-        let mut shown = BuildProgress::new(progress);
-        let kernel = cache.build(&request, &mut shown, &stop.flag())?;
-        let modules = kernel.modules(&mut shown, &stop.flag())?;
-        Ok(Built { image: kernel.load()?, kernel, modules })
-    }
-}
-
 /// The directory itself, or / if a guest may not enter it: the guest of root's runs as another user.
 fn where_others_may_be(dir: &Path) -> PathBuf {
     let allowed = std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o005 == 0o005);
@@ -294,19 +274,6 @@ fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
 fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
     let of_flows = workload.flows.iter().map(|flow| &flow.params);
     of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
-}
-
-/// The cache of kernels: where the user says, or at its usual place.
-pub fn cache(dir: Option<&Path>) -> Result<Cache> {
-    let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
-        usage("kernel cache: no directory for built kernels; set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
-    })?;
-    Ok(Cache::open(&dir)?)
-}
-
-/// The source that a word names.
-pub fn source(word: &str) -> Result<Source> {
-    word.parse().map_err(|error: guest::Error| usage(error.to_string()))
 }
 
 /// The tables of a model that the guest's driver has, too, for a trial with this seed.
@@ -420,7 +387,7 @@ impl Virtual for KernelArena<'_> {
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
         let setting = Setting::of(arm)?;
-        if !self.kernels.contains_key(&setting.patch) {
+        if !self.kernels.contains_key(&setting.kernel.label()) {
             return Err(usage(format!(
                 "arm {}: its kernel was not built before the first trial; name it in the plan",
                 arm.name
@@ -434,12 +401,11 @@ impl Virtual for KernelArena<'_> {
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.model, &self.workloads);
         let about = facts.entry("kernel".to_owned()).or_default();
-        for (patch, Built { kernel, modules, .. }) in &self.kernels {
+        for (label, Built { kernel, modules, .. }) in &self.kernels {
             let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            let name = patch.as_ref().map_or("release".to_owned(), |patch| format!("release with {}", patch.display()));
             about.insert("modules".to_owned(), set);
-            about.insert(name.replace("release", "build"), kernel.key.clone());
-            about.insert(name, kernel.release.clone());
+            about.insert(label.replacen("release", "build", 1), kernel.key.clone());
+            about.insert(label.clone(), kernel.release.clone());
         }
         defaults::note(&mut facts, &self.defaults);
         facts

@@ -1,12 +1,11 @@
 //! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and what is around it.
 
-use std::path::PathBuf;
-
-use anyhow::Result;
+use anyhow::{Context, Result};
 use elevator::{Geometry, Named};
 use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 
+use super::choice::KernelChoice;
 use super::files::Files;
 use crate::arena::sim::TURNAROUND_NS;
 use crate::controllers::{self, Control, Location};
@@ -29,6 +28,9 @@ pub enum Clients {
     Syscalls,
 }
 
+/// The attribute that names an arm's own kernel.
+pub const KERNEL: &str = "kernel";
+
 /// What belongs to the queue and the clients rather than to a scheduler: name, values, meaning.
 pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
     (
@@ -48,6 +50,11 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
         "issuer of the I/O: threads of the kernel (fast), or threads of a program by system calls [auto]",
     ),
     ("fs", "none, ext4", "files on that file system instead of the bare device; by system calls [none]"),
+    (
+        "kernel",
+        "a source",
+        "kernel of this arm alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
+    ),
 ];
 
 /// One arm, ready to be tried.
@@ -55,8 +62,8 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
 pub struct Setting {
     /// The scheduler's name in the guest.
     pub scheduler: String,
-    /// The patch that its kernel is built with.
-    pub patch: Option<PathBuf>,
+    /// Its kernel, and the patches that this is built with.
+    pub kernel: KernelChoice,
     /// Its tunables, as they are written into sysfs.
     pub tunables: Vec<(String, String)>,
     /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in which they are written.
@@ -78,14 +85,16 @@ pub struct Setting {
 impl Setting {
     /// Reads an arm; whether the kernel takes it is seen when it is tried.
     pub fn of(arm: &Arm) -> Result<Setting> {
-        let (name, patch) = match arm.scheduler.split_once('@') {
-            Some((name, patch)) => (name, Some(PathBuf::from(patch))),
+        let (name, patches) = match arm.scheduler.split_once('@') {
+            Some((name, patches)) => (name, Some(patches)),
             None => (arm.scheduler.as_str(), None),
         };
         let (scheduler, renamed) = scheduler(name)?;
+        let source = arm.tunables.get(KERNEL).map(|word| word.trim());
+        let kernel = KernelChoice::of(patches, source).with_context(|| format!("arm {}", arm.name))?;
         let mut setting = Setting {
             scheduler,
-            patch,
+            kernel,
             tunables: Vec::new(),
             controls: Vec::new(),
             nr_requests: None,
@@ -95,7 +104,7 @@ impl Setting {
             files: None,
             renamed,
         };
-        for (name, text) in &arm.tunables {
+        for (name, text) in arm.tunables.iter().filter(|(name, _)| *name != KERNEL) {
             setting.take(&arm.name, name, text.trim())?;
         }
         controllers::sort(&mut setting.controls);
@@ -110,9 +119,11 @@ impl Setting {
 
     /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
     pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
-        let plain = kernel.is_none_or(|word| word.starts_with("debian:"));
+        let of_plan = kernel.is_none_or(|word| word.starts_with("debian:"));
+        let plain =
+            self.kernel.source.as_ref().map_or(of_plan, |source| !matches!(source, guest::Source::Directory(_)));
         let mut known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
-        if self.patch.is_none() && plain && known.all(|name| name != self.scheduler) {
+        if self.kernel.word.is_none() && plain && known.all(|name| name != self.scheduler) {
             return Err(unknown(&self.scheduler));
         }
         Ok(())
@@ -175,7 +186,7 @@ impl Setting {
 
     /// Tunables of a scheduler that we know are checked before anything is booted; those of a patched one are its own affair.
     fn check_tunable(&self, arm: &str, name: &str, text: &str) -> Result<()> {
-        if self.patch.is_some() || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str()) {
+        if self.kernel.word.is_some() || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str()) {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
@@ -266,7 +277,8 @@ mod tests {
     #[test]
     fn an_arm_names_a_scheduler_perhaps_a_patch_and_what_is_around_it() {
         let setting = read("kyber@my/delay.patch:read_lat_nsec=5:nr_requests=64:clients=syscalls").unwrap();
-        assert_eq!((setting.scheduler.as_str(), setting.patch), ("kyber", Some(PathBuf::from("my/delay.patch"))));
+        assert_eq!(setting.scheduler, "kyber");
+        assert_eq!(setting.kernel.patches, [std::path::Path::new("my/delay.patch")]);
         assert_eq!((setting.nr_requests, setting.clients), (Some(64), Clients::Syscalls));
         assert_eq!(setting.tunables, [("read_lat_nsec".to_owned(), "5".to_owned())]);
         assert_eq!((setting.files, read("none:fs=ext4").unwrap().files), (None, Some(Files::Ext4)));
@@ -312,6 +324,7 @@ mod tests {
             ("none:io.weight=400", "io.weight@FLOW"),
             ("none:io.wieght@reader=400", "did you mean \"io.weight\""),
             ("none:io.weight@../x=400", "no name of a flow"),
+            ("none:kernel=debian/six", "debian:six"),
             ("none:cdl_enable=1", "modelled disk has no device/cdl_enable"),
         ] {
             let error = read(word).expect_err(word).to_string();

@@ -1,0 +1,69 @@
+//! The kernel of an arm: found in the cache or built, with our modules.
+
+use std::path::Path;
+
+use anyhow::Result;
+use experiment::plan::Arm;
+use guest::{Cache, Image, Kernel, ModuleSet, Request, Source};
+
+use super::Setting;
+use crate::failure::usage;
+use crate::progress::{BuildProgress, Progress};
+use crate::signals::Stop;
+
+/// A kernel with our modules.
+#[derive(Debug, Clone)]
+pub(super) struct Built {
+    pub(super) kernel: Kernel,
+    pub(super) image: Image,
+    pub(super) modules: ModuleSet,
+}
+
+impl Built {
+    /// Finds or builds what a setting needs.
+    pub(super) fn of(
+        cache: &Cache,
+        (source, debug): (&Source, bool),
+        setting: &Setting,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Built> {
+        let source = setting.kernel.source.as_ref().unwrap_or(source);
+        let request = Request { source: source.clone(), patches: setting.kernel.patches.clone(), debug };
+        let mut shown = BuildProgress::new(progress);
+        let kernel = cache.build(&request, &mut shown, &stop.flag())?;
+        let modules = kernel.modules(&mut shown, &stop.flag())?;
+        Ok(Built { image: kernel.load()?, kernel, modules })
+    }
+}
+
+/// Finds or builds the kernel of an arm, and its modules: its key in the cache, and whether it was built now. `source` is the plan's.
+///
+/// # Errors
+/// As [`Cache::build`], with [`guest::Error`] as the cause.
+pub fn build(
+    cache: &Cache,
+    source: Option<&str>,
+    arm: &Arm,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<(String, bool)> {
+    let source = source.map_or(Ok(Source::default()), super::choice::source)?;
+    let setting = Setting::of(arm)?;
+    let request = Request {
+        source: setting.kernel.source.clone().unwrap_or_else(|| source.clone()),
+        patches: setting.kernel.patches.clone(),
+        debug: false,
+    };
+    let there = cache.find(&request)?.is_some();
+    let built = Built::of(cache, (&source, false), &setting, stop, progress)?;
+    Ok((built.kernel.key, !there))
+}
+
+/// The cache of kernels: where the user says, or at its usual place.
+pub fn cache(dir: Option<&Path>) -> Result<Cache> {
+    let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
+        usage("kernel cache: no directory for built kernels; set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")
+    })?;
+    Ok(Cache::open(&dir)?)
+}

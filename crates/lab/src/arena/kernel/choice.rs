@@ -1,0 +1,219 @@
+//! Which kernel an arm runs: the plan's or one of its own, and the patches that are applied to it.
+//!
+//! An arm names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a series, `kyber@DIR#3` the first three patches of it.
+//! A series is the `series` file of a directory in the format of quilt (one name a line, `#` begins a comment), else its `*.patch`
+//! files in the order of their names. A whole kernel is named by the attribute `kernel`, so that two kernels can be compared under one
+//! scheduler.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use files::Bounded;
+use guest::Source;
+use text::limits::{SERIES_BYTES, SERIES_PATCHES};
+
+use crate::failure::usage;
+
+/// The list of a directory of patches.
+const SERIES: &str = "series";
+
+/// The kernel of an arm.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KernelChoice {
+    /// None: the plan's.
+    pub source: Option<Source>,
+    /// The patches as the arm names them.
+    pub word: Option<String>,
+    /// The files that this means, in order of application.
+    pub patches: Vec<PathBuf>,
+}
+
+impl KernelChoice {
+    /// Reads the words of an arm: what stands behind `@`, and the attribute `kernel`.
+    ///
+    /// # Errors
+    /// Wrong usage: a source or series that does not exist.
+    pub fn of(word: Option<&str>, source: Option<&str>) -> Result<KernelChoice> {
+        Ok(KernelChoice {
+            source: source.map(read_source).transpose()?,
+            word: word.map(str::to_owned),
+            patches: word.map_or(Ok(Vec::new()), patches)?,
+        })
+    }
+
+    /// Distinguishes the kernels of a plan, and names them in a record.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let source = self.source.as_ref().map_or_else(String::new, |source| format!(" of {source}"));
+        let patches = self.word.as_ref().map_or_else(String::new, |word| format!(" with {word}"));
+        format!("release{source}{patches}")
+    }
+}
+
+/// A source as an arm names it: in a word of the command line, where a colon ends a value, `debian/6.12` stands for `debian:6.12`.
+fn read_source(word: &str) -> Result<Source> {
+    let word = word.strip_prefix("debian/").map_or_else(|| word.to_owned(), |version| format!("debian:{version}"));
+    source(&word)
+}
+
+/// The source that a word names.
+pub fn source(word: &str) -> Result<Source> {
+    word.parse().map_err(|error: guest::Error| usage(error.to_string()))
+}
+
+/// Path and number of patches of a word such as `DIR#3`. A file of that very name goes first.
+fn split(word: &str) -> (&str, Option<&str>) {
+    match word.rsplit_once('#') {
+        Some((path, number)) if !Path::new(word).exists() => (path, Some(number)),
+        _ => (word, None),
+    }
+}
+
+/// Where the patches of a word lie, whatever the number behind it.
+#[must_use]
+pub fn path_of(word: &str) -> &Path {
+    Path::new(split(word).0)
+}
+
+/// The patches that a word means. A file that does not exist is reported when it is read.
+fn patches(word: &str) -> Result<Vec<PathBuf>> {
+    let (path, number) = split(word);
+    let path = Path::new(path);
+    if !path.is_dir() && number.is_none() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut all = series(path)?;
+    if let Some(number) = number {
+        let count = number.parse::<usize>().ok().filter(|count| *count <= all.len()).ok_or_else(|| {
+            usage(format!("{word}: {} has {} patches; write #0 to #{} behind it", path.display(), all.len(), all.len()))
+        })?;
+        all.truncate(count);
+    }
+    Ok(all)
+}
+
+/// The patches of a series in order: a directory, or its `series` file.
+///
+/// # Errors
+/// Wrong usage: it cannot be read, holds no patch, or names a file outside of its directory.
+pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |cause: std::io::Error| usage(format!("{}: cannot read the series: {cause}", path.display()));
+    let (dir, list) = match path.is_dir() {
+        true => (path, path.join(SERIES)),
+        false => (path.parent().unwrap_or(Path::new("")), path.to_owned()),
+    };
+    let found = if list.is_file() {
+        let text = File::open(&list).and_then(|file| SERIES_BYTES.read_text(file)).map_err(unreadable)?;
+        listed(&list, dir, &text)?
+    } else {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(dir).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?.path();
+            if entry.extension().is_some_and(|extension| extension == "patch" || extension == "diff") && entry.is_file()
+            {
+                found.push(entry);
+            }
+        }
+        found.sort();
+        found
+    };
+    if found.is_empty() {
+        return Err(usage(format!(
+            "{}: holds no patch (expected a file series, or files NAME.patch); name the directory of a series",
+            path.display()
+        )));
+    }
+    SERIES_PATCHES.check(found.len()).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    Ok(found)
+}
+
+/// The files that a `series` file names.
+fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split(" #").next().unwrap_or_default().trim();
+        // Options of quilt, such as -p1, follow the name.
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next().filter(|name| !name.starts_with('#')) else { continue };
+        if words.any(|option| option.starts_with("-p") && option != "-p1" || option == "-R") {
+            return Err(usage(format!(
+                "{}: line {number}: patches are applied with -p1 only (found {line:?}); make {name} anew from the tree's parent",
+                list.display()
+            )));
+        }
+        let outside = Path::new(name).components().any(|part| !matches!(part, std::path::Component::Normal(_)));
+        if outside {
+            return Err(usage(format!(
+                "{}: line {number} names {name:?}, which is outside of the directory; correct the series",
+                list.display()
+            )));
+        }
+        let file = dir.join(name);
+        if !file.is_file() {
+            return Err(usage(format!("{}: line {number}: there is no patch {}", list.display(), file.display())));
+        }
+        found.push(file);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dir(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        dir
+    }
+
+    fn names(word: &str) -> Vec<String> {
+        let choice = KernelChoice::of(Some(word), None).unwrap();
+        choice.patches.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_word_is_a_file_a_series_or_the_first_patches_of_one() {
+        let dir = dir(&[("b.patch", ""), ("a.patch", ""), ("c.diff", ""), ("notes.txt", ""), ("d#1", "")]);
+        let word = dir.path().display().to_string();
+        assert_eq!(names(&word), ["a.patch", "b.patch", "c.diff"]);
+        assert_eq!(names(&format!("{word}#2")), ["a.patch", "b.patch"]);
+        assert_eq!(names(&format!("{word}#0")), [""; 0]);
+        assert_eq!(names(&format!("{word}/b.patch")), ["b.patch"]);
+        assert_eq!(names(&format!("{word}/d#1")), ["d#1"], "a file may have such a name");
+        for number in ["4", "-1", "x", ""] {
+            let refused = KernelChoice::of(Some(&format!("{word}#{number}")), None).unwrap_err().to_string();
+            assert!(refused.contains("has 3 patches"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_series_file_decides_the_order_and_cannot_lead_outside() {
+        let dir = dir(&[("series", "# mine\nb.patch -p1\n\na.patch # last\n"), ("a.patch", ""), ("b.patch", "")]);
+        assert_eq!(names(&dir.path().display().to_string()), ["b.patch", "a.patch"]);
+        assert_eq!(names(&format!("{}/series#1", dir.path().display())), ["b.patch"]);
+        for (text, says) in [
+            ("../x.patch\n", "outside"),
+            ("/etc/passwd\n", "outside"),
+            ("none.patch\n", "there is no patch"),
+            ("a.patch -p0\n", "-p1 only"),
+            ("# nothing\n", "holds no patch"),
+        ] {
+            fs::write(dir.path().join("series"), text).unwrap();
+            let refused = series(dir.path()).unwrap_err().to_string();
+            assert!(refused.contains(says), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_of_its_own_is_named_with_a_slash_where_a_colon_ends_a_value() {
+        let choice = KernelChoice::of(None, Some("debian/6.12")).unwrap();
+        assert_eq!(choice.source, Some(Source::Debian("6.12".to_owned())));
+        assert_eq!(choice.label(), "release of debian:6.12");
+        assert_eq!(KernelChoice::default().label(), "release");
+        assert!(KernelChoice::of(None, Some("fedora:40")).is_err());
+    }
+}

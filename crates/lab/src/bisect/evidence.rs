@@ -1,0 +1,101 @@
+//! What an experiment about a step has shown, and on which side of the search the step lies.
+//!
+//! A step is bad when it is worse than the good end beyond the plan's margin. It is good when the interval excludes that: also one that does not
+//! suffice for `equivalent`, since how much better a step may be is no question of a bisection. The interval covers the truth at every
+//! look with the promised confidence, so each of the two conclusions errs with that probability at most.
+
+use experiment::metric::Direction;
+use experiment::study::{Judgement, Verdict};
+use serde::{Deserialize, Serialize};
+use tuner::bisect::Finding;
+
+/// The judgement of one step against another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub verdict: Verdict,
+    /// Of the metric, candidate / baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    pub blocks: u32,
+    pub confidence: f64,
+    /// Why the evidence is void.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+impl Evidence {
+    pub(super) fn of(judgement: &Judgement) -> Evidence {
+        let void = judgement.verdict == Verdict::Void;
+        Evidence {
+            verdict: judgement.verdict,
+            ratio: judgement.ratio,
+            low: judgement.low,
+            high: judgement.high,
+            blocks: judgement.blocks,
+            confidence: judgement.confidence,
+            reasons: judgement.reasons.iter().filter(|_| void).map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The side on which the candidate lies; None where the evidence does not suffice.
+    pub(super) fn side(&self, direction: Direction, margin: f64) -> Option<Finding> {
+        let within = |bound: Option<f64>, inside: &dyn Fn(f64) -> bool| bound.is_some_and(|ratio| inside(ratio.ln()));
+        match self.verdict {
+            Verdict::Worse => Some(Finding::Bad),
+            Verdict::Better | Verdict::Equivalent => Some(Finding::Good),
+            Verdict::Void => None,
+            Verdict::Inconclusive => {
+                let margin = margin.ln_1p();
+                let not_worse = match direction {
+                    Direction::HigherIsBetter => within(self.low, &|log| log > -margin),
+                    Direction::LowerIsBetter => within(self.high, &|log| log < margin),
+                    Direction::Descriptive => false,
+                };
+                not_worse.then_some(Finding::Good)
+            }
+        }
+    }
+
+    /// The change of the metric in percent.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        self.ratio.map(|ratio| (ratio - 1.0) * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(verdict: Verdict, low: f64, high: f64) -> Evidence {
+        let (ratio, low, high) = (Some((low * high).sqrt()), Some(low), Some(high));
+        Evidence { verdict, ratio, low, high, blocks: 9, confidence: 0.99, reasons: Vec::new() }
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_worse_is_good_although_it_may_be_better() {
+        let unclear = evidence(Verdict::Inconclusive, 0.995, 1.3);
+        assert_eq!(unclear.side(Direction::HigherIsBetter, 0.01), Some(Finding::Good));
+        assert_eq!(unclear.side(Direction::LowerIsBetter, 0.01), None, "it may be 30 % worse");
+        assert_eq!(unclear.side(Direction::HigherIsBetter, 0.001), None);
+        assert_eq!(unclear.side(Direction::LowerIsBetter, 0.31), Some(Finding::Good));
+        let unbounded = Evidence { low: None, high: None, ..unclear };
+        assert_eq!(unbounded.side(Direction::HigherIsBetter, 0.01), None);
+    }
+
+    #[test]
+    fn verdicts_decide_and_void_evidence_does_not() {
+        for (verdict, side) in [
+            (Verdict::Worse, Some(Finding::Bad)),
+            (Verdict::Better, Some(Finding::Good)),
+            (Verdict::Equivalent, Some(Finding::Good)),
+            (Verdict::Void, None),
+        ] {
+            assert_eq!(evidence(verdict, 0.999, 1.001).side(Direction::LowerIsBetter, 0.01), side, "{verdict:?}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! One experiment of a bisection: two kernels under one scheduler and one workload.
+//!
+//! It is an experiment like any other, with a plan, a record and the rule of the plan, in a directory of its own; only its alpha is the
+//! verdict's part of the bisection's. A kernel that cannot be built or booted, or that fails under the workload, is an answer
+//! about the step, not an error: the other kernel of the pair has been measured before.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use experiment::plan::{Arm, LONGEST_S, Plan};
+use experiment::record::EndReason;
+use guest::BootError;
+use host::Root;
+use text::limits::BLOCKS;
+
+use super::evidence::Evidence;
+use super::log::AnswerResult;
+use super::progress::StepProgress;
+use crate::arena::ArmIndex;
+use crate::arena::kernel;
+use crate::arena::open::{OpenOptions, within};
+use crate::conduct::conduct;
+use crate::feasibility;
+use crate::output::Output;
+use crate::resolve::{Resolved, checked};
+use crate::session::{self, RecordOptions};
+use crate::signals::Stop;
+
+/// How much longer the experiment after an inconclusive one is.
+pub(super) const LONGER: u32 = 4;
+
+/// Where and how experiments are carried out.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    pub(super) root: &'a Root,
+    pub(super) opening: &'a OpenOptions,
+    pub(super) stop: &'a Stop,
+}
+
+/// What came of an experiment.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Done(AnswerResult),
+    Interrupted { by: String },
+}
+
+/// The plan of an experiment: the arms of two steps, and the error that its verdict may have.
+pub(super) fn plan_of(base: &Plan, [baseline, step]: [Arm; 2], alpha: f64, attempt: u32) -> Result<Plan> {
+    let mut plan = base.clone();
+    plan.name = format!("{}: {} against {}", base.name, step.name, baseline.name);
+    plan.baseline = Some(baseline.name.clone());
+    plan.arms = vec![baseline, step];
+    plan.criteria.alpha = alpha;
+    if attempt > 1 {
+        // Other random choices: what was measured already has been judged.
+        plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
+        plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
+        let most = u32::try_from(BLOCKS.most).unwrap_or(u32::MAX);
+        plan.budget.blocks = base.budget.blocks.map(|blocks| blocks.saturating_mul(LONGER).min(most));
+    }
+    // A bisection lives on verdicts, which figures alone are not.
+    plan.budget.figures_only = false;
+    let plan = checked(plan, &mut |_| ())?;
+    feasibility::check(&plan)?;
+    Ok(plan)
+}
+
+impl Bench<'_> {
+    /// Builds the kernel of an arm, or finds it in the cache: its key, and whether it was built now.
+    pub(super) fn build(
+        &self,
+        plan: &Plan,
+        arm: usize,
+        progress: &StepProgress<'_>,
+    ) -> Result<Result<(String, bool), Outcome>> {
+        let cache = kernel::cache(self.opening.cache_dir.as_deref())?;
+        match kernel::build(&cache, plan.kernel.as_deref(), &plan.arms[arm], self.stop, progress) {
+            Ok(built) => Ok(Ok(built)),
+            Err(error) => match error.downcast_ref::<guest::Error>() {
+                Some(guest::Error::Compile { .. }) => {
+                    Ok(Err(Outcome::Done(AnswerResult::DoesNotBuild { message: format!("{error:#}") })))
+                }
+                Some(guest::Error::Boot { .. }) => {
+                    Ok(Err(Outcome::Done(AnswerResult::DoesNotBoot { message: format!("{error:#}") })))
+                }
+                Some(guest::Error::Interrupted) => Ok(Err(Outcome::Interrupted { by: self.signal() })),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Measures the plan in `dir`, or continues the record that is there, and judges the second arm.
+    pub(super) fn measure(
+        &self,
+        plan: &Plan,
+        dir: &Path,
+        command: &str,
+        progress: &StepProgress<'_>,
+    ) -> Result<Outcome> {
+        let resolved = Resolved::of(plan.clone())?;
+        let options = RecordOptions {
+            output: Output::Named(dir.to_owned()),
+            resume: dir.join(crate::store::RECORD).exists(),
+            command: command.to_owned(),
+        };
+        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+        let measured = within(self.root, resolved, self.opening, self.stop, progress, |plan, arena| {
+            let (mut store, record) = session::open(plan, &options, arena, self.stop)?;
+            conduct(plan, &record, &arms, arena, &mut store, (self.stop, progress))
+        });
+        match measured {
+            Ok(end) => match end.reason {
+                EndReason::Interrupted { by } => Ok(Outcome::Interrupted { by }),
+                _ => Ok(Outcome::Done(AnswerResult::Judged(judged(plan, dir)?))),
+            },
+            Err(error) => match error.downcast_ref::<BootError>() {
+                Some(BootError::Interrupted) => Ok(Outcome::Interrupted { by: self.signal() }),
+                Some(BootError::Panic { .. } | BootError::Hung { .. } | BootError::Died { .. }) => {
+                    Ok(Outcome::Done(AnswerResult::GuestFailed { message: format!("{error:#}") }))
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn signal(&self) -> String {
+        self.stop.signal().unwrap_or("SIGINT").to_owned()
+    }
+}
+
+/// The judgement of the second arm on the deciding metric.
+fn judged(plan: &Plan, dir: &Path) -> Result<Evidence> {
+    let record = crate::store::read(dir)?;
+    let study = experiment::study(&record, None);
+    let arm = &plan.arms[1].name;
+    let found = study.judgements.iter().find(|judgement| judgement.primary && judgement.arm == *arm);
+    let found = found.ok_or_else(|| anyhow!("arm {arm}: has no verdict; begin again with another --out"));
+    Ok(Evidence::of(found.with_context(|| dir.display().to_string())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "name = 'p'\ndevice = 'hp97560'\narena = 'kernel'\nseed = 7\n[budget]\nblocks = 12\n[[arm]]\nname = 'a'\n\
+                        scheduler = 'none'\n[[arm]]\nname = 'b'\nscheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
+
+    #[test]
+    fn the_second_attempt_is_larger_by_a_factor_that_is_fixed_and_has_other_random_choices() {
+        let base = checked(Plan::from_toml(PLAN).unwrap(), &mut |_| ()).unwrap();
+        let arms = || [base.arms[0].clone(), base.arms[1].clone()];
+        let one = plan_of(&base, arms(), 0.005, 1).unwrap();
+        let two = plan_of(&base, arms(), 0.001, 2).unwrap();
+        assert_eq!((one.seed, one.budget.blocks, one.criteria.alpha), (7, Some(12), 0.005));
+        assert_eq!((two.seed, two.budget.blocks, two.criteria.alpha), (8, Some(48), 0.001));
+        assert_eq!(one.baseline.as_deref(), Some("a"));
+        assert!(one.criteria.margin == base.criteria.margin && two.trial == one.trial);
+    }
+}

@@ -1,0 +1,288 @@
+//! The log of a bisection, `bisect.jsonl`: what is searched for, and every answer, one typed JSON line each.
+//!
+//! The search is a function of its answers, so a bisection is resumed by asking again: what the log answers is not measured a second time.
+//! A line is on the disk before the next experiment begins; one that was cut off is dropped. The first line holds the plan and the sum
+//! of every step: a bisection of another plan, of edited patches or of other commits is not continued.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+
+use anyhow::{Context, Result, bail};
+use experiment::plan::Plan;
+use files::{Bounded, Dir};
+use serde::{Deserialize, Serialize};
+use text::limits::{BISECT_BYTES, RECORD_LINE};
+
+use super::evidence::Evidence;
+use super::steps::Step;
+use crate::failure::usage;
+
+/// The file in the directory of a bisection.
+pub const LOG: &str = "bisect.jsonl";
+/// The version of its format.
+pub(super) const SCHEMA: u32 = 1;
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum LogLine {
+    Begin(Box<Begin>),
+    /// An experiment has judged a step, or could not.
+    Answer(Answer),
+    /// A kernel was built for a step, which was not in the cache.
+    Built {
+        step: usize,
+        key: String,
+    },
+    /// It was continued.
+    Resumed {
+        answers: usize,
+    },
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Begin {
+    pub(super) schema: u32,
+    pub(super) schedlab: String,
+    /// The command without --out and --resume.
+    pub(super) command: String,
+    /// The plan of every experiment, with the arm under test as its only arm, and the error of the whole bisection.
+    pub(super) plan: Plan,
+    pub(super) source: String,
+    pub(super) steps: Vec<Step>,
+}
+
+/// One experiment: `step` against `baseline`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub baseline: usize,
+    pub step: usize,
+    /// 1, or 2 for the larger experiment after an inconclusive one.
+    pub attempt: u32,
+    /// The part of the bisection's alpha that its verdict may err with; 0 where there was none.
+    pub alpha: f64,
+    /// Its directory in that of the bisection.
+    pub directory: String,
+    pub result: AnswerResult,
+    /// Real time of building and measuring.
+    pub seconds: f64,
+}
+
+/// What came of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "kebab-case")]
+pub enum AnswerResult {
+    Judged(Evidence),
+    DoesNotBuild {
+        message: String,
+    },
+    DoesNotBoot {
+        message: String,
+    },
+    /// Its guest panicked, hung or died under the workload.
+    GuestFailed {
+        message: String,
+    },
+}
+
+/// The log, open for appending and locked against a second writer.
+#[derive(Debug)]
+pub(super) struct Log {
+    file: File,
+    pub(super) answers: Vec<Answer>,
+    /// Keys of kernels that this bisection has built, by step.
+    pub(super) built: Vec<(usize, String)>,
+}
+
+impl Log {
+    /// Begins a log, or continues the one that is there, which must be of the same search.
+    ///
+    /// # Errors
+    /// Wrong usage: a log is there and `resume` is not set, or the other way; or it is of another search.
+    pub(super) fn open(dir: &Dir, begin: &Begin, resume: bool) -> Result<Log> {
+        let path = dir.file(LOG);
+        let there = dir.has(LOG);
+        if resume && !there {
+            return Err(usage(format!("{}: cannot resume: there is no log; leave out --resume", path.display())));
+        }
+        let file = dir.append(LOG)?;
+        if file.try_lock().is_err() {
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", path.display());
+        }
+        let mut log = Log { file, answers: Vec::new(), built: Vec::new() };
+        let len = log.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
+        if len == 0 {
+            log.append(&LogLine::Begin(Box::new(begin.clone())))?;
+            return Ok(log);
+        }
+        if !resume {
+            return Err(usage(format!(
+                "{}: already holds a bisection; add --resume to continue it, or name another --out",
+                dir.path().display()
+            )));
+        }
+        let whole = log.read(begin).with_context(|| path.display().to_string())?;
+        log.file.set_len(whole).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
+        log.append(&LogLine::Resumed { answers: log.answers.len() })?;
+        Ok(log)
+    }
+
+    /// Reads the lines; the number of bytes of whole lines.
+    fn read(&mut self, begin: &Begin) -> Result<u64> {
+        let mut input = BufReader::new(&self.file);
+        let (mut line, mut whole, mut number) = (Vec::new(), 0, 0_u32);
+        while RECORD_LINE.read_line(&mut input, &mut line)? > 0 && line.ends_with(b"\n") {
+            number += 1;
+            whole += line.len() as u64;
+            BISECT_BYTES.check(usize::try_from(whole).unwrap_or(usize::MAX))?;
+            let read: LogLine = serde_json::from_slice(&line)
+                .map_err(|cause| usage(format!("line {number}: no line of a bisection: {cause}")))?;
+            match (number, read) {
+                (1, LogLine::Begin(then)) => same_search(&then, begin)?,
+                (1, _) | (_, LogLine::Begin(_)) => {
+                    return Err(usage(format!(
+                        "line {number}: the first line, and no other, begins a bisection; begin again with another --out"
+                    )));
+                }
+                (_, LogLine::Answer(answer)) => self.answers.push(answer),
+                (_, LogLine::Built { step, key }) => self.built.push((step, key)),
+                (_, LogLine::Resumed { .. }) => {}
+            }
+        }
+        if number == 0 {
+            return Err(usage("line 1: unfinished; remove the directory and begin again"));
+        }
+        Ok(whole)
+    }
+
+    pub(super) fn append(&mut self, line: &LogLine) -> Result<()> {
+        let mut text = serde_json::to_string(line).expect("plain values can be written as JSON");
+        text.push('\n');
+        RECORD_LINE.check(text.len()).context("log of the bisection")?;
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .context("log of the bisection: cannot write; make room, then repeat the command with --resume")?;
+        match line {
+            LogLine::Answer(answer) => self.answers.push(answer.clone()),
+            LogLine::Built { step, key } => self.built.push((*step, key.clone())),
+            LogLine::Begin(_) | LogLine::Resumed { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What the log answers to an experiment.
+    pub(super) fn answer(&self, baseline: usize, step: usize, attempt: u32) -> Option<&Answer> {
+        self.answers.iter().find(|answer| (answer.baseline, answer.step, answer.attempt) == (baseline, step, attempt))
+    }
+}
+
+/// Whether a log is of the search that is to be continued.
+fn same_search(then: &Begin, now: &Begin) -> Result<()> {
+    let other = |what: String| {
+        Err(usage(format!("--resume: {what}, and answers of different searches are never joined; name another --out")))
+    };
+    if then.schema != now.schema {
+        return other(format!("format {} of another version of schedlab (expected {})", then.schema, now.schema));
+    }
+    if then.plan != now.plan {
+        return other("another plan, arm or workload".to_owned());
+    }
+    if then.steps.len() != now.steps.len() {
+        return other(format!(
+            "another number of steps (found {}, expected {})",
+            now.steps.len() - 1,
+            then.steps.len() - 1
+        ));
+    }
+    match then.steps.iter().zip(&now.steps).position(|(then, now)| then.sum != now.sum) {
+        Some(step) => other(format!("step {step}, {}: changed since the bisection began", now.steps[step].name)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn begin(sums: &[&str]) -> Begin {
+        let plan = "device = 'hp97560'\narena = 'kernel'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\n\
+                    scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
+        let step = |sum: &&str| Step { name: format!("{sum}.patch"), subject: String::new(), sum: (*sum).to_owned() };
+        Begin {
+            schema: SCHEMA,
+            schedlab: "1".to_owned(),
+            command: "schedlab bisect".to_owned(),
+            plan: Plan::from_toml(plan).unwrap(),
+            source: "patches".to_owned(),
+            steps: sums.iter().map(step).collect(),
+        }
+    }
+
+    fn answer(step: usize) -> LogLine {
+        LogLine::Answer(Answer {
+            baseline: 0,
+            step,
+            attempt: 1,
+            alpha: 0.01,
+            directory: format!("experiment-{step}"),
+            result: AnswerResult::DoesNotBuild { message: "x.c:1: error: \u{1b}[2J".to_owned() },
+            seconds: 1.5,
+        })
+    }
+
+    #[test]
+    fn a_log_is_continued_with_its_answers_and_without_a_line_that_was_cut_off() {
+        let at = tempfile::tempdir().unwrap();
+        let dir = Dir::open(at.path()).unwrap();
+        let begun = begin(&["a", "b", "c"]);
+        let mut log = Log::open(&dir, &begun, false).unwrap();
+        log.append(&answer(2)).unwrap();
+        log.append(&LogLine::Built { step: 2, key: "6.1-x".to_owned() }).unwrap();
+        assert!(Log::open(&dir, &begun, true).unwrap_err().to_string().contains("another schedlab"));
+        drop(log);
+        let path = at.path().join(LOG);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"kind\":\"ans")).unwrap();
+        let again = Log::open(&dir, &begun, false).unwrap_err().to_string();
+        assert!(again.contains("add --resume"), "{again}");
+        let log = Log::open(&dir, &begun, true).unwrap();
+        assert_eq!((log.answers.len(), log.built.len()), (1, 1));
+        assert!(log.answer(0, 2, 1).is_some() && log.answer(0, 2, 2).is_none() && log.answer(1, 2, 1).is_none());
+        drop(log);
+        assert!(fs::read_to_string(&path).unwrap().ends_with("{\"kind\":\"resumed\",\"answers\":1}\n"));
+    }
+
+    #[test]
+    fn a_log_of_another_plan_or_of_edited_patches_is_not_continued() {
+        let at = tempfile::tempdir().unwrap();
+        let dir = Dir::open(at.path()).unwrap();
+        let begun = begin(&["a", "b", "c"]);
+        let none = Log::open(&dir, &begun, true).unwrap_err().to_string();
+        assert!(none.contains("there is no log"), "{none}");
+        drop(Log::open(&dir, &begun, false).unwrap());
+        let refused = |now: &Begin| format!("{:#}", Log::open(&dir, now, true).unwrap_err());
+        let mut other = begun.clone();
+        other.plan.criteria.margin = 0.2;
+        assert!(refused(&other).contains("another plan"));
+        assert!(refused(&begin(&["a", "x", "c"])).contains("step 1, x.patch: changed since"));
+        assert!(refused(&begin(&["a", "b"])).contains("found 1, expected 2"));
+        Log::open(&dir, &begun, true).unwrap();
+    }
+
+    #[test]
+    fn lines_that_are_none_of_a_bisection_are_named() {
+        let at = tempfile::tempdir().unwrap();
+        let dir = Dir::open(at.path()).unwrap();
+        for (text, says) in
+            [("x\n", "line 1"), ("{\"kind\":\"resumed\",\"answers\":1}\n", "first line"), ("half", "unfinished")]
+        {
+            fs::write(at.path().join(LOG), text).unwrap();
+            let refused = format!("{:#}", Log::open(&dir, &begin(&["a", "b"]), true).unwrap_err());
+            assert!(refused.contains(says), "{text}: {refused}");
+        }
+    }
+}

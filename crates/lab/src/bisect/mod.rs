@@ -1,0 +1,380 @@
+//! Which patch, commit or version of a kernel made a workload worse: a bisection whose every answer is an experiment.
+//!
+//! The ends are compared first: a bisection between ends that do not differ finds something all the same, and it means nothing. Then each
+//! step is compared with the good end, by the plan's rule on the plan's metric (`tuner::bisect` decides which, and what each
+//! verdict may err with). An inconclusive experiment is followed by one larger experiment, whose size is fixed beforehand; if that
+//! is inconclusive as well, the step counts as one that cannot be judged, like one that does not build. At the end the two neighbours
+//! are compared with each other: the change that is shown is that of the step alone.
+//!
+//! The kernel of every step is built from the built tree of the good end, so that only what the patches touch is compiled.
+
+mod evidence;
+mod experiment;
+mod git;
+mod log;
+mod progress;
+mod result;
+mod steps;
+
+use std::time::{Duration, Instant};
+
+use ::experiment::plan::{ArenaKind, Arm, Plan};
+use anyhow::{Context, Result};
+use files::Dir;
+use host::Root;
+use tuner::bisect::{Bisection, Bracket, ErrorShares, Finding};
+
+use crate::arena::kernel;
+use crate::arena::open::OpenOptions;
+use crate::failure::usage;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::resolve::checked;
+use crate::resolve::programs::{Agreement, ProgramOptions};
+use crate::signals::Stop;
+
+use self::experiment::{Bench, Outcome, plan_of};
+use self::log::{Begin, Log, LogLine};
+use self::progress::StepProgress;
+use self::steps::Steps;
+
+pub use self::evidence::Evidence;
+pub use self::git::check_number;
+pub use self::log::{Answer, AnswerResult, LOG};
+pub use self::result::{BisectResult, Conclusion, SHOWN, Skipped, in_words, named};
+pub use self::steps::Step;
+
+/// A verdict that may err with less than this probability needs more blocks than a plan has.
+const LEAST_SHARE: f64 = 1e-6;
+
+/// What is searched for, in the user's words.
+#[derive(Debug, Clone)]
+pub struct BisectSpec<'a> {
+    /// The plan as read from its file; its arms are schedulers of which one is taken.
+    pub plan: Plan,
+    /// The arm that every kernel runs; None: the baseline.
+    pub arm: Option<&'a str>,
+    /// The workload that decides; None: the plan's only one.
+    pub workload: Option<&'a str>,
+    /// Patches, `git:DIR` or versions.
+    pub source: &'a str,
+    pub good: Option<&'a str>,
+    pub bad: Option<&'a str>,
+    pub output: Output,
+    pub resume: bool,
+    /// The command that repeats the bisection.
+    pub command: String,
+    /// Leave the kernels of all steps in the cache.
+    pub keep_kernels: bool,
+}
+
+/// Searches until the answer is known or a signal asks to end.
+///
+/// # Errors
+/// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another reason than the step.
+pub fn bisect(
+    root: &Root,
+    spec: &BisectSpec<'_>,
+    opening: &OpenOptions,
+    (stop, progress): (&Stop, &dyn Progress),
+) -> Result<BisectResult> {
+    let steps = Steps::of(spec.source, spec.good, spec.bad)?;
+    let plan = base_plan(spec)?;
+    // The plan's words need consent; what the command line names has it.
+    opening.programs.check(&plan, progress)?;
+    let mut opening = opening.clone();
+    opening.programs = ProgramOptions { agreement: Agreement::Given, user: None };
+    steps.announced().iter().for_each(|line| progress.say(line));
+    let dir = spec.output.open()?;
+    let begin = Begin {
+        schema: log::SCHEMA,
+        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        command: spec.command.clone(),
+        plan: plan.clone(),
+        source: spec.source.to_owned(),
+        steps: steps.list.clone(),
+    };
+    let log = Log::open(&dir, &begin, spec.resume)?;
+    steps.copy_into(&dir)?;
+    let mut run = Run {
+        bench: Bench { root, opening: &opening, stop },
+        shares: ErrorShares::of(plan.criteria.alpha, steps.last()),
+        plan,
+        steps,
+        dir,
+        log,
+        progress,
+        command: &spec.command,
+        planned: 0,
+        further: 0,
+        measured: Vec::new(),
+        keep_kernels: spec.keep_kernels,
+    };
+    let conclusion = run.search()?;
+    progress.clear();
+    run.result(conclusion)
+}
+
+/// The plan of all experiments: one arm, one workload.
+fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
+    let mut plan = checked(spec.plan.clone(), &mut |_| ())?;
+    if plan.arena != ArenaKind::Kernel {
+        return Err(usage(format!(
+            "plan {:?}: kernels are bisected in the kernel arena (found {}); set arena = \"kernel\" and a modelled device",
+            plan.name,
+            plan.arena.name()
+        )));
+    }
+    let names = |names: Vec<&str>| names.join(", ");
+    let arm = spec.arm.unwrap_or_else(|| plan.baseline()).to_owned();
+    let found = plan.arms.iter().find(|known| known.name == arm).cloned().ok_or_else(|| {
+        let known = names(plan.arms.iter().map(|arm| arm.name.as_str()).collect());
+        usage(format!("--arm {arm}: no arm of the plan (expected one of {known}); name one of these"))
+    })?;
+    if found.scheduler.contains('@') || found.tunables.contains_key(kernel::KERNEL) {
+        return Err(usage(format!(
+            "arm {arm}: names a kernel or patch of its own, and the steps of --source do; name another with --arm, or put its patch \
+             first in the series"
+        )));
+    }
+    match (spec.workload, plan.workloads.len()) {
+        (None, 1) => {}
+        (None, count) => {
+            let known = names(plan.workloads.iter().map(|workload| workload.name.as_str()).collect());
+            return Err(usage(format!(
+                "plan {:?}: has {count} workloads, and one decides; name it with --workload (one of {known})",
+                plan.name
+            )));
+        }
+        (Some(word), _) => {
+            let known: Vec<String> = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
+            plan.workloads.retain(|workload| workload.name == word);
+            if plan.workloads.is_empty() {
+                return Err(usage(format!(
+                    "--workload {word}: none of the plan (expected one of {}); name one of these",
+                    known.join(", ")
+                )));
+            }
+        }
+    }
+    plan.baseline = Some(found.name.clone());
+    plan.arms = vec![found];
+    plan.published.clear();
+    Ok(plan)
+}
+
+/// A bisection that is going on.
+struct Run<'a> {
+    bench: Bench<'a>,
+    /// Of all experiments, with the arm under test alone.
+    plan: Plan,
+    steps: Steps,
+    shares: ErrorShares,
+    dir: Dir,
+    log: Log,
+    progress: &'a dyn Progress,
+    command: &'a str,
+    /// Verdicts so far, of those that a search without skipped steps needs, and beyond.
+    planned: u32,
+    further: u32,
+    /// Real times of the experiments of this session.
+    measured: Vec<Duration>,
+    keep_kernels: bool,
+}
+
+/// What a pair of steps has shown, or the signal that ended the session.
+enum Shown {
+    Side(Finding),
+    /// It cannot be judged.
+    Nothing,
+    Interrupted {
+        by: String,
+    },
+}
+
+impl Run<'_> {
+    fn search(&mut self) -> Result<Conclusion> {
+        let last = self.steps.last();
+        let expected = tuner::bisect::halvings(last);
+        match self.compare((0, last), expected + 1)? {
+            Shown::Side(Finding::Bad) => {}
+            Shown::Side(_) => return Ok(Conclusion::EndsDoNotDiffer),
+            Shown::Nothing => return Ok(Conclusion::EndsUnclear),
+            Shown::Interrupted { by } => return Ok(Conclusion::Interrupted { by }),
+        }
+        let mut search = Bisection::new(last);
+        while let Some(step) = search.next_step() {
+            let before = search.bracket();
+            let finding = match self.compare((0, step), search.verdicts_left())? {
+                Shown::Side(finding) => finding,
+                Shown::Nothing => Finding::Skipped,
+                Shown::Interrupted { by } => return Ok(Conclusion::Interrupted { by }),
+            };
+            search.take_in(step, finding);
+            let Bracket { good, bad } = search.bracket();
+            let out = match finding {
+                Finding::Good => before.good,
+                Finding::Bad => before.bad,
+                Finding::Skipped => step,
+            };
+            self.forget_kernel(out, &[0, last, good, bad])?;
+        }
+        let Bracket { good, bad } = search.bracket();
+        let is_one = search.bracket().is_one_step();
+        if good == 0 {
+            // The good end itself: that comparison has been made.
+            return Ok(Conclusion::of(search.bracket()));
+        }
+        Ok(match self.compare((good, bad), 0)? {
+            Shown::Side(Finding::Bad) if is_one => Conclusion::Found { good, bad },
+            Shown::Side(Finding::Bad) => Conclusion::Range { good, bad },
+            Shown::Side(_) | Shown::Nothing => Conclusion::NotConfirmed { good, bad },
+            Shown::Interrupted { by } => Conclusion::Interrupted { by },
+        })
+    }
+
+    /// One step against another, by at most two experiments; about `later` more follow.
+    fn compare(&mut self, pair: (usize, usize), later: u32) -> Result<Shown> {
+        let primary = self.plan.workloads[0].primary.clone().unwrap_or_default();
+        let (direction, margin) = (self.plan.direction_of(&primary), self.plan.criteria.margin);
+        for attempt in 1..=2 {
+            if self.log.answer(pair.0, pair.1, attempt).is_none() && self.next_share(attempt).0 < LEAST_SHARE {
+                self.progress.remark("the error that verdicts may have is spent; what is left is skipped");
+                return Ok(Shown::Nothing);
+            }
+            let answer = match self.answer(pair, attempt, later)? {
+                Ok(answer) => answer,
+                Err(by) => return Ok(Shown::Interrupted { by }),
+            };
+            let words = self.in_words(&answer);
+            let AnswerResult::Judged(evidence) = answer.result else {
+                self.progress.remark(&format!("{words}: skipped"));
+                return Ok(Shown::Nothing);
+            };
+            match evidence.side(direction, margin) {
+                Some(finding) => {
+                    self.progress.remark(&words);
+                    return Ok(Shown::Side(finding));
+                }
+                None if evidence.verdict == ::experiment::study::Verdict::Void || attempt == 2 => {
+                    self.progress.remark(&format!("{words}: skipped"));
+                    return Ok(Shown::Nothing);
+                }
+                None => self.progress.remark(&format!("{words}: measured again, {} times as long", experiment::LONGER)),
+            }
+        }
+        Ok(Shown::Nothing)
+    }
+
+    /// The log's answer, or a new one; the name of the signal that interrupted it.
+    fn answer(&mut self, (baseline, step): (usize, usize), attempt: u32, later: u32) -> Result<Result<Answer, String>> {
+        if let Some(answer) = self.log.answer(baseline, step, attempt).cloned() {
+            self.count(&answer);
+            return Ok(Ok(answer));
+        }
+        let begun = Instant::now();
+        let (alpha, _) = self.next_share(attempt);
+        let arms = [self.arm(baseline)?, self.arm(step)?];
+        let plan = plan_of(&self.plan, arms, alpha, attempt)?;
+        let directory = format!("experiment-{step}-against-{baseline}{}", if attempt > 1 { "-longer" } else { "" });
+        let each = self.measured.iter().sum::<Duration>().checked_div(u32::try_from(self.measured.len()).unwrap_or(1));
+        let done = u32::try_from(self.log.answers.len()).unwrap_or(u32::MAX);
+        let progress = StepProgress {
+            shown: self.progress,
+            prefix: format!("{} of about {} · {}", done + 1, done + 1 + later, self.steps.list[step].name),
+            done,
+            total: done + 1 + later,
+            each,
+        };
+        let mut outcome = None;
+        // The candidate first: where it cannot be built, the baseline need not be.
+        for (arm, position) in [(1, step), (0, baseline)] {
+            match self.bench.build(&plan, arm, &progress)? {
+                Ok((key, true)) => self.log.append(&LogLine::Built { step: position, key })?,
+                Ok((_, false)) => {}
+                Err(failed) if arm == 1 => {
+                    outcome = Some(failed);
+                    break;
+                }
+                Err(Outcome::Interrupted { by }) => return Ok(Err(by)),
+                Err(Outcome::Done(failed)) => {
+                    let message = result::failure(&failed).unwrap_or_default();
+                    return Err(anyhow::anyhow!("{}: {message}", self.steps.list[position].name));
+                }
+            }
+        }
+        let outcome = match outcome {
+            Some(outcome) => outcome,
+            None => self.bench.measure(&plan, &self.dir.file(&directory), self.command, &progress)?,
+        };
+        let result = match outcome {
+            Outcome::Interrupted { by } => return Ok(Err(by)),
+            Outcome::Done(result) => result,
+        };
+        let took = begun.elapsed();
+        self.measured.push(took);
+        let alpha = if matches!(result, AnswerResult::Judged(_)) { alpha } else { 0.0 };
+        let answer = Answer { baseline, step, attempt, alpha, directory, result, seconds: took.as_secs_f64() };
+        self.log.append(&LogLine::Answer(answer.clone()))?;
+        self.count(&answer);
+        Ok(Ok(answer))
+    }
+
+    /// The error that the next verdict may have, and whether it is one of the planned ones.
+    fn next_share(&self, attempt: u32) -> (f64, bool) {
+        let is_planned = attempt == 1 && self.planned < self.shares.planned;
+        (self.shares.of_verdict((!is_planned).then_some(self.further)), is_planned)
+    }
+
+    /// Counts a verdict: each share of the error is spent once.
+    fn count(&mut self, answer: &Answer) {
+        if answer.alpha > 0.0 {
+            let (_, is_planned) = self.next_share(answer.attempt);
+            *(if is_planned { &mut self.planned } else { &mut self.further }) += 1;
+        }
+    }
+
+    fn arm(&self, step: usize) -> Result<Arm> {
+        self.steps.arm(step, &self.plan.arms[0], &self.dir)
+    }
+
+    /// Removes the kernel of a step from the cache if this bisection has built it and needs it no more.
+    fn forget_kernel(&mut self, step: usize, needed: &[usize]) -> Result<()> {
+        if self.keep_kernels || needed.contains(&step) {
+            return Ok(());
+        }
+        let cache = kernel::cache(self.bench.opening.cache_dir.as_deref())?;
+        for (_, key) in self.log.built.iter().filter(|(of, _)| *of == step) {
+            // Another schedlab may use or have removed it.
+            let _ = cache.remove(key);
+        }
+        Ok(())
+    }
+
+    fn in_words(&self, answer: &Answer) -> String {
+        let step = result::named(&self.steps.list, answer.step);
+        let what = match &answer.result {
+            AnswerResult::Judged(evidence) => result::in_words(evidence),
+            failed => result::failure(failed).unwrap_or_default(),
+        };
+        let against = result::named(&self.steps.list, answer.baseline);
+        format!("{step} against {against}: {what} ({:.0} s)", answer.seconds)
+    }
+
+    /// The result with its evidence, and the plan that shows it.
+    fn result(self, conclusion: Conclusion) -> Result<BisectResult> {
+        let pair = match conclusion.bracket() {
+            Some((good, bad)) => [good, bad],
+            None => [0, self.steps.last()],
+        };
+        let mut shown = self.plan.clone();
+        shown.arms = pair.iter().map(|step| self.arm(*step)).collect::<Result<_>>()?;
+        shown.baseline = Some(shown.arms[0].name.clone());
+        shown.name = format!("{}: {}", self.plan.name, self.steps.list[pair[1]].name);
+        self.dir.replace(SHOWN, shown.to_toml().as_bytes()).context("plan of the two kernels")?;
+        Ok(BisectResult::of(&self.plan, &self.steps.list, &self.log.answers, conclusion, self.dir.path()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

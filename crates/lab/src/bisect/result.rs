@@ -1,0 +1,226 @@
+//! What a bisection has found: the step, the verdicts on both sides of it, and how it is shown again.
+
+use std::path::{Path, PathBuf};
+
+use experiment::plan::Plan;
+use experiment::study::Verdict;
+use serde::Serialize;
+use tuner::bisect::Bracket;
+
+use super::evidence::Evidence;
+use super::log::{Answer, AnswerResult};
+use super::steps::Step;
+
+/// The plan in the directory of a bisection that compares the two kernels on both sides of what was found.
+pub const SHOWN: &str = "found.toml";
+/// The version of the result's format.
+const SCHEMA: u32 = 1;
+
+/// How a bisection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "conclusion", rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// Step `bad` is to blame: it is worse than its neighbour `good`.
+    Found {
+        good: usize,
+        bad: usize,
+    },
+    /// One of the steps after `good` up to `bad`; those between cannot be judged.
+    Range {
+        good: usize,
+        bad: usize,
+    },
+    /// The verdicts against the good end say this bracket, but its two sides compared with each other do not differ.
+    NotConfirmed {
+        good: usize,
+        bad: usize,
+    },
+    /// The bad end is not worse than the good one.
+    EndsDoNotDiffer,
+    /// The ends could not be judged.
+    EndsUnclear,
+    Interrupted {
+        by: String,
+    },
+}
+
+impl Conclusion {
+    pub(super) fn of(bracket: Bracket) -> Conclusion {
+        let Bracket { good, bad } = bracket;
+        if bracket.is_one_step() { Conclusion::Found { good, bad } } else { Conclusion::Range { good, bad } }
+    }
+
+    /// The steps on both sides.
+    #[must_use]
+    pub fn bracket(&self) -> Option<(usize, usize)> {
+        match self {
+            Conclusion::Found { good, bad }
+            | Conclusion::Range { good, bad }
+            | Conclusion::NotConfirmed { good, bad } => Some((*good, *bad)),
+            _ => None,
+        }
+    }
+}
+
+/// A step that could not be judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Skipped {
+    pub step: usize,
+    pub name: String,
+    pub why: String,
+}
+
+/// The result, as `--json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BisectResult {
+    pub schema: u32,
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Plan, scheduler, workload and metric that decided.
+    pub plan: String,
+    pub scheduler: String,
+    pub workload: String,
+    pub metric: String,
+    pub margin: f64,
+    /// The error that all verdicts together may have.
+    pub alpha: f64,
+    /// Steps between the ends, the good end not counted.
+    pub nr_steps: usize,
+    pub good_end: Step,
+    pub bad_end: Step,
+    /// What is to blame: one step, or the first to the last of a range.
+    pub blamed: Vec<Step>,
+    /// The bad end against the good one.
+    pub ends: Option<Evidence>,
+    /// The last good and the first bad step against the good end; None where it is the good end itself.
+    pub last_good: Option<Evidence>,
+    pub first_bad: Option<Evidence>,
+    /// The first bad step against the last good one.
+    pub neighbours: Option<Evidence>,
+    /// The part of the difference between the ends (of its logarithm) that lies between the neighbours.
+    pub share_of_difference: Option<f64>,
+    pub skipped: Vec<Skipped>,
+    pub answers: Vec<Answer>,
+    pub directory: PathBuf,
+    /// The command that compares the two kernels again.
+    pub command: String,
+}
+
+impl BisectResult {
+    pub(super) fn of(
+        plan: &Plan,
+        steps: &[Step],
+        answers: &[Answer],
+        conclusion: Conclusion,
+        dir: &Path,
+    ) -> BisectResult {
+        let last = steps.len() - 1;
+        let last_judged = |baseline: usize, step: usize| {
+            let of_pair = answers.iter().rev().filter(|answer| (answer.baseline, answer.step) == (baseline, step));
+            let mut judged = of_pair.filter_map(|answer| match &answer.result {
+                AnswerResult::Judged(evidence) => Some(evidence.clone()),
+                _ => None,
+            });
+            judged.next()
+        };
+        let bracket = conclusion.bracket();
+        let neighbours = bracket.and_then(|(good, bad)| last_judged(good, bad));
+        let ends = last_judged(0, last);
+        let log_ratio = |evidence: &Option<Evidence>| evidence.as_ref().and_then(|it| it.ratio).map(f64::ln);
+        let share = match (log_ratio(&neighbours), log_ratio(&ends)) {
+            (Some(of), Some(whole)) if whole != 0.0 => Some(of / whole),
+            _ => None,
+        };
+        let whole = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        BisectResult {
+            schema: SCHEMA,
+            plan: plan.name.clone(),
+            scheduler: plan.arms[0].name.clone(),
+            workload: plan.workloads[0].name.clone(),
+            metric: plan.workloads[0].primary.clone().unwrap_or_default(),
+            margin: plan.criteria.margin,
+            alpha: plan.criteria.alpha,
+            nr_steps: last,
+            good_end: steps[0].clone(),
+            bad_end: steps[last].clone(),
+            blamed: bracket.map_or_else(Vec::new, |(good, bad)| steps[good + 1..=bad].to_vec()),
+            last_good: bracket.filter(|(good, _)| *good > 0).and_then(|(good, _)| last_judged(0, good)),
+            first_bad: bracket.and_then(|(_, bad)| last_judged(0, bad)),
+            ends,
+            neighbours,
+            share_of_difference: share,
+            skipped: skipped(steps, answers, bracket),
+            answers: answers.to_vec(),
+            command: format!(
+                "schedlab run {} --allow-commands --out {}",
+                quoted(&whole.join(SHOWN)),
+                quoted(&whole.join("shown"))
+            ),
+            directory: whole,
+            conclusion,
+        }
+    }
+}
+
+/// Steps whose last answer is none.
+fn skipped(steps: &[Step], answers: &[Answer], bracket: Option<(usize, usize)>) -> Vec<Skipped> {
+    let of = |step: usize| answers.iter().rfind(|answer| answer.step == step && answer.baseline == 0);
+    let between = bracket.map_or(1..steps.len(), |(good, bad)| good + 1..bad);
+    let of_step = |step: usize| {
+        let why = match &of(step)?.result {
+            AnswerResult::Judged(evidence) if bracket.is_some() || is_open(evidence) => in_words(evidence),
+            AnswerResult::Judged(_) => return None,
+            failed => failure(failed).unwrap_or_default(),
+        };
+        Some(Skipped { step, name: steps[step].name.clone(), why })
+    };
+    between.filter_map(of_step).collect()
+}
+
+fn is_open(evidence: &Evidence) -> bool {
+    matches!(evidence.verdict, Verdict::Void | Verdict::Inconclusive)
+}
+
+/// Why a step has no verdict, in a sentence; None for one that was judged.
+pub(super) fn failure(result: &AnswerResult) -> Option<String> {
+    match result {
+        AnswerResult::Judged(_) => None,
+        AnswerResult::DoesNotBuild { message } => Some(format!("does not build: {message}")),
+        AnswerResult::DoesNotBoot { message } => Some(format!("does not boot: {message}")),
+        AnswerResult::GuestFailed { message } => Some(format!("fails under the workload: {message}")),
+    }
+}
+
+/// `worse, -41.2 % [-43.0, -39.1]`.
+#[must_use]
+pub fn in_words(evidence: &Evidence) -> String {
+    let verdict = match evidence.verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Void => return format!("void: {}", evidence.reasons.join("; ")),
+    };
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let bound =
+        |ratio: Option<f64>, none: &str| ratio.map_or_else(|| none.to_owned(), |r| format!("{:+.1}", percent(r)));
+    let change = evidence.ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:+.1} %", percent(ratio)));
+    format!("{verdict}, {change} [{}, {}]", bound(evidence.low, "-100"), bound(evidence.high, "∞"))
+}
+
+/// A step with its number: `step 37 of 64 (0037-x.patch)`; the good end by its name alone.
+#[must_use]
+pub fn named(steps: &[Step], step: usize) -> String {
+    match step {
+        0 => format!("the good end ({})", steps[0].name),
+        step if step + 1 == steps.len() => format!("the bad end ({})", steps[step].name),
+        step => format!("step {step} of {} ({})", steps.len() - 1, steps[step].name),
+    }
+}
+
+/// A path as a shell reads it back.
+fn quoted(path: &Path) -> String {
+    let word = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
+    if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
