@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::{Course, Question, judge};
+use crate::judge::{Looks, Question, judge};
 use crate::judgement::{Judgement, Verdict};
 use crate::plan::{Method, Plan};
 use crate::record::Trial;
@@ -19,24 +19,24 @@ pub const HOPELESS_AFTER: usize = 3;
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
-    course: Course,
+    looks: Looks,
 }
 
 impl Decider {
     /// For a checked plan whose workloads all name their primary metric; a workload without one is never decided.
     pub fn new(plan: &Plan) -> Decider {
-        let course = Course::planned(plan, &plan.criteria, None);
-        Decider { plan: plan.clone(), samples: BTreeMap::new(), course }
+        let looks = Looks::planned(plan, &plan.criteria, None);
+        Decider { plan: plan.clone(), samples: BTreeMap::new(), looks }
     }
 
     /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit, or that its budget was changed.
-    pub fn set_course(&mut self, course: Course) {
-        self.course = course;
+    pub fn set_looks(&mut self, looks: Looks) {
+        self.looks = looks;
     }
 
     /// The number of blocks that the bounds are for; none: not known yet, or there is none.
     pub fn planned(&self) -> Option<u32> {
-        self.course.planned
+        self.looks.planned
     }
 
     /// Takes notice of a trial, void or not. For a resumed experiment, of every trial of its record, in order.
@@ -51,8 +51,8 @@ impl Decider {
     /// other is; empty when everything is decided. An arm is not active once it is better, worse or equivalent, given up because
     /// its budget does not suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all arms but the hopeless ones stay.
     pub fn active_arms(&self, workload: &str) -> Vec<String> {
-        let looks = matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
-        let stops = looks && !self.plan.budget.no_early_stop;
+        let looks_each_block = matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
+        let stops = looks_each_block && !self.plan.budget.no_early_stop;
         let decided = |judgement: &Judgement| match judgement.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => stops,
             Verdict::Inconclusive => judgement.given_up().is_some(),
@@ -85,7 +85,7 @@ impl Decider {
             arms: &arms,
             direction: self.plan.direction_of(metric),
             criteria: &self.plan.criteria,
-            course: self.course,
+            looks: self.looks,
         };
         let samples: Vec<&Sample> = self.samples.get(workload).into_iter().flatten().collect();
         judge(&question, &samples)

@@ -47,12 +47,12 @@ pub struct Question<'a> {
     /// The rules.
     pub criteria: &'a Criteria,
     /// How far the experiment is.
-    pub course: Course,
+    pub looks: Looks,
 }
 
 /// What a rule that knows its budget has to know of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Course {
+pub struct Looks {
     /// The number of blocks of the budget, fixed before the first look; none: there is no such number, and the confidence
     /// sequence serves.
     pub planned: Option<u32>,
@@ -84,19 +84,19 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
-impl Course {
-    /// The course of an experiment whose plan and record are these, by these rules.
-    pub fn of(record: &Record, criteria: &Criteria) -> Course {
+impl Looks {
+    /// The looks of an experiment whose plan and record are these, by these rules.
+    pub fn of(record: &Record, criteria: &Criteria) -> Looks {
         let plan = &record.header.plan;
         let noted = record.notes.iter().find_map(|note| match note.event {
             Event::Planned { blocks } => Some(blocks),
             _ => None,
         });
-        let course = Course::planned(plan, criteria, noted);
-        Course {
-            planned: course.planned.filter(|_| !Course::is_changed(record)),
+        let looks = Looks::planned(plan, criteria, noted);
+        Looks {
+            planned: looks.planned.filter(|_| !Looks::is_changed(record)),
             ended: record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early()),
-            ..course
+            ..looks
         }
     }
 
@@ -105,10 +105,10 @@ impl Course {
         record.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
-    /// The course of an experiment that has just begun, whose number of blocks is the plan's or the one that was found.
-    pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Course {
+    /// The looks of an experiment that has just begun, whose number of blocks is the plan's or the one that was found.
+    pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
         let planned = criteria.planned.or(plan.budget.blocks).or(found);
-        Course { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
+        Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
     }
 }
 
@@ -123,7 +123,7 @@ impl Question<'_> {
 
     /// The rule for an arm whose log ratios are these.
     fn rule(&self, paired: bool, ratios: &Moments) -> Rule {
-        match (self.criteria.method, self.course.planned) {
+        match (self.criteria.method, self.looks.planned) {
             (Method::ThreeSigma, _) => Rule::ThreeSigma,
             (Method::Spending | Method::Anytime | Method::Fixed, _) if !paired => Rule::Welch,
             (Method::Fixed, _) => Rule::Fixed,
@@ -132,7 +132,7 @@ impl Question<'_> {
                 let planned = planned as usize;
                 let futile = self.futile(ratios).is_some();
                 // An arm that was given up for what it showed has not come to the end of the budget.
-                let look = if self.course.ended && !futile { Look::Last } else { Look::Planned };
+                let look = if self.looks.ended && !futile { Look::Last } else { Look::Planned };
                 Rule::Spending(Design { planned, look })
             }
         }
@@ -140,7 +140,7 @@ impl Question<'_> {
 
     /// The probability of a verdict if it is so small that an arm with these log ratios is given up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
-        let planned = self.course.planned.filter(|_| !self.course.no_early_stop)?;
+        let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
         (self.criteria.method == Method::Spending)
             .then(|| futility::hopeless(ratios, planned as usize, self.margin(), self.criteria.alpha))
             .flatten()
@@ -296,7 +296,7 @@ impl<'a> Case<'a> {
                     || equivalent(&self.inside_with(equal_at, &moments(n)), margin)
             };
             let looks = n + 1..=design.planned;
-            let goes_on = !question.course.ended && question.futile(&self.ratios).is_none();
+            let goes_on = !question.looks.ended && question.futile(&self.ratios).is_none();
             if let Some(needed) = looks.clone().find(|n| goes_on && looks.contains(n) && decided(*n)) {
                 return (Some((needed - n) as u32), None);
             }
@@ -337,7 +337,7 @@ impl<'a> Case<'a> {
             reasons.push(Reason::Outliers { outliers, blocks: n });
         }
         if let Some(chance) = question.futile(&self.ratios).filter(|_| self.evidence.paired) {
-            reasons.push(Reason::Futile { chance, planned: question.course.planned.unwrap_or_default() });
+            reasons.push(Reason::Futile { chance, planned: question.looks.planned.unwrap_or_default() });
         }
         let follows = matches!(question.criteria.method, Method::Anytime | Method::Spending);
         if follows && !cells.paired() && interval.is_bounded() {

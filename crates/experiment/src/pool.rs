@@ -70,7 +70,7 @@ pub fn pool_samples(
     same::samples(occasions)?;
     // Within an occasion there is one look, and what its own interval is does not matter here.
     let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
-    let options = Options { criteria, course: None, ..options.clone() };
+    let options = Options { criteria, looks: None, ..options.clone() };
     let mut study = study_samples(name, &joined(occasions), &options);
     let each: Vec<Each> = occasions.iter().map(|occasion| Each::of(occasion, &options)).collect();
     let mut effects = Vec::new();

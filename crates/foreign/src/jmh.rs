@@ -45,6 +45,9 @@ struct Benchmark {
     primary: Metric,
 }
 
+/// Times and how often each was seen.
+type Histogram = Vec<(f64, u64)>;
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metric {
@@ -52,7 +55,7 @@ struct Metric {
     /// Of each fork, of each iteration.
     raw_data: Option<Vec<Vec<f64>>>,
     /// In the mode sample: of each fork, of each iteration, pairs of a time and how often it was seen.
-    raw_data_histogram: Option<Vec<Vec<Vec<(f64, u64)>>>>,
+    raw_data_histogram: Option<Vec<Vec<Histogram>>>,
 }
 
 fn read(files: &[File]) -> Result<Rows, Error> {

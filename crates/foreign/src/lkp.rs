@@ -73,10 +73,10 @@ fn run(file: &File, all: &BTreeMap<String, Value>, column: Option<usize>, rows: 
     let mut entry = Entry::new(file);
     let mut parts: Vec<&str> = file.path.split('/').collect();
     parts.pop();
-    if column.is_none() {
-        if let Some(run) = parts.pop() {
-            entry = entry.label("run", run);
-        }
+    if column.is_none()
+        && let Some(run) = parts.pop()
+    {
+        entry = entry.label("run", run);
     }
     for (name, part) in SCHEME.iter().zip(parts.iter().rev()).filter(|(_, part)| !part.is_empty()) {
         entry = entry.label(name, *part);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::Decider;
-use experiment::judge::Course;
+use experiment::judge::Looks;
 use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
 
@@ -141,12 +141,12 @@ impl<'a> Experiment<'a> {
             tracks,
             refused: Vec::new(),
             first_round: Duration::ZERO,
-            budget_changed: Course::is_changed(record),
+            budget_changed: Looks::is_changed(record),
             cold: cold(plan, record),
             estimate: Estimate::default(),
         };
-        let resumed = Course { ended: false, ..Course::of(record, &plan.criteria) };
-        course.decider.set_course(resumed);
+        let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
+        course.decider.set_looks(resumed);
         // Each block is judged again as it was: much work where there are many. What is left out when a signal asks to end is not
         // missed, since the first look of `measure` is at the same signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
@@ -178,7 +178,7 @@ impl<'a> Experiment<'a> {
             return Ok(());
         }
         let blocks = planned_blocks(self.plan, driver.spent(), self.first_round);
-        self.decider.set_course(Course::planned(self.plan, &self.plan.criteria, Some(blocks)));
+        self.decider.set_looks(Looks::planned(self.plan, &self.plan.criteria, Some(blocks)));
         self.store.append_note(driver.note(Event::Planned { blocks }))
     }
 

@@ -264,7 +264,7 @@ fn measure_block(setup: &Setup, source: &mut Source, arms: &mut [Running], activ
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Course, Question, judge};
+    use crate::judge::{Looks, Question, judge};
     use crate::metric::Direction;
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
@@ -305,7 +305,7 @@ mod tests {
             arms: &arms,
             direction: Direction::HigherIsBetter,
             criteria: &criteria,
-            course: Course { planned: Some(rule.blocks as u32), ..Course::default() },
+            looks: Looks { planned: Some(rule.blocks as u32), ..Looks::default() },
         };
         let mut compared = 0;
         for seed in 0..20 {

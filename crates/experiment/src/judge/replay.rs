@@ -15,7 +15,7 @@ use crate::stats::{Moments, Running};
 
 /// The samples that an experiment by this question's rule would have had: all of them, where the rule does not look block by block.
 pub fn as_it_would_have_stopped<'a>(question: &Question<'_>, samples: &[&'a Sample]) -> Vec<&'a Sample> {
-    if question.criteria.method != Method::Spending || question.course.planned.is_none() {
+    if question.criteria.method != Method::Spending || question.looks.planned.is_none() {
         return samples.to_vec();
     }
     let cells = Cells::of(samples);
@@ -65,7 +65,7 @@ fn last_blocks(question: &Question<'_>, arms: &[Evidence]) -> Vec<Option<u32>> {
             let stops = differ.decided_at[i].is_some()
                 || equal.decided_at[i].is_some()
                 || question.futile(&moments[i]).is_some()
-                || question.course.planned.is_some_and(|planned| moments[i].n >= planned as usize);
+                || question.looks.planned.is_some_and(|planned| moments[i].n >= planned as usize);
             if stops && last.is_none() {
                 *last = Some(block);
             }

@@ -27,13 +27,13 @@ struct Asked {
     arms: Vec<String>,
     direction: Direction,
     criteria: Criteria,
-    course: Course,
+    looks: Looks,
 }
 
 impl Asked {
     fn about(arms: &[&str]) -> Asked {
         let arms = arms.iter().map(|arm| arm.to_string()).collect();
-        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default(), course: Course::default() }
+        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default(), looks: Looks::default() }
     }
 
     fn judge(&self, samples: &[Sample]) -> Vec<Judgement> {
@@ -45,7 +45,7 @@ impl Asked {
             arms: &self.arms,
             direction: self.direction,
             criteria: &self.criteria,
-            course: self.course,
+            looks: self.looks,
         };
         judge(&question, &samples.iter().collect::<Vec<_>>())
     }

@@ -183,15 +183,18 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     cautions
 }
 
+/// A word of a sample.
+type Word = fn(&Sample) -> &String;
+
 /// Whether all occasions have the same workloads, metrics and arms.
 pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
     let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Err(Difference::One);
     };
-    let names = |samples: &[Sample], of: fn(&Sample) -> &String| -> BTreeSet<String> {
+    let names = |samples: &[Sample], of: Word| -> BTreeSet<String> {
         samples.iter().map(|sample| of(sample).clone()).collect()
     };
-    let kinds: [(&str, fn(&Sample) -> &String); 2] =
+    let kinds: [(&str, Word); 2] =
         [("list of workloads", |sample| &sample.workload), ("list of arms", |sample| &sample.arm)];
     for occasion in others {
         for (what, of) in kinds {

@@ -1,6 +1,6 @@
 //! Group-sequential bounds: an experiment with a budget does not pay the price of one without.
 //!
-//! **Problem.** A confidence sequence ([`super::sequence`]) is valid if looks go on for ever. Nearly every experiment has a budget: its
+//! **Problem.** A confidence sequence ([`super::sequence`]) is valid however many looks there are. Nearly every experiment has a budget: its
 //! number of blocks N is known beforehand, and at N the sequence decides far fewer comparisons than one test would.
 //!
 //! **Approach.** Alpha spending: of the error alpha, a(f) may have been used when the share f of the budget is used, and the bound

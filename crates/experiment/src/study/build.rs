@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict, WorkloadSettings};
 use crate::advice::recommend;
-use crate::judge::{Course, Question, as_it_would_have_stopped, judge};
+use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
 use crate::plan::{Criteria, Method};
 use crate::record::Record;
@@ -36,7 +36,7 @@ pub struct Options {
     pub criteria: Criteria,
     /// How far the experiment was; none: the values were all measured before anybody looked, and a rule that looks after every
     /// block is applied as if it had looked.
-    pub course: Option<Course>,
+    pub looks: Option<Looks>,
     /// Cautions to begin with.
     pub cautions: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
     let plan = &record.header.plan;
     let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
     let criteria_used = criteria.unwrap_or(&plan.criteria);
-    let course = Course::of(record, criteria_used);
+    let looks = Looks::of(record, criteria_used);
     let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
     Options {
         arena: plan.arena.name().to_string(),
@@ -79,8 +79,8 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
         primary: plan.workloads.iter().filter_map(named).collect(),
         directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
-        criteria: with_planned(criteria_used, course),
-        course: own.then_some(course),
+        criteria: with_planned(criteria_used, looks),
+        looks: own.then_some(looks),
         cautions: record_cautions(record, criteria),
     }
 }
@@ -121,8 +121,8 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
 }
 
 impl Options {
-    fn course(&self) -> Course {
-        self.course.unwrap_or(Course { planned: self.criteria.planned, ..Course::default() })
+    fn looks(&self) -> Looks {
+        self.looks.unwrap_or(Looks { planned: self.criteria.planned, ..Looks::default() })
     }
 
     fn is_foreign(&self) -> bool {
@@ -185,10 +185,10 @@ impl<'a> Builder<'a> {
             arms: &self.others,
             direction: self.options.direction(metric),
             criteria: &self.options.criteria,
-            course: self.options.course(),
+            looks: self.options.looks(),
         };
         if question.direction != Direction::Descriptive {
-            match self.options.course {
+            match self.options.looks {
                 Some(_) => self.judgements.extend(judge(&question, group)),
                 None => self.judgements.extend(judge(&question, &as_it_would_have_stopped(&question, group))),
             }
@@ -265,8 +265,8 @@ fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary
 }
 
 /// The rules with the number of blocks that their bounds are for, as a reader needs them.
-fn with_planned(criteria: &Criteria, course: Course) -> Criteria {
-    match (criteria.method, course.planned) {
+fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
+    match (criteria.method, looks.planned) {
         // Without a number there are no bounds; the confidence sequence took their place.
         (Method::Spending, None) => Criteria { method: Method::Anytime, planned: None, ..criteria.clone() },
         (Method::Spending, planned) => Criteria { planned, ..criteria.clone() },
@@ -290,15 +290,15 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
     let planned = &record.header.plan;
     if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
         cautions.push("the criteria are not those of the plan: they were chosen after the measuring".to_string());
-        let looks = |method: Method| matches!(method, Method::Anytime | Method::Spending);
-        let stopped_early = looks(planned.criteria.method) && !planned.budget.no_early_stop;
-        if !looks(criteria.method) && stopped_early {
+        let looks_each_block = |method: Method| matches!(method, Method::Anytime | Method::Spending);
+        let stopped_early = looks_each_block(planned.criteria.method) && !planned.budget.no_early_stop;
+        if !looks_each_block(criteria.method) && stopped_early {
             let caution = "arms stopped when their verdict was reached: an interval for a number of blocks fixed \
                            beforehand does not hold here";
             cautions.push(caution.to_string());
         }
     }
-    if planned.criteria.method == Method::Spending && Course::is_changed(record) {
+    if planned.criteria.method == Method::Spending && Looks::is_changed(record) {
         let caution = "the budget was changed after the first block: verdicts are those of a confidence sequence, and with those that were \
                        read before, the error may be twice the plan's";
         cautions.push(caution.to_string());

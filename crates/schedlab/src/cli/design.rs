@@ -189,7 +189,7 @@ pub(crate) struct DesignArgs {
     #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
     /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method anytime): fewer verdicts in the
-    /// same time, and --resume with a larger budget as often as you like.
+    /// same time, and --resume with a larger budget any number of times.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
     /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget, or in the simulator one

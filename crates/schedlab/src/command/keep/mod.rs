@@ -69,7 +69,7 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         conflicts: conflicts_of(root, &device.name, &kept),
         missing: persist::not_in_effect(root, &device, &kept),
         device,
-        kept,
+        persisted: kept,
         told,
         done: !args.dry_run,
     };
@@ -197,7 +197,7 @@ fn conflicts_of(root: &Root, name: &str, kept: &Persisted) -> Vec<Conflict> {
 /// What `keep` says at its end.
 struct Answer {
     device: Device,
-    kept: Persisted,
+    persisted: Persisted,
     conflicts: Vec<Conflict>,
     /// Persisted values that are not in effect now.
     missing: Vec<String>,
@@ -207,17 +207,17 @@ struct Answer {
 
 impl Answer {
     fn json(&self) -> Value {
-        let kept = &self.kept;
+        let persisted = &self.persisted;
         let files: Vec<Value> =
-            kept.files.iter().map(|file| json!({"path": file.path, "text": text(&file.content)})).collect();
+            persisted.files.iter().map(|file| json!({"path": file.path, "text": text(&file.content)})).collect();
         json!({
             "done": self.done,
             "device": self.device.path,
-            "key": kept.key,
-            "found_by": kept.address.words(),
-            "scheduler": kept.scheduler,
-            "tunables": kept.tunables,
-            "because": kept.because,
+            "key": persisted.key,
+            "found_by": persisted.address.words(),
+            "scheduler": persisted.scheduler,
+            "tunables": persisted.tunables,
+            "because": persisted.because,
             "files": files,
             "rivals": self.conflicts,
             "not_in_effect": self.missing,
@@ -226,13 +226,13 @@ impl Answer {
     }
 
     fn print(&self, form: Form) -> Result<()> {
-        let (kept, device) = (&self.kept, self.device.path.display());
-        let done = if self.done { "kept" } else { "would be kept" };
-        out::line(format_args!("{done} for {device}, found by {}: {}", kept.address.words(), kept.words()))?;
-        if let Some(because) = &kept.because {
+        let (persisted, device) = (&self.persisted, self.device.path.display());
+        let done = if self.done { "persisted" } else { "would be persisted" };
+        out::line(format_args!("{done} for {device}, found by {}: {}", persisted.address.words(), persisted.words()))?;
+        if let Some(because) = &persisted.because {
             out::line(format_args!("  because {because}"))?;
         }
-        for path in paths(kept) {
+        for path in paths(persisted) {
             out::line(format_args!(
                 "  {} {}",
                 if self.done { "written:" } else { "would be written:" },
@@ -247,10 +247,13 @@ impl Answer {
             out::line(format_args!("  {mark}{conflict}"))?;
         }
         if form == Form::Tuned {
-            out::line(format_args!("to use it: tuned-adm profile schedlab-{}", kept.address.key))?;
+            out::line(format_args!("to use it: tuned-adm profile schedlab-{}", persisted.address.key))?;
         }
         if !self.missing.is_empty() {
-            out::line(format_args!("to apply it now as well: schedlab set {device} {} (or keep --now)", kept.words()))?;
+            out::line(format_args!(
+                "to apply it now as well: schedlab set {device} {} (or keep --now)",
+                persisted.words()
+            ))?;
         }
         if self.done {
             out::line(format_args!("to remove it: schedlab forget {device}"))?;
