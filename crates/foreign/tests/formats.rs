@@ -225,8 +225,8 @@ fn systems_of_a_phoronix_result_are_arms_and_their_raw_values_trials() {
 #[test]
 fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run() {
     let mut file = files("pts", "composite");
-    let raw = |text: &str| text.lines().filter(|line| !line.contains("RawString")).collect::<Vec<_>>().join("\n");
-    file[0].text = raw(&file[0].text);
+    let without: Vec<&str> = file[0].text.lines().filter(|line| !line.contains("RawString")).collect();
+    file[0].text = without.join("\n");
     let all = read("pts", &file, &Choice::default()).unwrap();
     let study = judged(&all, "first");
     assert_eq!((study.judgements[0].verdict, study.judgements[0].low), (Verdict::Inconclusive, None));

@@ -20,7 +20,7 @@ Examples:
   schedlab study --from pts composite.xml --arm system --baseline before
   schedlab study --from fio runs/*.json --arm-pattern '([a-z-]+)_qd[0-9]+' --block-pattern 'night([0-9]+)'
 
-Formats of --from (schedlab list formats shows metrics, labels and what each lacks):
+Formats of --from (schedlab list formats says what each lacks):
 ";
 
 /// The examples, and a line for each format.
