@@ -2,8 +2,14 @@
 //!
 //! Data only. The file that holds the entries belongs to the caller; the plots and tables of a history belong to the reports.
 
+pub mod changes;
+
 use serde::{Deserialize, Serialize};
 
+use crate::environment::{Facts, telling};
+use crate::record::Record;
+use crate::samples::{DecidingValues, deciding_values};
+use crate::stats::Moments;
 use crate::study::{Judgement, Study};
 
 /// One line of a device's history: a test, or why there was none.
@@ -39,7 +45,7 @@ pub enum Outcome {
 }
 
 /// The result of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// The arm to use; `None` when the workloads disagree or the evidence is void.
     pub recommended: Option<String>,
@@ -54,11 +60,32 @@ pub struct Measured {
     pub effects: Vec<Judgement>,
     /// The directory of its reports, relative to the history's.
     pub report: String,
+    /// The values themselves; empty in entries of 0.1.0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelOf>,
+    /// Kernel, programs and firmware of this test; empty in entries of 0.1.0.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub environment: Facts,
+}
+
+/// The value of an arm on a deciding metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelOf {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The arm.
+    pub arm: String,
+    /// Trials that count.
+    pub n: usize,
+    /// Their geometric mean.
+    pub mean: f64,
 }
 
 impl Measured {
-    /// The result that a study states.
-    pub fn of(study: &Study, report: String) -> Measured {
+    /// The result that the study of a record states.
+    pub fn of(study: &Study, record: &Record, report: String) -> Measured {
         let effects = study.judgements.iter().filter(|judgement| judgement.primary).cloned();
         Measured {
             recommended: study.recommendation.arm.clone(),
@@ -67,6 +94,20 @@ impl Measured {
             applied: None,
             effects: effects.collect(),
             report,
+            levels: levels(record),
+            environment: telling(&record.header.environment),
         }
     }
+}
+
+/// Every arm on every workload that has a value, in the order of the plan.
+pub fn levels(record: &Record) -> Vec<LevelOf> {
+    let of = |found: DecidingValues| LevelOf {
+        n: found.logs.len(),
+        mean: Moments::of(&found.logs).mean.exp(),
+        workload: found.workload,
+        metric: found.metric,
+        arm: found.arm,
+    };
+    deciding_values(record).into_iter().filter(|found| !found.logs.is_empty()).map(of).collect()
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Trial, VoidReason};
+use crate::record::{Record, Trial, VoidReason};
 
 /// One value of one metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,41 @@ where
         known.extend(expected.get(&trial.workload).map(String::as_str));
     }
     trials.flat_map(|trial| metrics[trial.workload.as_str()].iter().map(move |metric| sample(trial, metric))).collect()
+}
+
+/// The values of one arm on the metric that decides for a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecidingValues {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The arm.
+    pub arm: String,
+    /// The logarithms of the values that count.
+    pub logs: Vec<f64>,
+}
+
+/// The values of every arm on every workload, in the order of the plan.
+pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
+    let plan = &record.header.plan;
+    let mut all = Vec::new();
+    for spec in &plan.workloads {
+        let Some(metric) = &spec.primary else { continue };
+        for arm in &plan.arms {
+            let mine = record.trials.iter().filter(|trial| trial.workload == spec.name && trial.arm == arm.name);
+            let samples = mine.map(|trial| sample(trial, metric));
+            let counts = samples.filter(|one| one.voids.is_empty() && one.value.is_finite() && one.value > 0.0);
+            let logs = counts.map(|one| one.value.ln()).collect();
+            all.push(DecidingValues {
+                workload: spec.name.clone(),
+                metric: metric.clone(),
+                arm: arm.name.clone(),
+                logs,
+            });
+        }
+    }
+    all
 }
 
 /// The sample of one metric of one trial.

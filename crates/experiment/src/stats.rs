@@ -3,6 +3,7 @@
 //! Everything works on logarithms of values: rates and latencies are ratios, noise on them is nearly symmetric there, and
 //! "12 % more" and "12 % less" are equally far from nothing.
 
+pub mod cusum;
 pub mod describe;
 pub mod fixed;
 pub mod futility;

@@ -2,8 +2,8 @@
 //!
 //! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,19 @@ use signal_hook::low_level::emulate_default_handler;
 
 /// How long the report of an interrupted experiment may take.
 const REPORT: Duration = Duration::from_millis(1500);
+
+/// The signal that came, which gives the exit status after the experiment and its [`Stop`] are gone.
+static CAME: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// The exit status of this process if a signal has asked it to end, as shells have it.
+pub fn status() -> Option<u8> {
+    let came = CAME.get()?.load(Ordering::Relaxed);
+    (came != 0).then(|| of_signal(came))
+}
+
+fn of_signal(signal: usize) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
 
 /// Set by a signal that asks schedlab to end.
 #[derive(Debug, Clone)]
@@ -25,7 +38,8 @@ pub struct Stop {
 impl Stop {
     /// Installs the handlers. A second signal changes nothing: restoring takes milliseconds and must not be cut off.
     pub fn install() -> Result<Stop> {
-        let stop = Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal: Arc::default() };
+        let signal = Arc::clone(CAME.get_or_init(Arc::default));
+        let stop = Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).expect("signal numbers are positive");
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop.nothing_to_undo))
@@ -58,7 +72,7 @@ impl Stop {
 
     /// The exit status of a program that this signal has ended, as shells have it.
     pub fn status(&self) -> u8 {
-        u8::try_from(128 + self.signal.load(Ordering::Relaxed)).unwrap_or(u8::MAX)
+        of_signal(self.signal.load(Ordering::Relaxed))
     }
 
     /// The name of the signal that came, if one came.

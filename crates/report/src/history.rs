@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
 use experiment::study::Judgement;
@@ -24,6 +25,10 @@ pub struct History<'a> {
     pub entries: &'a [Entry],
     /// Lines of its file that could not be read.
     pub broken: usize,
+    /// What changed in it.
+    pub changes: &'a [HistoryChange],
+    /// Tests between two false alarms, for which the changes were found.
+    pub run_length: f64,
 }
 
 /// The tests of one device, oldest first.
@@ -37,6 +42,9 @@ pub fn terminal(history: &History<'_>) -> String {
         table.add_row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &found]);
     }
     let _ = writeln!(text, "{table}");
+    for line in changes(history) {
+        let _ = writeln!(text, "{line}");
+    }
     if history.broken > 0 {
         let _ = writeln!(
             text,
@@ -45,6 +53,50 @@ pub fn terminal(history: &History<'_>) -> String {
         );
     }
     text
+}
+
+/// What changed, a line each, and how often such a line is wrong.
+fn changes(history: &History<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = history.changes.iter().map(|change| words::clean(&changed_words(change))).collect();
+    if !lines.is_empty() {
+        lines.push(format!(
+            "One such line in {} tests of a watch is expected by chance, if its tests do not depend on one another.",
+            number::count(history.run_length as u64)
+        ));
+    }
+    lines
+}
+
+/// `CHANGED since 2026-02-03 02:00: bfq on r: iops -10.0 % (noticed 2026-02-17 02:00); kernel.release 6.12.0 (was 6.1.0)`.
+fn changed_words(change: &HistoryChange) -> String {
+    let when = |at: &str| at.replace('T', " ").trim_end_matches('Z').to_owned();
+    let percent = (change.ratio - 1.0) * 100.0;
+    let what = match change.followed {
+        Followed::Level => change.metric.clone(),
+        Followed::Effect => format!("effect on {}", change.metric),
+    };
+    let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let differs = match change.differences.first() {
+        Some(first) => {
+            let more = change.differences.len() - 1;
+            let more = if more > 0 {
+                format!(" and {}", words::counted(more as u64, "other difference"))
+            } else {
+                String::new()
+            };
+            format!("; {} {} (was {}){more}", first.name, or(&first.now), or(&first.then))
+        }
+        None if change.noted => "; no kernel, program or firmware differs there".to_owned(),
+        None => "; what differs there was not noted".to_owned(),
+    };
+    format!(
+        "CHANGED since {}: {} on {} ({}): {what} {percent:+.1} %, noticed {}{differs}",
+        when(&change.at),
+        change.arm,
+        change.workload,
+        change.watch,
+        when(&change.noticed)
+    )
 }
 
 /// The page of these histories.
@@ -74,7 +126,7 @@ fn device(history: &History<'_>) -> crate::Result<Value> {
             context! { at => at.trim_end_matches('Z'), watch => entry.watch, used, found => words::clean(&found), changed => changed(entry) }
         })
         .collect();
-    Ok(context! { title => title(history), curves, rows })
+    Ok(context! { title => title(history), changes => changes(history), curves, rows })
 }
 
 /// The arm to use, and the result in words.

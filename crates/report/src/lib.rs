@@ -13,8 +13,10 @@ mod cpu;
 mod csv;
 mod error;
 mod evidence;
+pub mod export;
 #[cfg(test)]
 mod fixture;
+pub mod gate;
 mod grid;
 pub mod history;
 mod html;

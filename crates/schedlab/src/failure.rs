@@ -1,7 +1,13 @@
-//! How schedlab fails: the exit status that scripts rely on.
+//! The exit status that scripts rely on: one table, from which the reference page is rendered.
 //!
-//! 0: verdicts reached. 1: an operation failed. 2: wrong usage. 3: the evidence is void. 4: `restore` left what is in use. Wrong usage is an error like any
-//! other until `main` asks what it was, so that `?` works everywhere.
+//! Wrong usage is an error like any other until `main` asks what it was, so that `?` works everywhere. A process that a signal has
+//! asked to end has the status that a shell gives to one that it has ended, whatever else went wrong then.
+
+use experiment::outcome::{Condition, Outcome};
+use experiment::study::Verdict;
+use lab::failure::is_usage;
+pub(crate) use lab::failure::usage;
+use lab::signals;
 
 /// Verdicts were reached (inconclusive is one).
 pub(crate) const REACHED: u8 = 0;
@@ -9,17 +15,114 @@ pub(crate) const REACHED: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// The command or the plan asks for something that makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// No deciding comparison has evidence that can be used.
+pub(crate) const VOID: u8 = 3;
 /// Something to restore belongs to a process that is running, and was left to it.
 pub(crate) const BUSY: u8 = 4;
-/// There is evidence that cannot be used.
-pub(crate) const VOID: u8 = 3;
 
-use lab::failure::is_usage;
-pub(crate) use lab::failure::usage;
+/// A row of the table.
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) struct Status {
+    pub(crate) code: u8,
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) then: &'static str,
+}
+
+const fn row(code: u8, name: &'static str, meaning: &'static str, then: &'static str) -> Status {
+    Status { code, name, meaning, then }
+}
+
+/// Every exit status. Nothing else ends schedlab but a signal that cannot be handled, and the program under `kernel exec`.
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) static STATUSES: &[Status] = &[
+    row(
+        REACHED,
+        "conclusive",
+        "the command did what was asked; of an experiment: the evidence counts. *Inconclusive* and *partly void* are 0, too, unless \
+         `--fail-if` names them",
+        "read the report",
+    ),
+    row(
+        FAILED,
+        "failed",
+        "an operation failed: a device, a file, a program",
+        "the message names the subject and the next step",
+    ),
+    row(
+        USAGE,
+        "usage",
+        "wrong usage: an option, a plan key or a combination that cannot be",
+        "nothing was measured; correct the command",
+    ),
+    row(
+        VOID,
+        "void",
+        "the evidence is void: no deciding comparison is left that counts",
+        "the report names each reason",
+    ),
+    row(
+        BUSY,
+        "restore-left",
+        "`restore` left something that belongs to a process which is running",
+        "end that process or wait for it, then repeat; `restore` gives 0 only when nothing is left",
+    ),
+    row(
+        condition(Condition::Worse),
+        "worse",
+        "`--fail-if worse`, and always `gate`: a deciding comparison is worse",
+        "the last line of standard error names it",
+    ),
+    row(
+        condition(Condition::NotBetter),
+        "not-better",
+        "`--fail-if not-better`: a deciding comparison is anything but better",
+        "the same",
+    ),
+    row(
+        condition(Condition::Inconclusive),
+        "inconclusive",
+        "`--fail-if inconclusive`: a deciding comparison is inconclusive",
+        "the same; measure more blocks, or widen the margin before the next experiment",
+    ),
+    row(
+        condition(Condition::PartlyVoid),
+        "partly-void",
+        "`--fail-if partly-void`: a deciding comparison is void, and others count",
+        "the report names each reason",
+    ),
+    row(129, "interrupted", "interrupted by SIGHUP", "`--resume` continues the experiment"),
+    row(130, "interrupted", "interrupted by SIGINT", "`--resume` continues the experiment"),
+    row(143, "interrupted", "interrupted by SIGTERM", "`--resume` continues the experiment"),
+];
+
+/// The exit status of a condition of `--fail-if` that holds.
+pub(crate) const fn condition(condition: Condition) -> u8 {
+    match condition {
+        Condition::Worse => 5,
+        Condition::NotBetter => 6,
+        Condition::Inconclusive => 7,
+        Condition::PartlyVoid => 8,
+    }
+}
+
+/// The exit status of an experiment with these deciding verdicts, where these conditions are failures.
+pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 {
+    match Condition::first_that_holds(conditions, verdicts) {
+        _ if Outcome::of(verdicts) == Outcome::Void => VOID,
+        Some(held) => condition(held),
+        None => REACHED,
+    }
+}
 
 /// The exit status of an error.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
-    if is_usage(error) { USAGE } else { FAILED }
+    signals::status().unwrap_or(if is_usage(error) { USAGE } else { FAILED })
+}
+
+/// The exit status of an experiment that ended before its plan did.
+pub(crate) fn cut_short() -> u8 {
+    signals::status().unwrap_or(FAILED)
 }
 
 #[cfg(test)]
@@ -33,5 +136,23 @@ mod tests {
         let wrapped = Err::<(), _>(usage("no such workload")).context("in plan.toml").unwrap_err();
         assert_eq!(status_of(&wrapped), USAGE);
         assert_eq!(status_of(&anyhow::anyhow!("disk full")), FAILED);
+    }
+
+    #[test]
+    fn every_status_stands_once_in_the_table() {
+        let mut codes: Vec<u8> = STATUSES.iter().map(|status| status.code).collect();
+        codes.dedup();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 129, 130, 143]);
+    }
+
+    #[test]
+    fn void_is_a_status_of_its_own_whatever_was_to_be_a_failure() {
+        let all = [Condition::Worse, Condition::NotBetter, Condition::Inconclusive, Condition::PartlyVoid];
+        assert_eq!(of_verdicts(&[Verdict::Void], &all), VOID);
+        assert_eq!(of_verdicts(&[], &[]), VOID);
+        assert_eq!(of_verdicts(&[Verdict::Void, Verdict::Better], &[]), REACHED);
+        assert_eq!(of_verdicts(&[Verdict::Void, Verdict::Better], &[Condition::PartlyVoid]), 8);
+        assert_eq!(of_verdicts(&[Verdict::Inconclusive], &[]), REACHED);
+        assert_eq!(of_verdicts(&[Verdict::Worse, Verdict::Better], &all), 5);
     }
 }

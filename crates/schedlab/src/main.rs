@@ -70,6 +70,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
             Some(several) => command::occasions::run(root, args, &several),
             None => command::experiment::run(root, args),
         },
+        Command::Gate(args) => command::gate::gate(root, args),
         Command::Sweep(args) => command::sweep::sweep(root, args),
         Command::Tune(args) => command::tune::tune(root, args),
         Command::Show(args) => command::settings::show(root, args),

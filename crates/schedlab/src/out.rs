@@ -4,9 +4,12 @@
 //! shown instead ([`text::escaped`]), here and nowhere else, and whether the output is a terminal or a pipe: a pager or a log that is
 //! read later is one too. Colours are ours and pass on one way only, [`report()`]. `crates/lint` refuses printing in any other file.
 //!
+//! Where GitHub runs schedlab, a line that its runner would take for a command gets a space, except where [`workflow_command`] prints one.
+//!
 //! A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and reports written all the same. Any other
 //! failure to print is an error.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -29,7 +32,23 @@ pub(crate) fn report(text: &str) -> Result<()> {
     write(&escaped_but_colours(text))
 }
 
+/// Whether GitHub's runner reads the output.
+pub(crate) fn is_github() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+}
+
+/// Prints a command for GitHub's runner, which reads both streams: on standard error, so that standard output has results only.
+pub(crate) fn workflow_command(command: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", escaped(command));
+}
+
+/// What is printed of a text that may be somebody else's.
+fn guarded(text: &str) -> Cow<'_, str> {
+    if is_github() { Cow::Owned(report::gate::defanged(text)) } else { Cow::Borrowed(text) }
+}
+
 fn write(text: &str) -> Result<()> {
+    let text = guarded(text);
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -57,7 +76,7 @@ fn has_colours(terminal: bool) -> bool {
 
 /// Says something beside the results, on standard error; where that is closed, nobody wants to hear it.
 pub(crate) fn note(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{}", escaped(&text.to_string()));
+    let _ = writeln!(std::io::stderr(), "{}", guarded(&escaped(&text.to_string())));
 }
 
 /// Says why the program fails. What a program or a file said may have several lines: they are indented, so that none can be taken for a

@@ -20,16 +20,24 @@ use confine::Landlock;
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
+    give_up_but(reads, result.as_slice())
+}
+
+/// The same with several places of results.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let below: Option<PathBuf> = result.map(nearest_directory);
+    let below: Vec<PathBuf> = results.iter().map(|result| nearest_directory(result)).collect();
     let mut named: Vec<PathBuf> = named_on_the_command_line();
     named.extend(reads.iter().filter(|path| path.exists()).cloned());
     let inside = named.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten().map(|entry| entry.path());
     let is_ours = named.iter().cloned().chain(inside).all(|path| owner_may(&path, 0o4))
         && below.iter().all(|path| owner_may(path, 0o3));
-    let landlock = Landlock::read_all_write_only(below.as_slice())?;
+    let landlock = Landlock::read_all_write_only(&below)?;
     if is_ours {
         confine::drop_capabilities()?;
     } else {
@@ -39,13 +47,13 @@ pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Narrows what may be written to a directory that has been made since.
+/// Narrows what may be written to directories that have been made since.
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn write_only_below(dir: &Path) -> Result<()> {
+pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     if rustix::process::geteuid().is_root() {
-        Landlock::read_all_write_only(&[dir])?.restrict()?;
+        Landlock::read_all_write_only(dirs)?.restrict()?;
     }
     Ok(())
 }

@@ -138,6 +138,7 @@ mod tests {
                 applied: None,
                 effects: Vec::new(),
                 report: format!("report-{arm}"),
+                ..Measured::default()
             })),
         };
         Entry { at: "2026-11-22T02:00:07Z".to_owned(), watch: watch.to_owned(), device: "/dev/sdb".to_owned(), outcome }

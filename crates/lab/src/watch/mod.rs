@@ -62,6 +62,9 @@ pub struct Watch {
     /// Shell command to run when the verdict changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<String>,
+    /// File for the metrics of each test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub textfile: Option<PathBuf>,
     /// The user that programs of the plan run as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<String>,
@@ -90,6 +93,7 @@ impl Watch {
             max_busy: 0.05,
             apply: Apply::Never,
             tell: None,
+            textfile: None,
             run_as: None,
             destroy_data: false,
             program,

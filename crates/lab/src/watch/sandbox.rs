@@ -68,7 +68,7 @@ const WITHOUT_PROGRAMS: [&str; 5] = [
 pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, host::Error> {
     let needs = Needs::of(watch);
     let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
-    lines.push(format!("ReadWritePaths={}", writable(needs, state)?));
+    lines.push(format!("ReadWritePaths={}", writable(needs, state, watch.textfile.as_deref())?));
     lines.push("DevicePolicy=closed".to_owned());
     lines.push(format!("DeviceAllow=block-* {}", if needs.writes || needs.files { "rw" } else { "r" }));
     lines.push(format!("CapabilityBoundingSet={}", capabilities(needs).join(" ")));
@@ -86,9 +86,12 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, host::Error> 
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-fn writable(needs: Needs, state: &Path) -> Result<String, host::Error> {
+fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<String, host::Error> {
     // Unlike a command line, a list of paths has no variables.
     let mut paths = vec![unit_word(state)?.replace("$$", "$")];
+    if let Some(dir) = textfile.and_then(Path::parent) {
+        paths.push(unit_word(dir)?.replace("$$", "$"));
+    }
     if needs.files {
         // The mount points are directories there.
         paths.push("/run".to_owned());

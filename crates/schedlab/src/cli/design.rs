@@ -7,6 +7,8 @@ use experiment::plan::ArenaKind;
 use lab::arena::open::OpenOptions;
 use lab::resolve::programs::{Agreement, ProgramOptions};
 
+use super::fail_if::FailIfArgs;
+
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
@@ -40,6 +42,8 @@ pub(crate) struct ConductArgs {
     /// Show no progress bar and no remarks.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) fail_if: FailIfArgs,
 }
 
 impl ConductArgs {

@@ -4,6 +4,8 @@
 
 mod bisect;
 mod design;
+mod fail_if;
+mod gate;
 mod iocost;
 mod keep;
 mod kernel;
@@ -17,10 +19,13 @@ mod watch;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
+pub(crate) use fail_if::*;
+pub(crate) use gate::GateArgs;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
@@ -33,6 +38,7 @@ pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::bisect::BISECT_HELP;
+use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
@@ -77,7 +83,8 @@ Examples:
   schedlab study --from fio none-*.json kyber-*.json             judge what another program measured
   schedlab restore                                               restore settings after a crash
 
-Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
+Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 5 to 8 what --fail-if names,
+128 and the number of a signal that interrupted.";
 
 const RESTORE_HELP: &str = "\
 Example:
@@ -99,6 +106,9 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Measure a plan and judge it against an earlier record of the same plan: for CI of kernels, drivers, file systems, databases.
+    #[command(after_help = GATE_HELP)]
+    Gate(Box<GateArgs>),
     /// Vary one tunable at a time and measure its effect.
     #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
     Sweep(SweepArgs),
@@ -199,7 +209,10 @@ sector, nr_sectors.";
 const REPORT_HELP: &str = "\
 Examples:
   schedlab report results
-  schedlab report results --figures paper --format svg,pdf";
+  schedlab report results --figures paper --format svg,pdf
+  schedlab report results --export bencher > bmf.json          bencher run --adapter json --file bmf.json
+  schedlab report results --export customBiggerIsBetter        for benchmark-action/github-action-benchmark
+  schedlab report results --export openmetrics > /var/lib/node_exporter/schedlab.prom";
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
@@ -282,6 +295,11 @@ pub(crate) struct TraceArgs {
     pub(crate) json: bool,
 }
 
+/// The formats of exports, with their help.
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(report::export::FORMATS.iter().map(|row| PossibleValue::new(row.name).help(row.help)))
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Directory of the experiment.
@@ -293,6 +311,12 @@ pub(crate) struct ReportArgs {
     /// Write figures in these formats, separated by commas; PDF needs rsvg-convert.
     #[arg(long, value_name = "FORMAT,…", value_delimiter = ',', default_value = "svg", requires = "figures")]
     pub(crate) format: Vec<FigureFormat>,
+    /// Print the deciding metric of each arm in this format, for a service that follows it over time, and write no report.
+    #[arg(long, value_name = "FORMAT", value_parser = formats(), conflicts_with = "figures")]
+    pub(crate) export: Option<String>,
+    /// With --export openmetrics: the label `experiment` [default: the title of the plan].
+    #[arg(long, value_name = "NAME", requires = "export")]
+    pub(crate) name: Option<String>,
 }
 
 /// The format of a figure.

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use foreign::IMPORTERS;
 
 use super::design::MethodArg;
+use super::fail_if::FailIfArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,4 +98,6 @@ pub(crate) struct StudyArgs {
     /// Write the reports into this directory as well.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fail_if: FailIfArgs,
 }

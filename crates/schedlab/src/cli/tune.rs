@@ -26,7 +26,8 @@ A confirmed winner is pruned: its settings go back to their defaults, in groups 
 together lose less than the margin. Pruning gets what search and confirmation leave of the budget.
 
 OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confirm/ and prune-1/, … (ordinary experiments).
-Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed or was interrupted, 2 wrong usage, 3 the evidence is void.";
+Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 128 and the
+number of a signal that interrupted.";
 
 /// Search for the best scheduler and settings, and confirm the result against the default.
 #[derive(Debug, Args)]

@@ -104,6 +104,9 @@ pub(crate) struct WatchAddArgs {
     /// Allow workloads that write to this device, at every test: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
+    /// Write the result of each test into this file as OpenMetrics, e.g. for node_exporter's textfile collector; it must end in .prom.
+    #[arg(long, value_name = "FILE.prom")]
+    pub(crate) textfile: Option<PathBuf>,
     /// Retain the reports of this number of tests; the table of verdicts retains all.
     #[arg(long, value_name = "N", default_value_t = 52, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_reports: u32,
@@ -124,7 +127,10 @@ pub(crate) struct HistoryArgs {
     /// Write an HTML page that plots each scheduler's effect over the tests.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
-    /// Print JSON.
+    /// Find changes with one false alarm in this number of tests of a watch, on average; fewer finds changes sooner.
+    #[arg(long, value_name = "TESTS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(20..))]
+    pub(crate) false_alarm_every: u32,
+    /// Print JSON: the tests (`entries`) and what changed (`changes`).
     #[arg(long)]
     pub(crate) json: bool,
 }

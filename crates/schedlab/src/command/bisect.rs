@@ -13,7 +13,7 @@ use text::limits::PLAN_BYTES;
 
 use crate::cli::BisectArgs;
 use crate::command::experiment::repeat_command;
-use crate::failure::{FAILED, REACHED, VOID, usage};
+use crate::failure::{self, REACHED, VOID, usage};
 use crate::out;
 use crate::progress::Progress;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     Ok(match result.conclusion {
         Conclusion::Found { .. } | Conclusion::Range { .. } => REACHED,
         Conclusion::NotConfirmed { .. } | Conclusion::EndsDoNotDiffer | Conclusion::EndsUnclear => VOID,
-        Conclusion::Interrupted { .. } => FAILED,
+        Conclusion::Interrupted { .. } => failure::cut_short(),
     })
 }
 

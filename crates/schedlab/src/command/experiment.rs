@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
-use experiment::record::{End, EndReason, Ending};
+use experiment::record::{End, EndReason, Ending, Environment};
 use files::Bounded;
 use host::Root;
 use lab::arena::ArmIndex;
@@ -24,8 +24,7 @@ use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
-use crate::command::study::has_void;
-use crate::failure::{FAILED, REACHED, VOID, usage};
+use crate::failure::{self, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
@@ -84,9 +83,29 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     Ok(plan)
 }
 
+/// The plan of a file, not yet checked.
+pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
+    let named = || path.display().to_string();
+    let text = std::fs::File::open(path).and_then(|file| PLAN_BYTES.read_text(file));
+    let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
+    let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
+    for note in Plan::notes(&text) {
+        out::note(format_args!("note: {}: {note}", named()));
+    }
+    locate_patches(&mut plan, path.parent())?;
+    locate_files(&mut plan, path.parent());
+    Ok(plan)
+}
+
+/// Files that a plan names, which an experiment in the simulator reads.
+pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
+    let words = plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
+    words.map(PathBuf::from).filter(|path| path.exists()).collect()
+}
+
 /// Runs a plan file.
 pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
-    let plan = plan_of_file(args)?;
+    let plan = plan_to_run(args)?;
     let agreement = args.consent.agreement();
     if args.plan_only {
         let programs = ProgramOptions { agreement, user: args.conduct.run_as.clone() };
@@ -96,22 +115,12 @@ pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
 }
 
 /// Reads the plan of a plan file, and gives up the rights that it does not need.
-pub(super) fn plan_of_file(args: &RunArgs) -> Result<Plan> {
-    let named = || args.plan.display().to_string();
-    let text = std::fs::File::open(&args.plan).and_then(|file| PLAN_BYTES.read_text(file));
-    let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
-    let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
-    for note in Plan::notes(&text) {
-        out::note(format_args!("note: {}: {note}", named()));
-    }
-    locate_patches(&mut plan, args.plan.parent())?;
-    locate_files(&mut plan, args.plan.parent());
+pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
+    let mut plan = plan_of_file(&args.plan)?;
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
-    let words = plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
-    let reads: Vec<PathBuf> = words.map(PathBuf::from).filter(|path| path.exists()).collect();
-    give_up_rights(plan.arena, &reads, &args.conduct)?;
+    give_up_rights(plan.arena, &files_of(&plan), &args.conduct)?;
     Ok(plan)
 }
 
@@ -122,7 +131,31 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
-fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
+fn carry_out(root: &Root, plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
+    let (dir, end) = measure(root, plan, asked, (args, agreement), &Beside::default())?;
+    conclude(&dir, &end, args)
+}
+
+/// A look at an environment, which may refuse it.
+pub(super) type Check<'a> = dyn Fn(&Environment) -> Result<()> + 'a;
+
+/// What a command does with an experiment beside measuring it.
+#[derive(Default)]
+pub(super) struct Beside<'a> {
+    /// Looks at the environment before anything is measured or written.
+    pub(super) check: Option<&'a Check<'a>>,
+    /// Directories beside that of the record in which something is written afterwards.
+    pub(super) writes: &'a [&'a Path],
+}
+
+/// Measures a plan; the directory of its record, and how it ended.
+pub(super) fn measure(
+    root: &Root,
+    mut plan: Plan,
+    asked: &TrialLength,
+    (args, agreement): (&ConductArgs, Agreement),
+    beside: &Beside<'_>,
+) -> Result<(PathBuf, End)> {
     if args.resume {
         plan.trial = trial_of_record(asked, args)?;
     } else {
@@ -130,22 +163,25 @@ fn carry_out(root: &Root, mut plan: Plan, asked: &TrialLength, args: &ConductArg
         store::check_free(args.out.as_deref())?;
     }
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let (dir, end) = measured(root, (plan, asked), args, agreement, (&stop, &progress), None)?;
+    let done = measured(root, (plan, asked), args, agreement, (&stop, &progress), beside)?;
     stop.end_at_once();
-    conclude(&dir, &end, args)
+    Ok(done)
 }
 
-/// Measures one experiment; its directory and its end. `asked` is the length of trials that the user named, `results` where else this process will write.
+/// Measures one experiment; its directory and its end. `asked` is the length of trials that the user named.
 pub(super) fn measured(
     root: &Root,
     (plan, asked): (Plan, &TrialLength),
     args: &ConductArgs,
     agreement: Agreement,
     (stop, progress): (&Stop, &Progress),
-    results: Option<&Path>,
+    beside: &Beside<'_>,
 ) -> Result<(PathBuf, End)> {
     let resolved = Resolved::of(plan)?;
     within(root, resolved, &args.opening(agreement), stop, progress, |plan, arena| {
+        if let Some(check) = beside.check {
+            check(&arena.capture()?)?;
+        }
         let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
         let Rehearsed { plan, notes } = if args.resume {
             Rehearsed { plan: plan.clone(), notes: Vec::new() }
@@ -157,7 +193,8 @@ pub(super) fn measured(
         let (mut store, mut record) = session::open(plan, &record_options(args), arena, stop)?;
         session::begin(&mut store, &mut record, notes)?;
         if plan.arena == ArenaKind::Sim {
-            rights::write_only_below(results.unwrap_or(store.dir()))?;
+            let all: Vec<&Path> = [store.dir()].into_iter().chain(beside.writes.iter().copied()).collect();
+            rights::write_only_below(&all)?;
         }
         if let Some(format) = args.trace {
             arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
@@ -210,10 +247,9 @@ fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
     Ok(match ending {
         Ending::Interrupted | Ending::Failed => {
             out::note(format_args!("{}: {}", end.reason.word(), end.reason));
-            FAILED
+            failure::cut_short()
         }
-        _ if has_void(&study) => VOID,
-        _ => REACHED,
+        _ => args.fail_if.status(&study),
     })
 }
 

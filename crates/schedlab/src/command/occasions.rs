@@ -18,12 +18,12 @@ use lab::resolve::locate_patches;
 use lab::resolve::programs::{self, Agreement};
 use lab::signals::Stop;
 
-use super::experiment::{self, give_up_rights, measured, plan_of_file, settled};
+use super::experiment::{self, Beside, give_up_rights, measured, plan_to_run, settled};
 use super::plan::{checked, plan_of};
-use super::study::{has_void, write_again};
+use super::study::write_again;
 use super::watch;
 use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, RunArgs, Several};
-use crate::failure::{FAILED, REACHED, VOID, usage};
+use crate::failure::{self, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     if args.plan_only {
         return experiment::run(root, args);
     }
-    let plan = plan_of_file(args)?;
+    let plan = plan_to_run(args)?;
     let asked = plan.trial.clone();
     measure(root, (&checked(plan)?, &asked), several, &args.conduct, args.consent.agreement())
 }
@@ -81,12 +81,12 @@ fn measure(
         let length = occasions::trial_length(dir.path(), if resume { number } else { 1 })?;
         let asked = length.as_ref().unwrap_or(asked);
         of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);
-        let (_, end) =
-            measured(root, (of_occasion, asked), &own, agreement.clone(), (&stop, &progress), Some(dir.path()))?;
+        let beside = Beside { check: None, writes: &[dir.path()] };
+        let (_, end) = measured(root, (of_occasion, asked), &own, agreement.clone(), (&stop, &progress), &beside)?;
         if end.reason.ending().is_early() {
             let (word, next) = (end.reason.word(), continuing(root, plan, several, args, agreement, &dir)?.join(" "));
             out::note(format_args!("occasion {number}: {word}: {}; continue with: {next}", end.reason));
-            return Ok(FAILED);
+            return Ok(failure::cut_short());
         }
         write_again(&dir.file(&occasions::name(number)))?;
     }
@@ -106,6 +106,7 @@ fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> Conduct
         loop_dir: args.loop_dir.clone(),
         cache_dir: args.cache_dir.clone(),
         run_as: args.run_as.clone(),
+        fail_if: args.fail_if.clone(),
         ..*args
     }
 }
@@ -139,7 +140,7 @@ fn conclude(dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
         let options = out::report_options(args.verbose);
         out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
     }
-    Ok(if has_void(&study) { VOID } else { REACHED })
+    Ok(args.fail_if.status(&study))
 }
 
 fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {

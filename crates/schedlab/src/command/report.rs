@@ -9,8 +9,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use experiment::record::Record;
+use experiment::study::Study;
 use files::Dir;
 use lab::store;
+use report::export::Exported;
 use report::paper::{self, Paper};
 
 use crate::cli::{FigureFormat, ReportArgs};
@@ -26,9 +29,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         let study = experiment::study(&record, None);
         return write_paper(&paper::files(&study, Some(&report_files::evidence(&record)))?, figures, &args.format);
     }
+    if let Some(format) = &args.export {
+        let record = store::read(&args.dir)?;
+        return export(format, args.name.as_deref(), &record, &experiment::study(&record, None));
+    }
     for file in write_again(&args.dir)?.1 {
         out::line(file.display())?;
     }
+    Ok(REACHED)
+}
+
+/// Prints a record in the format of a service.
+fn export(format: &str, name: Option<&str>, record: &Record, study: &Study) -> Result<u8> {
+    let exported = Exported { name: name.unwrap_or(&study.name), record, study };
+    let text = report::export::export(format, &exported)?.expect("the command line has checked the format");
+    out::print(text)?;
     Ok(REACHED)
 }
 

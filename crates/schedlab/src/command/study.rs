@@ -6,10 +6,10 @@ use anyhow::Result;
 use experiment::Options;
 use experiment::pool::{self, OccasionSamples};
 use experiment::record::Record;
-use experiment::study::{Judgement, Study, Verdict};
+use experiment::study::Study;
 
 use crate::cli::StudyArgs;
-use crate::failure::{REACHED, VOID, usage};
+use crate::failure::usage;
 use crate::out;
 use crate::report_files;
 use lab::sources::{self, Source};
@@ -50,7 +50,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
             studies => out::line(serde_json::to_string_pretty(studies)?)?,
         }
     }
-    Ok(if studies.into_iter().any(has_void) { VOID } else { REACHED })
+    Ok(args.fail_if.status_of_all(studies))
 }
 
 fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
@@ -114,7 +114,7 @@ fn pooled(args: &StudyArgs) -> Result<u8> {
     } else {
         out::report(&report::terminal::render(&study, None, &files, &out::report_options(args.verbose)))?;
     }
-    Ok(if has_void(&study) { VOID } else { REACHED })
+    Ok(args.fail_if.status(&study))
 }
 
 /// The occasions in a directory that `--occasions` wrote; otherwise the source itself.
@@ -132,12 +132,6 @@ pub(super) fn write_again(source: &Path) -> Result<(Study, Vec<PathBuf>)> {
     let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
     let files = report_files::write_all(dir, &study, Some(&evidence))?;
     Ok((study, files))
-}
-
-/// Whether a deciding judgement is void, or there is none at all.
-pub(crate) fn has_void(study: &Study) -> bool {
-    let void = |judgement: &Judgement| judgement.primary && judgement.verdict == Verdict::Void;
-    study.judgements.is_empty() || study.judgements.iter().any(void)
 }
 
 fn of_record(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {

@@ -18,7 +18,7 @@ use tuner::Search;
 
 use crate::cli::{ConductArgs, TuneArgs};
 use crate::command::experiment::{give_up_rights, record_options};
-use crate::failure::{FAILED, REACHED, VOID};
+use crate::failure::{self, REACHED, VOID};
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
@@ -62,7 +62,7 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
             (Log::create(&dir, &header, &environment)?, LoggedSearch::default())
         };
         if design.plan.arena == ArenaKind::Sim {
-            rights::write_only_below(dir.path())?;
+            rights::write_only_below(&[dir.path()])?;
         }
         let mut search = Search::new(design.field.space.clone(), baseline_point(&design), options(&design));
         let course = Session {
@@ -125,7 +125,7 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
             ),
         };
         out::note(format_args!("interrupted after {}: {best}; {resume}", text::counted(course.trials.into(), "trial")));
-        return Ok(FAILED);
+        return Ok(failure::cut_short());
     }
     if let Some(confirmed) = confirmation {
         let pruning = confirmed.pruning.as_ref().and_then(|pruned| pruned.early.as_ref());
@@ -133,7 +133,7 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
         for (what, end) in [("confirmation", early), ("pruning", pruning)] {
             if let Some(end) = end {
                 out::note(format_args!("the {what} ended early ({}): {}; {resume}", end.reason.word(), end.reason));
-                return Ok(FAILED);
+                return Ok(failure::cut_short());
             }
         }
     }

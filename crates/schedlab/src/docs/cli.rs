@@ -5,7 +5,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::sheet::{Sheet, code};
 use crate::cli::Cli;
-use crate::failure::{BUSY, FAILED, REACHED, USAGE, VOID};
+use crate::failure::STATUSES;
 
 fn plain(text: Option<&StyledStr>) -> String {
     text.map(|text| text.to_string()).unwrap_or_default().trim_end_matches('.').to_owned()
@@ -101,32 +101,18 @@ fn the_page_about_the_exit_status_has_every_status() {
         "Exit status",
         "What a script learns from schedlab without reading its output. `study.json` has the verdicts themselves.",
     );
-    let row = |status: u8, meaning: &str, then: &str| [code(status), meaning.to_owned(), then.to_owned()];
-    sheet.table(
-        ["status", "meaning", "what to do"],
-        [
-            row(REACHED, "verdicts reached; *inconclusive* is a verdict, and so is *equivalent*", "read the report"),
-            row(
-                FAILED,
-                "an operation failed: a device, a file, a program",
-                "the message names the subject and the next step",
-            ),
-            row(
-                USAGE,
-                "wrong usage: an option, a plan key or a combination that cannot be",
-                "nothing was measured; correct the command",
-            ),
-            row(
-                VOID,
-                "evidence is void: at least one judgement rests on trials that cannot be used",
-                "the report names each reason",
-            ),
-            row(
-                BUSY,
-                "`restore` left something that belongs to a process which is running",
-                "end that process or wait for it, then repeat; `restore` gives 0 only when nothing is left",
-            ),
-        ],
+    let rows =
+        STATUSES.iter().map(|row| [code(row.code), row.name.to_owned(), row.meaning.to_owned(), row.then.to_owned()]);
+    sheet.table(["status", "name", "meaning", "what to do"], rows);
+    sheet.text(
+        "Only comparisons on the metric that decides for a workload count. One void arm of a sweep is not a void\n\
+         experiment: the status is 3 when no deciding comparison is left that counts. Of the conditions of `--fail-if`\n\
+         that hold, the first of the table gives the status. A signal outranks what it made fail.",
+    );
+    sheet.block(
+        "sh",
+        "schedlab run plan.toml --fail-if worse,inconclusive\ncase $? in\n0) echo 'not worse' ;;\n5) echo 'worse' ;;\n7) echo \
+         'measure longer' ;;\n*) exit 1 ;;\nesac",
     );
     sheet.text(
         "A program that runs under `schedlab kernel exec` hands its own status through; 125 says that it could not be\n\

@@ -24,9 +24,9 @@ fn the_page_about_limits_has_every_row() {
     );
     sheet.section("Time").text(
         "A signal (SIGINT, SIGTERM, SIGHUP) ends an experiment: the settings are restored, the record is kept, and the\n\
-         exit status is 1. What is left of its report has 1.5 seconds; then, as whenever nothing is left to undo, the\n\
-         signal ends the process (128 and the number of the signal in a shell). `schedlab report DIR` writes the\n\
-         report of the record later.",
+         exit status is 128 and the number of the signal. What is left of its report has 1.5 seconds; then, as whenever\n\
+         nothing is left to undo, the signal ends the process, which a shell shows as the same status.\n\
+         `schedlab report DIR` writes the report of the record later.",
     );
     super::check("limits", sheet);
 }

@@ -143,7 +143,7 @@ fn a_signal_ends_the_judging_of_a_large_record_within_two_seconds() {
         thread::sleep(Duration::from_millis(10));
     }
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
-    assert!(matches!(ran.status, Some(1) | None), "{ran:?}");
+    assert!(matches!(ran.status, Some(130 | 143) | None), "{ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
 

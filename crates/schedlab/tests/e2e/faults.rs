@@ -81,8 +81,8 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_m
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
-        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --trial-time 100ms --out {} --json", device.path, out.display()))
-        .expect_status(3);
+        .run(&format!("compare --device {} --schedulers none,kyber,wrong=none:io_poll_delay=7,none:nomerges=1 --workload randread --blocks 2 --figures-only --fail-if partly-void --trial-time 100ms --out {} --json", device.path, out.display()))
+        .expect_status(8);
     let study = ran.json();
     let verdict_of = |arm: &str| {
         let judgements = study["judgements"].as_array().unwrap();
@@ -158,13 +158,13 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
     let before = device.snapshot();
     let out = lab.path("out");
     let arguments = long(&device.path, "randread", &out);
-    for (round, signal) in ["-INT", "-TERM", "-HUP"].into_iter().enumerate() {
+    for (round, (signal, status)) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)].into_iter().enumerate() {
         let arguments = format!("{arguments} {}", if round > 0 { "--resume" } else { "" });
         let had = trials(&out).len();
         let child = lab.start(&arguments);
         wait_until("some trials are measured", || trials(&out).len() >= had + 3);
         kill(&child, signal);
-        let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(1);
+        let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(status);
         assert!(ran.stderr.contains("--resume"), "{}", ran.stderr);
         assert_eq!(device.snapshot(), before, "after {signal}");
         assert!(trials(&out).len() >= had + 3, "what was measured is kept");

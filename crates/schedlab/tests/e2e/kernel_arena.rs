@@ -385,7 +385,7 @@ fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_dis
     let own = format!("/run/{}-", beside.id());
     let pid = beside.id();
     signal(&beside, "-INT");
-    let ran = Ran::from(beside.wait_with_output().unwrap()).expect_status(1);
+    let ran = Ran::from(beside.wait_with_output().unwrap()).expect_status(130);
     ran.says(&["interrupted", "--resume"]);
     assert!(processes(&own).is_empty() && arena.guests(pid).is_empty(), "nothing is left of its guests");
     let measured = |trial: &Value| !trial["observation"]["metrics"].as_object().unwrap().is_empty();

@@ -234,11 +234,11 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
     let device = Loop::new(&lab, "disk", 64);
     let out = lab.path("out");
     let words = format!(
-        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --out {} --json",
+        "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --fail-if partly-void --out {} --json",
         device.path,
         out.display()
     );
-    let ran = Ran::from(lab.command(&words).env("PATH", path).output().unwrap()).expect_status(3);
+    let ran = Ran::from(lab.command(&words).env("PATH", path).output().unwrap()).expect_status(8);
     let study = ran.json();
     let judged = |workload: &str| {
         let judgements = study["judgements"].as_array().unwrap().iter();

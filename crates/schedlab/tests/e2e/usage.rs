@@ -142,3 +142,42 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     }
     record("--margin 5%").expect_measured();
 }
+
+#[test]
+fn verdicts_change_the_exit_status_only_where_they_are_named() {
+    let lab = Lab::new();
+    let table = lab.path("table.csv");
+    let mut text = "arm,block,iops\n".to_owned();
+    for block in 0..12 {
+        let noise = f64::from(block % 3);
+        text += &format!("default,{block},{}\n", 1000.0 + noise);
+        text += &format!("worse,{block},{}\n", 700.0 + noise);
+        text += &format!("better,{block},{}\n", 1500.0 - noise);
+        text += &format!("noisy,{block},{}\n", if block % 2 == 0 { 500.0 } else { 1900.0 });
+    }
+    fs::write(&table, &text).unwrap();
+    let study = |more: &str| {
+        let name = table.display();
+        lab.run(&format!("study {name} --arm arm --metric iops --block block --baseline default {more}"))
+    };
+    study("").expect_status(0);
+    study("--fail-if worse").expect_status(5).says(&["worse against default is worse on iops"]);
+    study("--fail-if not-better").expect_status(6).says(&["noisy", "worse"]);
+    study("--fail-if inconclusive").expect_status(7).says(&["noisy against default is inconclusive"]);
+    study("--fail-if inconclusive,partly-void --fail-if worse").expect_status(5);
+    study("--fail-if partly-void").expect_status(0);
+    study("--fail-if bad").expect_status(2).says(&["not-better"]);
+    // One arm without evidence among arms that have some, and then none that has.
+    let void = |arms: &[&str]| {
+        let rows = text.lines().skip(1).map(|row| {
+            let arm = row.split(',').next().unwrap();
+            format!("{row},{}\n", if arms.contains(&arm) { "the switch failed" } else { "" })
+        });
+        fs::write(&table, format!("arm,block,iops,why\n{}", rows.collect::<String>())).unwrap();
+    };
+    void(&["noisy"]);
+    study("--void-if why").expect_status(0).says(&["1 of 3 deciding comparisons are void"]);
+    study("--void-if why --fail-if partly-void").expect_status(8).says(&["noisy"]);
+    void(&["noisy", "better", "worse"]);
+    study("--void-if why --fail-if partly-void,worse").expect_status(3);
+}

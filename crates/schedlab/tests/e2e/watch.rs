@@ -38,7 +38,7 @@ impl Watched {
 
     fn history(&self) -> Vec<serde_json::Value> {
         let list = self.lab.run(&format!("history {} --json", self.device.path)).expect_status(0);
-        if list.stdout.starts_with('[') { list.json().as_array().unwrap().clone() } else { Vec::new() }
+        if list.stdout.starts_with('{') { list.json()["entries"].as_array().unwrap().clone() } else { Vec::new() }
     }
 }
 
@@ -56,15 +56,24 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     let watched = Watched::new("whole");
     let (lab, name) = (&watched.lab, &watched.name);
     let before = watched.device.snapshot();
-    watched.add("--between 00:00-23:59").expect_status(0);
+    let textfile = lab.path("schedlab.prom").display().to_string();
+    watched.add("--between 00:00-23:59 --textfile metrics.txt").expect_status(2).says(&[".prom"]);
+    watched.add(&format!("--between 00:00-23:59 --textfile {textfile}")).expect_status(0);
     for path in watched.units() {
         assert!(fs::symlink_metadata(&path).is_ok(), "{} is there", path.display());
     }
     watched.add("").expect_status(2).says(&["exists already", "watch remove"]);
 
+    let metrics = lab.path("schedlab.prom");
     lab.run(&format!("watch run {name} --now")).expect_measured();
+    let told = fs::read_to_string(&metrics).unwrap();
+    assert!(told.contains(&format!("schedlab_value{{experiment=\"{name}\"")) && told.ends_with("# EOF\n"), "{told}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&metrics).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o644, "another user's node_exporter reads it");
     let history = watched.history();
     assert_eq!((history.len(), &history[0]["outcome"]), (1, &"measured".into()));
+    assert!(history[0]["levels"][0]["mean"].as_f64().unwrap() > 0.0);
+    assert!(history[0]["environment"]["kernel.release"].is_string(), "{}", history[0]);
     assert_eq!(history[0]["effects"][0]["arm"], "kyber");
     assert_eq!(watched.device.snapshot(), before, "a test changes no setting");
     let listed = lab.run("watch list --json").expect_status(0).json();
@@ -213,4 +222,37 @@ fn slips_are_named_before_anything_is_written() {
         .says(&["--destroy-data", "no serial number", "only reads"]);
     let plan = lab.run(&format!("watch add --device {device} --workload randread --plan-only")).expect_status(0);
     assert!(plan.stdout.contains("[[arm]]") && !lab.state().join("watch").exists(), "{plan:?}");
+}
+
+#[test]
+fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
+    let lab = Lab::new();
+    let dir = lab.state().join("history/disk");
+    fs::create_dir_all(&dir).unwrap();
+    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its level. The first ten are of 0.1.0.
+    let line = |week: u32| {
+        let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
+        let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
+        let bfq = 900.0 * noise * if week < 24 { 1.0 } else { 0.8 };
+        let level = |arm: &str, mean: f64| serde_json::json!({"workload": "r", "metric": "iops", "arm": arm, "n": 9, "mean": mean});
+        let mut line = serde_json::json!({"at": format!("2026-{:02}-{:02}T02:00:00Z", 1 + week / 28, 1 + week % 28), "watch": "sdb",
+            "device": "/dev/sdb", "outcome": "measured", "recommended": null, "sentence": "s", "changed": false, "effects": [],
+            "report": "r"});
+        if week >= 10 {
+            line["levels"] = serde_json::json!([level("none", 1000.0 * noise), level("bfq", bfq)]);
+            line["environment"] = serde_json::json!({"kernel.release": kernel, "tools.fio": "3.33"});
+        }
+        format!("{line}\n")
+    };
+    fs::write(dir.join("history.jsonl"), (0..40).map(line).collect::<String>()).unwrap();
+    let text = lab.run("history").expect_status(0).stdout;
+    let changed: Vec<&str> = text.lines().filter(|line| line.starts_with("CHANGED")).collect();
+    let [change] = changed[..] else { panic!("{text}") };
+    assert!(change.starts_with("CHANGED since 2026-01-25 02:00:00: bfq on r (sdb): iops -"), "{change}");
+    assert!(change.ends_with("kernel.release 6.12.0 (was 6.1.0)"), "{change}");
+    let json = lab.run("history --json").expect_status(0).json();
+    assert_eq!((json["entries"].as_array().unwrap().len(), &json["changes"][0]["followed"]), (40, &"level".into()));
+    let page = lab.path("history.html");
+    lab.run(&format!("history --out {}", page.display())).expect_status(0);
+    assert!(fs::read_to_string(page).unwrap().contains("<li>CHANGED since 2026-01-25"));
 }

@@ -8,7 +8,7 @@ use experiment::plan::{self, Budget, Plan};
 use host::{Root, device};
 use tuner::{Options, Proposals, Search, belief};
 
-use crate::cli::{ConductArgs, DesignArgs, MethodArg, TuneArgs};
+use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, TuneArgs};
 use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};
 use crate::failure::usage;
 use lab::arena::disk::Target;
@@ -182,6 +182,7 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
         json: args.json,
         verbose: false,
         quiet: args.quiet,
+        fail_if: FailIfArgs::default(),
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use experiment::history::changes::changes;
 use experiment::plan::{self, ArenaKind};
 use host::systemd::Timer;
 use host::{Device, Root};
@@ -205,6 +206,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     watch.run_as.clone_from(&args.run_as);
     watch.destroy_data = destroys;
     watch.keep_reports = args.keep_reports;
+    watch.textfile = args.textfile.as_deref().map(textfile).transpose()?;
     let (needed, there) = (watch.plan.budget.time_s, between.length().as_secs_f64());
     if needed > there {
         return Err(usage(format!(
@@ -213,6 +215,18 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         )));
     }
     Ok(watch)
+}
+
+/// A file that the service can write and that node_exporter reads.
+fn textfile(path: &Path) -> Result<PathBuf> {
+    let whole = std::path::absolute(path)?;
+    if whole.extension().is_none_or(|end| end != "prom") {
+        return Err(usage(format!("--textfile {}: node_exporter reads no such file; write FILE.prom", path.display())));
+    }
+    if !whole.parent().is_some_and(Path::is_dir) {
+        return Err(usage(format!("--textfile {}: its directory does not exist; make it", path.display())));
+    }
+    Ok(whole)
 }
 
 fn list(root: &Root, json: bool) -> Result<u8> {
@@ -314,10 +328,17 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
             vec![History::of(root, &device.identity)?]
         }
     };
-    let there: Vec<_> = histories
+    let run_length = f64::from(args.false_alarm_every);
+    let there = histories.iter().filter(|history| !history.entries.is_empty());
+    let changed: Vec<_> = there.map(|history| (history, changes(&history.entries, run_length))).collect();
+    let there: Vec<_> = changed
         .iter()
-        .filter(|history| !history.entries.is_empty())
-        .map(|history| report::history::History { entries: &history.entries, broken: history.broken })
+        .map(|(history, changes)| report::history::History {
+            entries: &history.entries,
+            broken: history.broken,
+            changes,
+            run_length,
+        })
         .collect();
     if let Some(path) = &args.out {
         if there.is_empty() {
@@ -327,7 +348,8 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
     }
     if args.json {
         let entries: Vec<_> = there.iter().flat_map(|history| history.entries).collect();
-        out::line(serde_json::to_string_pretty(&entries)?)?;
+        let changes: Vec<_> = there.iter().flat_map(|history| history.changes).collect();
+        out::line(serde_json::to_string_pretty(&json!({"entries": entries, "changes": changes}))?)?;
     } else if there.is_empty() {
         out::line(nothing(args.device.as_deref()))?;
     } else {

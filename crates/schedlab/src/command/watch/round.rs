@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
+use experiment::record::Record;
 use experiment::study::Study;
-use files::programs;
+use files::{Dir, programs};
 use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
+use report::export::Exported;
 
-use crate::cli::ConductArgs;
+use crate::cli::{ConductArgs, FailIfArgs};
 use crate::command::experiment::planned;
 use crate::failure::{FAILED, REACHED};
 use crate::out;
@@ -86,12 +88,30 @@ fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) ->
         run_as: programs.user.clone(),
         json: false,
         verbose: false,
+        fail_if: FailIfArgs::default(),
     };
     let status = planned(root, plan, &conduct, programs.agreement.clone())?;
+    let record = lab::store::read(&dir)?;
     let path = dir.join("study.json");
     let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let study: Study = serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
-    Ok((Measured::of(&study, report), status))
+    if let Some(path) = &watch.textfile
+        && let Err(error) = write_textfile(path, &watch.name, &record, &study)
+    {
+        // The test counts all the same.
+        out::note(format_args!("{}: no metrics written: {error:#}", watch.name));
+    }
+    Ok((Measured::of(&study, &record, report), status))
+}
+
+/// Writes the file as a whole, readable for everybody: the service's umask is not, and node_exporter runs as a user of its own.
+fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Result<()> {
+    let exported = Exported { name, record, study };
+    let text = report::export::export("openmetrics", &exported)?.context("openmetrics: not a format")?;
+    let (dir, file) = Dir::of_file(path)?;
+    dir.replace(&file, text.as_bytes())?;
+    dir.set_mode(&file, 0o644)?;
+    Ok(())
 }
 
 /// Writes the line, applies what was asked for, and tells of a change.

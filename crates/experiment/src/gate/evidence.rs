@@ -1,0 +1,140 @@
+//! From two records to what a gate compares: the log values of each arm on the metric that decides, now and then.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::Direction;
+use crate::plan::Criteria;
+use crate::record::Record;
+use crate::samples::{Sample, of_trials};
+use crate::stats::Moments;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Blocks of the same seed in virtual time, as pairs.
+    Blocks,
+    /// The values of the two records, as two groups.
+    Values,
+    /// The ratios to the baseline of the two records, as two groups.
+    Ratios,
+}
+
+/// What the user chooses beside the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Compare this arm only.
+    pub arm: Option<String>,
+    /// Compare ratios to the baseline.
+    pub ratios: bool,
+}
+
+/// The values of an arm in one record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Level {
+    /// How many count.
+    pub n: usize,
+    /// How many are void.
+    pub void: usize,
+    /// Their geometric mean; none without values.
+    pub mean: Option<f64>,
+}
+
+/// One comparison before it is judged.
+pub(super) struct Case {
+    pub(super) workload: String,
+    pub(super) metric: String,
+    pub(super) arm: String,
+    pub(super) direction: Direction,
+    pub(super) basis: Basis,
+    /// Log values, or log ratios to the baseline.
+    pub(super) now: Vec<f64>,
+    pub(super) then: Vec<f64>,
+    /// log(now / then) of each block that counts in both records; for [`Basis::Blocks`].
+    pub(super) pairs: Vec<f64>,
+    pub(super) level_now: Level,
+    pub(super) level_then: Level,
+    pub(super) void: bool,
+}
+
+/// The values of one arm in one record: by block, the logarithm, or none where the trial does not count.
+struct Arm(BTreeMap<u32, Option<f64>>);
+
+impl Arm {
+    fn of(samples: &[Sample], workload: &str, metric: &str, arm: &str) -> Arm {
+        let mine = |sample: &&Sample| sample.workload == workload && sample.metric == metric && sample.arm == arm;
+        let value = |sample: &Sample| {
+            let counts = sample.voids.is_empty() && sample.value.is_finite() && sample.value > 0.0;
+            (sample.block.unwrap_or_default(), counts.then(|| sample.value.ln()))
+        };
+        Arm(samples.iter().filter(mine).map(value).collect())
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.0.values().flatten().copied().collect()
+    }
+
+    /// This arm minus the other one, in the blocks where both count.
+    fn minus(&self, other: &Arm) -> Vec<f64> {
+        let both = |(block, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(block)?)?);
+        self.0.iter().filter_map(both).collect()
+    }
+
+    fn level(&self) -> Level {
+        let values = self.values();
+        let mean = (!values.is_empty()).then(|| Moments::of(&values).mean.exp());
+        Level { n: values.len(), void: self.0.len() - values.len(), mean }
+    }
+}
+
+/// Every comparison of a gate, in the order of the plan.
+pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
+    let plan = &now.header.plan;
+    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
+    let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(named).collect();
+    let samples = [now, then].map(|record| of_trials(&record.trials, &primary));
+    let baseline = plan.baseline();
+    let mut cases = Vec::new();
+    for (workload, metric) in plan.workloads.iter().filter_map(|spec| Some((&spec.name, spec.primary.as_ref()?))) {
+        let arm_of = |name: &str| [0, 1].map(|i: usize| Arm::of(&samples[i], workload, metric, name));
+        let base = arm_of(baseline);
+        for arm in plan.arms.iter().filter(|arm| choice.arm.as_ref().is_none_or(|name| *name == arm.name)) {
+            if choice.ratios && arm.name == baseline {
+                continue;
+            }
+            let [mine_now, mine_then] = arm_of(&arm.name);
+            let (basis, new, old) = if choice.ratios {
+                (Basis::Ratios, mine_now.minus(&base[0]), mine_then.minus(&base[1]))
+            } else if plan.arena.is_virtual() {
+                (Basis::Blocks, mine_now.values(), mine_then.values())
+            } else {
+                (Basis::Values, mine_now.values(), mine_then.values())
+            };
+            let (level_now, level_then) = (mine_now.level(), mine_then.level());
+            let pairs = mine_now.minus(&mine_then);
+            let nothing = if basis == Basis::Blocks { pairs.is_empty() } else { new.is_empty() || old.is_empty() };
+            cases.push(Case {
+                workload: workload.clone(),
+                metric: metric.clone(),
+                arm: arm.name.clone(),
+                direction: plan.direction_of(metric),
+                basis,
+                now: new,
+                then: old,
+                pairs,
+                level_now,
+                level_then,
+                void: nothing || too_void(&level_now, &plan.criteria) || too_void(&level_then, &plan.criteria),
+            });
+        }
+    }
+    cases
+}
+
+/// Whether too much of an arm is void in one record for its rest to count.
+fn too_void(level: &Level, criteria: &Criteria) -> bool {
+    let all = level.n + level.void;
+    level.n == 0 || level.void as f64 / all as f64 > criteria.max_void_share
+}

@@ -1,0 +1,126 @@
+//! What a gate sees, and how often it is wrong when nothing has changed.
+
+use chacha20::ChaCha8Rng;
+use rand::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::*;
+use crate::plan::Plan;
+use crate::record::{Header, Observation, Trial};
+
+/// A record of two arms on one workload; `factor` multiplies arm `mine`, `all` both arms.
+fn record(arena: &str, seed: u64, blocks: u32, (factor, all, noise): (f64, f64, f64)) -> Record {
+    let plan = Plan::from_toml(&format!(
+        "arena = '{arena}'\ndevice = 'x'\n[[arm]]\nname = 'base'\nscheduler = 'none'\n[[arm]]\nname = 'mine'\n\
+         scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n"
+    ))
+    .expect("a plan");
+    let header = Header {
+        schema: 1,
+        schedlab: "x".into(),
+        plan,
+        environment: Default::default(),
+        started_unix_ms: 0,
+        command: String::new(),
+    };
+    let mut record = Record::new(header);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for block in 0..blocks {
+        // What hits both arms of a block alike.
+        let common: f64 = StandardNormal.sample(&mut random);
+        for (position, (arm, level)) in [("base", all), ("mine", all * factor)].into_iter().enumerate() {
+            let own: f64 = StandardNormal.sample(&mut random);
+            let iops = 1000.0 * level * (noise * (common + own)).exp();
+            record.trials.push(Trial {
+                sequence: record.trials.len() as u64,
+                workload: "w".into(),
+                block,
+                position: position as u32,
+                arm: arm.into(),
+                started_ms: 0,
+                observation: Observation { metrics: [("iops".into(), iops)].into(), ..Observation::default() },
+            });
+        }
+    }
+    record
+}
+
+fn verdicts(now: &Record, then: &Record, choice: &Choice) -> Vec<(String, Verdict)> {
+    judge(now, then, choice).into_iter().map(|found| (found.arm, found.verdict)).collect()
+}
+
+#[test]
+fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
+    let then = record("disk", 1, 30, (1.0, 1.0, 0.005));
+    let now = record("disk", 2, 30, (0.9, 1.0, 0.005));
+    let found = verdicts(&now, &then, &Choice::default());
+    assert_eq!(found, [("base".to_owned(), Verdict::Equivalent), ("mine".to_owned(), Verdict::Worse)]);
+    let better = verdicts(&then, &now, &Choice { arm: Some("mine".into()), ..Choice::default() });
+    assert_eq!(better, [("mine".to_owned(), Verdict::Better)]);
+}
+
+#[test]
+fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
+    let then = record("disk", 1, 30, (1.0, 1.0, 0.005));
+    let now = record("disk", 2, 30, (1.0, 0.8, 0.005));
+    assert!(verdicts(&now, &then, &Choice::default()).iter().all(|(_, verdict)| *verdict == Verdict::Worse));
+    let ratios = verdicts(&now, &then, &Choice { ratios: true, ..Choice::default() });
+    assert_eq!(ratios, [("mine".to_owned(), Verdict::Equivalent)]);
+}
+
+#[test]
+fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
+    let then = record("sim", 7, 6, (1.0, 1.0, 0.3));
+    let same = judge(&then, &then, &Choice::default());
+    assert!(is_green(&same) && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks));
+    // The seeds are the same: what a block adds cancels, and a small change shows through noise of 30 %.
+    let now = record("sim", 7, 6, (0.95, 1.0, 0.3));
+    assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
+    // A longer record adds nothing to pairs.
+    let longer = record("sim", 7, 9, (0.95, 1.0, 0.3));
+    assert_eq!(judge(&longer, &then, &Choice::default())[1].ratio, judge(&now, &then, &Choice::default())[1].ratio);
+}
+
+#[test]
+fn void_and_missing_evidence_is_void_and_never_green() {
+    let then = record("disk", 1, 10, (1.0, 1.0, 0.01));
+    let mut now = record("disk", 2, 10, (1.0, 1.0, 0.01));
+    for trial in now.trials.iter_mut().filter(|trial| trial.arm == "mine" && trial.block < 3) {
+        trial.observation.metrics.clear();
+    }
+    let found = judge(&now, &then, &Choice::default());
+    assert_eq!(found[1].verdict, Verdict::Void);
+    assert_eq!((found[1].now.n, found[1].now.void), (7, 3));
+    assert!(!is_green(&found) && outcome(&found) == Outcome::PartlyVoid);
+    now.trials.clear();
+    assert_eq!(outcome(&judge(&now, &then, &Choice::default())), Outcome::Void);
+    assert!(!is_green(&[]));
+}
+
+/// How many of 1,000 gates without any change are red.
+fn false_alarms(arena: &str, choice: &Choice, judge: impl Fn(&Record, &Record, &Choice) -> Vec<Comparison>) -> usize {
+    let red = |i: &u64| {
+        let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, (1.0, 1.0, 0.05)));
+        let found = judge(&now, &then, choice);
+        found.iter().any(|one| matches!(one.verdict, Verdict::Worse | Verdict::Better))
+    };
+    (0..1000).filter(red).count()
+}
+
+#[test]
+fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_holm_more() {
+    // 5 % of 1,000 are 50; three standard deviations of counting above that are 71. The margin of 1 % makes it fewer.
+    for (arena, choice) in
+        [("disk", Choice::default()), ("sim", Choice::default()), ("disk", Choice { ratios: true, arm: None })]
+    {
+        let alarms = false_alarms(arena, &choice, judge);
+        assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
+    }
+    // Planted: every comparison at the whole alpha, and no margin.
+    let greedy = |now: &Record, then: &Record, choice: &Choice| {
+        let mut now = now.clone();
+        now.header.plan.criteria.margin = 0.0;
+        ["base", "mine"].map(|arm| judge(&now, then, &Choice { arm: Some(arm.into()), ..choice.clone() })).concat()
+    };
+    assert!(false_alarms("sim", &Choice::default(), greedy) > 71);
+}

@@ -1,0 +1,161 @@
+//! What changed in a device's history, after which test, and what differs there.
+//!
+//! Followed are, for every watch, workload and arm, the effect against the baseline (all entries have it) and the level itself (entries have
+//! it since levels are noted). An arm that becomes slower alone shows in both, a kernel that slows down every arm in the levels only.
+//! Each is a sequence of logarithms for `stats::cusum`. The rate of false alarms that is promised holds for all sequences of a
+//! history together: each gets its part.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Entry, Measured, Outcome};
+use crate::environment::{Difference, differences};
+use crate::stats::cusum;
+
+/// Tests between two false alarms of a history, unless the user says otherwise: twenty years of weekly tests.
+pub const RUN_LENGTH: f64 = 1000.0;
+
+/// What is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Followed {
+    /// The value of the metric.
+    Level,
+    /// The ratio to the baseline.
+    Effect,
+}
+
+/// A change of one arm on one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HistoryChange {
+    /// The watch.
+    pub watch: String,
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The arm.
+    pub arm: String,
+    /// Level or effect.
+    pub followed: Followed,
+    /// When the first test after the change was made.
+    pub at: String,
+    /// When the change was noticed.
+    pub noticed: String,
+    /// The value after the change by the value before.
+    pub ratio: f64,
+    /// What differs between the first test after the change and the one before; empty where nothing that is noted does.
+    pub differences: Vec<Difference>,
+    /// Whether both tests have noted their environment.
+    pub noted: bool,
+}
+
+/// The place of a value: watch, workload, metric, arm, what is followed.
+type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
+
+/// Every change in a history, oldest first, with one false alarm in `run_length` tests of a watch on average.
+pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
+    let mut sequences: BTreeMap<Key<'_>, Vec<(&Entry, &Measured, f64)>> = BTreeMap::new();
+    for entry in entries {
+        let Outcome::Measured(measured) = &entry.outcome else { continue };
+        let watch = entry.watch.as_str();
+        let effects = measured
+            .effects
+            .iter()
+            .filter_map(|one| Some(((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Effect), one.ratio?)));
+        let levels = measured
+            .levels
+            .iter()
+            .map(|one| ((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Level), one.mean));
+        for (key, value) in effects.chain(levels).filter(|(_, value)| *value > 0.0 && value.is_finite()) {
+            sequences.entry(key).or_default().push((entry, measured, value.ln()));
+        }
+    }
+    let each = run_length * sequences.len().max(1) as f64;
+    let mut found: Vec<HistoryChange> =
+        sequences.iter().flat_map(|(key, tests)| of_sequence(*key, tests, each)).collect();
+    found.sort_by(|a, b| (&a.at, &a.watch, &a.workload, &a.arm).cmp(&(&b.at, &b.watch, &b.workload, &b.arm)));
+    found
+}
+
+fn of_sequence(key: Key<'_>, tests: &[(&Entry, &Measured, f64)], run_length: f64) -> Vec<HistoryChange> {
+    let logs: Vec<f64> = tests.iter().map(|(.., log)| *log).collect();
+    let (watch, workload, metric, arm, followed) = key;
+    let of = |change: &cusum::Change| {
+        let (before, after) = (tests[change.first - 1].1, tests[change.first].1);
+        let noted = !before.environment.is_empty() && !after.environment.is_empty();
+        HistoryChange {
+            watch: watch.to_owned(),
+            workload: workload.to_owned(),
+            metric: metric.to_owned(),
+            arm: arm.to_owned(),
+            followed,
+            at: tests[change.first].0.at.clone(),
+            noticed: tests[change.noticed].0.at.clone(),
+            ratio: (change.after - change.before).exp(),
+            differences: if noted { differences(&after.environment, &before.environment) } else { Vec::new() },
+            noted,
+        }
+    };
+    cusum::changes(&logs, run_length).iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::LevelOf;
+
+    /// Weekly tests of two arms: from the 30th on kernel 6.12, on which bfq has 0.9 of its level.
+    fn entries(noted: bool) -> Vec<Entry> {
+        let one = |week: u32| {
+            let noise = 1.0 + 0.004 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
+            let drop = if week < 30 { 1.0 } else { 0.9 };
+            let level = |arm: &str, mean: f64| LevelOf {
+                workload: "r".into(),
+                metric: "iops".into(),
+                arm: arm.into(),
+                n: 12,
+                mean,
+            };
+            let kernel = if week < 30 { "6.1.0" } else { "6.12.0" };
+            let environment =
+                [("kernel.release".to_owned(), kernel.to_owned()), ("tools.fio".to_owned(), "3.33".into())];
+            let measured = Measured {
+                levels: vec![level("none", 1000.0 * noise), level("bfq", 900.0 * noise * drop)],
+                environment: if noted { environment.into() } else { BTreeMap::new() },
+                ..Measured::default()
+            };
+            Entry {
+                at: format!("2026-{:02}-{:02}T02:00:00Z", 1 + week / 28, 1 + week % 28),
+                watch: "sdb".into(),
+                device: "/dev/sdb".into(),
+                outcome: Outcome::Measured(Box::new(measured)),
+            }
+        };
+        (0..50).map(one).collect()
+    }
+
+    #[test]
+    fn a_change_names_the_first_test_after_it_and_the_kernel_that_came_with_it() {
+        let found = changes(&entries(true), RUN_LENGTH);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        let change = &found[0];
+        assert_eq!(
+            (change.arm.as_str(), change.followed, change.at.as_str()),
+            ("bfq", Followed::Level, "2026-02-03T02:00:00Z")
+        );
+        assert!((change.ratio - 0.9).abs() < 0.01 && change.noticed > change.at, "{change:?}");
+        let [kernel] = change.differences.as_slice() else { panic!("{change:?}") };
+        assert_eq!((kernel.name.as_str(), kernel.now.as_deref()), ("kernel.release", Some("6.12.0")));
+    }
+
+    #[test]
+    fn entries_of_before_environments_were_noted_say_that_nothing_is_known() {
+        let found = changes(&entries(false), RUN_LENGTH);
+        assert!(found.len() == 1 && !found[0].noted && found[0].differences.is_empty());
+        let line = r#"{"at":"2026-01-01T00:00:00Z","watch":"w","device":"d","outcome":"measured","recommended":null,"sentence":"s","changed":false,"effects":[],"report":"r"}"#;
+        let old: Entry = serde_json::from_str(line).expect("a line of 0.1.0");
+        assert!(changes(&[old], RUN_LENGTH).is_empty());
+    }
+}

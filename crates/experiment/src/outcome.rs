@@ -1,0 +1,103 @@
+//! What the deciding verdicts of an experiment amount to, for a script that reads no report.
+//!
+//! A script needs one word. [`Outcome`] is how much evidence there is; a [`Condition`] is what a user wants to be a failure. Both
+//! look at deciding verdicts only: a metric that was reported beside the deciding one fails nothing.
+
+use crate::judgement::{Judgement, Verdict};
+use crate::study::Study;
+
+/// How much of the evidence counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Every comparison has a verdict: better, worse or equivalent.
+    Conclusive,
+    /// Every comparison counts, and some are inconclusive.
+    Inconclusive,
+    /// Some comparisons are void, others count.
+    PartlyVoid,
+    /// No comparison counts.
+    Void,
+}
+
+impl Outcome {
+    /// The outcome of these verdicts; without any, nothing counts.
+    pub fn of(verdicts: &[Verdict]) -> Outcome {
+        let void = verdicts.iter().filter(|verdict| **verdict == Verdict::Void).count();
+        if void == verdicts.len() {
+            Outcome::Void
+        } else if void > 0 {
+            Outcome::PartlyVoid
+        } else if verdicts.contains(&Verdict::Inconclusive) {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Conclusive
+        }
+    }
+}
+
+/// A condition of `--fail-if`: it holds when it holds of any deciding comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// An arm is worse.
+    Worse,
+    /// An arm is anything but better; also one whose evidence is void.
+    NotBetter,
+    /// An arm's comparison has no verdict.
+    Inconclusive,
+    /// An arm's evidence is void.
+    PartlyVoid,
+}
+
+impl Condition {
+    /// Whether it holds of a verdict.
+    pub fn holds_of(self, verdict: Verdict) -> bool {
+        match self {
+            Condition::Worse => verdict == Verdict::Worse,
+            Condition::NotBetter => verdict != Verdict::Better,
+            Condition::Inconclusive => verdict == Verdict::Inconclusive,
+            Condition::PartlyVoid => verdict == Verdict::Void,
+        }
+    }
+
+    /// The gravest of these conditions that holds of any verdict.
+    pub fn first_that_holds(conditions: &[Condition], verdicts: &[Verdict]) -> Option<Condition> {
+        let holds = |condition: &&Condition| verdicts.iter().any(|verdict| condition.holds_of(*verdict));
+        conditions.iter().filter(holds).min().copied()
+    }
+}
+
+/// The judgements of the metrics that decide.
+pub fn deciding(study: &Study) -> impl Iterator<Item = &Judgement> {
+    study.judgements.iter().filter(|judgement| judgement.primary)
+}
+
+/// The verdicts of the metrics that decide.
+pub fn deciding_verdicts(study: &Study) -> Vec<Verdict> {
+    deciding(study).map(|judgement| judgement.verdict).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
+    use super::*;
+
+    #[test]
+    fn one_void_arm_is_no_void_experiment() {
+        assert_eq!(Outcome::of(&[Better, Void, Equivalent]), Outcome::PartlyVoid);
+        assert_eq!(Outcome::of(&[Void, Void]), Outcome::Void);
+        assert_eq!(Outcome::of(&[]), Outcome::Void);
+        assert_eq!(Outcome::of(&[Worse, Inconclusive]), Outcome::Inconclusive);
+        assert_eq!(Outcome::of(&[Worse, Equivalent]), Outcome::Conclusive);
+    }
+
+    #[test]
+    fn the_gravest_condition_that_was_asked_for_and_holds_is_named() {
+        let all = [Condition::Inconclusive, Condition::PartlyVoid, Condition::NotBetter, Condition::Worse];
+        let first = |verdicts: &[Verdict]| Condition::first_that_holds(&all, verdicts);
+        assert_eq!(first(&[Better, Worse, Inconclusive]), Some(Condition::Worse));
+        assert_eq!(first(&[Better, Inconclusive]), Some(Condition::NotBetter));
+        assert_eq!(first(&[Better]), None);
+        assert_eq!(Condition::first_that_holds(&all[..2], &[Void, Inconclusive]), Some(Condition::Inconclusive));
+        assert_eq!(Condition::first_that_holds(&all[..1], &[Worse, Equivalent]), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! The reference of a gate: a record that the user names, or the last good one of a plan in a directory of state.
+//!
+//! A gate compares two measurements of one plan on one machine. What else differs (kernel, programs, file system) is what it is
+//! for. A plan that was edited, or another disk, makes a comparison that means nothing: both are refused by name.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::gate::edits::edits;
+use experiment::plan::{ArenaKind, Plan};
+use experiment::record::{Environment, Record};
+use files::Dir;
+use text::limits::RECORD_BYTES;
+
+use crate::arena::disk::Target;
+use crate::failure::usage;
+use crate::store;
+
+/// The word that selects the last good record.
+pub const LAST_GOOD: &str = "last-good";
+
+/// At most so many edits of a plan are named.
+const MOST_EDITS: usize = 5;
+
+/// Facts that tell machines and drives apart.
+const IDENTITY: [(&str, &str); 8] = [
+    ("device", "identity"),
+    ("device", "size_bytes"),
+    ("device", "description"),
+    ("traces", "replayed"),
+    ("cpu", "model"),
+    ("cpu", "count"),
+    ("machine", "vendor"),
+    ("machine", "product"),
+];
+
+/// Where the last good record of a plan is kept: a file named after the plan's, so that an edited plan meets its old record and is refused.
+#[derive(Debug, Clone)]
+pub struct LastGood {
+    dir: PathBuf,
+    name: String,
+}
+
+impl LastGood {
+    /// In this directory, for this plan file.
+    ///
+    /// # Errors
+    /// Wrong usage when the plan's name has nothing that a file's name can have.
+    pub fn of(dir: &Path, plan: &Path) -> Result<LastGood> {
+        let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
+        let plain: String = stem.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect();
+        let name = plain.trim_start_matches('.');
+        if name.is_empty() {
+            return Err(usage(format!(
+                "{}: its name has no letter or digit; rename the plan, so that its last good record has a name",
+                plan.display()
+            )));
+        }
+        Ok(LastGood { dir: dir.to_owned(), name: format!("{name}.jsonl") })
+    }
+
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(&self.name)
+    }
+
+    /// The record, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&self) -> Result<Option<Record>> {
+        if !self.path().exists() {
+            return Ok(None);
+        }
+        let unreadable = || format!("{}: remove it to begin with a new last good record", self.path().display());
+        store::read(&self.path()).map(Some).with_context(unreadable)
+    }
+
+    /// Makes the record in `results` the last good one.
+    ///
+    /// # Errors
+    /// It cannot be read or written; the former one is kept then.
+    pub fn keep(&self, results: &Path) -> Result<()> {
+        let from = Dir::open(results)?;
+        let bytes = from.read(store::RECORD)?.with_context(|| format!("{}: no record", results.display()))?;
+        RECORD_BYTES.check(bytes.len())?;
+        Dir::make(&self.dir)?.replace(&self.name, &bytes)?;
+        Ok(())
+    }
+}
+
+/// Refuses a plan that is not the record's.
+///
+/// # Errors
+/// Wrong usage that names what was edited.
+pub fn same_plan(now: &Plan, then: &Record, from: &Path) -> Result<()> {
+    let found = edits(now, &then.header.plan);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let more =
+        if found.len() > MOST_EDITS { format!("; and {} more", found.len() - MOST_EDITS) } else { String::new() };
+    Err(usage(format!(
+        "{}: the plan was edited since: {}{more}; two plans cannot be compared: measure a new reference",
+        from.display(),
+        found[..found.len().min(MOST_EDITS)].join("; ")
+    )))
+}
+
+/// Refuses another machine or drive.
+///
+/// # Errors
+/// Wrong usage that names the fact.
+pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &Path) -> Result<()> {
+    let of = |environment: &Environment, section: &str, name: &str| environment.get(section)?.get(name).cloned();
+    let temporary = plan.arena == ArenaKind::Disk && Target::is_temporary(&plan.device)?;
+    // A temporary device is another one each time; only its size is the plan's.
+    let compared = IDENTITY.iter().filter(|fact| !(temporary && **fact == ("device", "identity")));
+    for (section, name) in compared {
+        let (found, expected) = (of(now, section, name), of(then, section, name));
+        if found != expected {
+            let (found, expected) = first_difference(found.as_deref(), expected.as_deref());
+            return Err(usage(format!(
+                "{}: measured on another machine or drive: {section} {name} (found {found}, expected {expected}); measure a new reference \
+                 here, or compare all the same with --other-machine",
+                from.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The first lines that differ: the description of a modelled disk is a whole file.
+fn first_difference<'a>(found: Option<&'a str>, expected: Option<&'a str>) -> (&'a str, &'a str) {
+    let (found, expected) = (found.unwrap_or("unknown"), expected.unwrap_or("unknown"));
+    let (mut new, mut old) = (found.lines(), expected.lines());
+    loop {
+        match (new.next(), old.next()) {
+            (Some(new), Some(old)) if new == old => {}
+            (new, old) => return (new.unwrap_or("nothing more"), old.unwrap_or("nothing more")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_last_good_record_is_named_after_its_plan_and_cannot_leave_its_directory() {
+        let of = |plan: &str| LastGood::of(Path::new("/s"), Path::new(plan)).map(|kept| kept.path());
+        assert_eq!(of("ci/oltp.toml").expect("a name"), Path::new("/s/oltp.jsonl"));
+        assert_eq!(of("../../x y;z.toml").expect("a name"), Path::new("/s/xyz.jsonl"));
+        assert_eq!(of(".hidden.toml").expect("a name"), Path::new("/s/hidden.jsonl"));
+        for nameless in ["..toml", "ä.toml", "/"] {
+            assert!(of(nameless).unwrap_err().to_string().contains("rename"), "{nameless}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_description_the_first_line_that_differs_is_named() {
+        assert_eq!(first_difference(Some("a\nrpm = 3\nb"), Some("a\nrpm = 4\nb")), ("rpm = 3", "rpm = 4"));
+        assert_eq!(first_difference(Some("a"), Some("a\nb")), ("nothing more", "b"));
+        assert_eq!(first_difference(None, Some("x")), ("unknown", "x"));
+    }
+
+    #[test]
+    fn it_is_kept_whole_and_one_that_is_no_record_is_refused_with_its_path() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (results, state) = (dir.path().join("out"), dir.path().join("state"));
+        fs::create_dir(&results).expect("made");
+        let kept = LastGood::of(&state, Path::new("a.toml")).expect("a name");
+        assert!(kept.read().expect("nothing is no error").is_none());
+        assert!(kept.keep(&results).is_err() && !kept.path().exists());
+        fs::write(results.join(store::RECORD), "no record\n").expect("written");
+        kept.keep(&results).expect("copied");
+        let error = format!("{:#}", kept.read().unwrap_err());
+        assert!(error.contains("a.jsonl") && error.contains("remove it"), "{error}");
+    }
+}

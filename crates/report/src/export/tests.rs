@@ -1,0 +1,85 @@
+//! Exports of the fixture: their shape, and what a hostile name does in them.
+
+use experiment::record::Record;
+use experiment::study::Study;
+use serde_json::Value;
+
+use super::*;
+use crate::fixture::Lab;
+
+const HOSTILE: &str = "x\"}\n# EOF\\ </script>\u{1b}[2J-bencher-ignore";
+
+fn lab(arm: &str) -> (Record, Study) {
+    let lab = Lab::typical();
+    let mut record = Record::new(lab.header.clone());
+    record.trials = lab.trials.clone();
+    let mut study = lab.study.clone();
+    for trial in record.trials.iter_mut().filter(|trial| trial.arm == "bfq") {
+        trial.arm = arm.to_owned();
+    }
+    record.header.plan.arms.iter_mut().filter(|one| one.name == "bfq").for_each(|one| one.name = arm.to_owned());
+    study.judgements.iter_mut().filter(|one| one.arm == "bfq").for_each(|one| one.arm = arm.to_owned());
+    (record, study)
+}
+
+fn exported(format: &str, arm: &str) -> String {
+    let (record, study) = lab(arm);
+    let exported = Exported { name: "nightly", record: &record, study: &study };
+    export(format, &exported).expect("it is rendered").expect("a format")
+}
+
+#[test]
+fn bencher_has_a_value_with_its_interval_for_each_arm_and_workload() {
+    let json: Value = serde_json::from_str(&exported("bencher", "bfq")).expect("JSON");
+    let benchmarks = json.as_object().expect("an object");
+    assert_eq!(benchmarks.len(), 12);
+    let metric = &json["oltp/bfq"]["iops"];
+    let [value, low, high] =
+        ["value", "lower_value", "upper_value"].map(|name| metric[name].as_f64().expect("a number"));
+    assert!(low < value && value < high, "{metric}");
+    for measures in benchmarks.values() {
+        for metric in measures.as_object().expect("measures").values() {
+            assert!(metric["value"].is_number() && metric.as_object().expect("a metric").len() <= 3);
+        }
+    }
+}
+
+#[test]
+fn the_two_lists_of_the_action_hold_each_direction_once() {
+    let list = |format: &str| serde_json::from_str::<Vec<Value>>(&exported(format, "bfq")).expect("a list");
+    let (bigger, smaller) = (list("customBiggerIsBetter"), list("customSmallerIsBetter"));
+    assert_eq!((bigger.len(), smaller.len()), (8, 4));
+    assert!(smaller.iter().all(|one| one["name"].as_str().expect("a name").ends_with("read_latency_p99_us")));
+    for one in bigger.iter().chain(&smaller) {
+        assert!(
+            one["value"].is_number() && one["unit"].is_string() && one["range"].is_string() && one["extra"].is_string()
+        );
+    }
+}
+
+#[test]
+fn open_metrics_have_one_head_a_family_and_end_as_they_must() {
+    let text = exported("openmetrics", "bfq");
+    assert!(text.ends_with("\n# EOF\n") && text.matches("# EOF").count() == 1);
+    assert!(text.contains("schedlab_verdict{experiment=\"nightly\",device="), "{text}");
+    let mut types: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+    let all = types.len();
+    types.dedup();
+    assert_eq!((types.len(), all), (all, 11));
+    assert!(
+        export("xml", &Exported { name: "", record: &lab("bfq").0, study: &lab("bfq").1 }).expect("no error").is_none()
+    );
+}
+
+#[test]
+fn a_hostile_name_ends_no_text_no_script_and_no_alert() {
+    let text = exported("openmetrics", HOSTILE);
+    assert!(
+        text.lines().filter(|line| line.starts_with('#')).all(|line| !line.contains("EOF") || line == "# EOF"),
+        "{text}"
+    );
+    assert!(text.contains(r#"arm="x\"}\n# EOF\\ </script> [2J-bencher-ignore""#), "{text}");
+    assert!(!exported("customBiggerIsBetter", HOSTILE).contains("</script>"));
+    let json: Value = serde_json::from_str(&exported("bencher", HOSTILE)).expect("JSON");
+    assert!(json.as_object().expect("an object").keys().all(|name| !name.ends_with("-bencher-ignore")));
+}

@@ -1,0 +1,97 @@
+//! `--fail-if`: which verdicts are a failure of the command, and the exit status that follows.
+
+use clap::{Args, ValueEnum};
+use experiment::outcome::{Condition, Outcome, deciding, deciding_verdicts};
+use experiment::study::{Study, Verdict};
+
+use crate::failure;
+use crate::out;
+
+/// Which verdicts are failures.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FailIfArgs {
+    /// Exit with a status of its own if a deciding comparison has this verdict: 5 worse, 6 not-better, 7 inconclusive, 8 partly-void;
+    /// may be repeated [default: verdicts do not change the exit status].
+    #[arg(long, value_name = "VERDICT,…", value_delimiter = ',')]
+    pub(crate) fail_if: Vec<FailIfArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailIfArg {
+    /// An arm is worse than the baseline.
+    Worse,
+    /// An arm is anything but better than the baseline.
+    NotBetter,
+    /// An arm has no verdict.
+    Inconclusive,
+    /// The evidence of an arm is void, and that of others counts.
+    PartlyVoid,
+}
+
+impl From<FailIfArg> for Condition {
+    fn from(arg: FailIfArg) -> Condition {
+        match arg {
+            FailIfArg::Worse => Condition::Worse,
+            FailIfArg::NotBetter => Condition::NotBetter,
+            FailIfArg::Inconclusive => Condition::Inconclusive,
+            FailIfArg::PartlyVoid => Condition::PartlyVoid,
+        }
+    }
+}
+
+impl FailIfArgs {
+    /// The conditions that are failures.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        self.fail_if.iter().map(|arg| (*arg).into()).collect()
+    }
+
+    /// The exit status of a study; what makes it a failure is said on standard error.
+    pub(crate) fn status(&self, study: &Study) -> u8 {
+        self.status_of_all([study])
+    }
+
+    /// The exit status of several studies: void if any of them is.
+    pub(crate) fn status_of_all<'a>(&self, studies: impl IntoIterator<Item = &'a Study>) -> u8 {
+        let conditions = self.conditions();
+        let mut status = failure::REACHED;
+        for study in studies {
+            let verdicts = deciding_verdicts(study);
+            match failure::of_verdicts(&verdicts, &conditions) {
+                failure::REACHED => remark_on_voids(&verdicts),
+                failure::VOID => status = failure::VOID,
+                found => {
+                    let held =
+                        Condition::first_that_holds(&conditions, &verdicts).expect("a condition gave the status");
+                    say(study, held);
+                    status = if status == failure::REACHED { found } else { found.min(status) };
+                }
+            }
+        }
+        status
+    }
+}
+
+/// An arm without evidence must not be overlooked, also where it is no failure.
+fn remark_on_voids(verdicts: &[Verdict]) {
+    if Outcome::of(verdicts) == Outcome::PartlyVoid {
+        let void = verdicts.iter().filter(|verdict| **verdict == Verdict::Void).count();
+        let all = verdicts.len();
+        out::note(format_args!(
+            "{void} of {all} deciding comparisons are void; --fail-if partly-void makes that a failure"
+        ));
+    }
+}
+
+/// Names the comparisons that made it a failure, three at most.
+fn say(study: &Study, held: Condition) {
+    let word = |verdict: Verdict| format!("{verdict:?}").to_lowercase();
+    let all: Vec<String> = deciding(study)
+        .filter(|judgement| held.holds_of(judgement.verdict))
+        .map(|judgement| {
+            let (arm, baseline, verdict) = (&judgement.arm, &judgement.baseline, word(judgement.verdict));
+            format!("{arm} against {baseline} is {verdict} on {} ({})", judgement.metric, judgement.workload)
+        })
+        .collect();
+    let more = if all.len() > 3 { format!("; and {} more", all.len() - 3) } else { String::new() };
+    out::note(format_args!("--fail-if: {}{more}", all[..all.len().min(3)].join("; ")));
+}

@@ -1,0 +1,214 @@
+//! `schedlab gate`: the plan measured now, judged against an earlier record of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use experiment::environment::{differences, telling};
+use experiment::gate::{Choice, Comparison, is_green, judge};
+use experiment::outcome::Condition;
+use experiment::plan::{LONGEST_S, Plan};
+use experiment::record::{Environment, Record};
+use experiment::study::Verdict;
+use host::Root;
+use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
+use lab::length;
+use report::gate::Gate;
+use serde_json::json;
+use text::did_you_mean;
+
+use super::experiment::{Beside, files_of, measure, plan_of_file};
+use super::plan::checked;
+use crate::cli::GateArgs;
+use crate::failure::{self, REACHED, usage};
+use crate::out;
+use crate::report_files;
+use crate::rights;
+
+/// The earlier record, and how the user calls it.
+struct Reference {
+    record: Record,
+    from: PathBuf,
+}
+
+/// Measures, judges, says it in one line.
+pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
+    let plan = plan_of_file(&args.plan)?;
+    let state = args.state.clone().unwrap_or_else(|| root.state("gate"));
+    let (kept, reference) = reference(args, &state)?;
+    let writes: Vec<&Path> = kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
+    // Before anything is measured: a result that cannot be written is found now.
+    writes.iter().try_for_each(|dir| files::Dir::make(dir).map(drop))?;
+    if plan.arena == experiment::plan::ArenaKind::Sim {
+        let out = args.conduct.out.as_deref().unwrap_or(Path::new(lab::output::PARENT));
+        let results: Vec<&Path> = [out].into_iter().chain(writes.iter().copied()).collect();
+        rights::give_up_but(&files_of(&plan), &results)?;
+    }
+    let asked = plan.trial.clone();
+    let plan = designed(plan, args, reference.as_ref())?;
+    // Trials as long as the reference's are never made longer.
+    let asked = if reference.is_some() { plan.trial.clone() } else { asked };
+    let check = |now: &Environment| match &reference {
+        Some(Reference { record, from }) if !args.other_machine => {
+            same_machine(&record.header.plan, now, &record.header.environment, from)
+        }
+        _ => Ok(()),
+    };
+    let beside = Beside { check: Some(&check), writes: &writes };
+    let (dir, end) = measure(root, plan, &asked, (&args.conduct, args.consent.agreement()), &beside)?;
+    let record = lab::store::read(&dir)?;
+    report_files::write_all(&dir, &experiment::study(&record, None), Some(&report_files::evidence(&record)))?;
+    if end.reason.ending().is_early() {
+        out::note(format_args!("{}: {}; the gate judges whole experiments only", end.reason.word(), end.reason));
+        return Ok(failure::cut_short());
+    }
+    match reference {
+        Some(reference) => concluded(args, &record, &reference, &dir, kept.as_ref()),
+        None => first(args, &record, &dir, &kept.expect("only last-good may be missing")),
+    }
+}
+
+/// The directory of the JUnit file.
+fn parent(args: &GateArgs) -> Option<&Path> {
+    let parent = args.junit.as_deref()?.parent()?;
+    Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
+}
+
+/// Where the last good record is kept, and the record to compare with; none where there is no last good one yet.
+fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<Reference>)> {
+    if args.against == LAST_GOOD {
+        let kept = LastGood::of(state, &args.plan)?;
+        let from = kept.path();
+        let found = kept.read()?.map(|record| Reference { record, from });
+        return Ok((Some(kept), found));
+    }
+    if args.state.is_some() {
+        return Err(usage(format!(
+            "--state: only with --against {LAST_GOOD}; leave it out, or compare with the last good"
+        )));
+    }
+    let from = PathBuf::from(&args.against);
+    let record = lab::store::read(&from)?;
+    Ok((None, Some(Reference { record, from })))
+}
+
+/// The checked plan with as many blocks as the gate measures, all of them, in trials as long as the reference's.
+fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Plan> {
+    if args.kernel.is_some() {
+        plan.kernel.clone_from(&args.kernel);
+    }
+    let then = reference.map(|reference| &reference.record);
+    let measured = then.and_then(|record| record.trials.iter().map(|trial| trial.block + 1).max());
+    plan.budget.blocks = args.blocks.or(plan.budget.blocks).or(measured);
+    plan.budget.no_early_stop = true;
+    if let Some(record) = then {
+        let trial = &record.header.plan.trial;
+        plan.trial.duration_ms = plan.trial.duration_ms.or(trial.duration_ms);
+        plan.trial.warmup_ms = plan.trial.warmup_ms.or(trial.warmup_ms);
+    }
+    let mut plan = checked(plan)?;
+    if plan.budget.blocks.is_some() {
+        // That many blocks are measured, however long they take.
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
+    }
+    if let Some(name) = args.arm.as_ref().filter(|name| plan.arms.iter().all(|arm| arm.name != **name)) {
+        let nearest = did_you_mean(name, plan.arms.iter().map(|arm| arm.name.as_str()));
+        return Err(usage(format!("--arm {name:?}: not an arm of the plan; name one of its arms{nearest}")));
+    }
+    if args.ratios && args.arm.as_deref() == Some(plan.baseline()) {
+        return Err(usage(format!("--ratios: {} is the baseline itself; name another --arm", plan.baseline())));
+    }
+    if let Some(Reference { record, from }) = reference {
+        same_plan(&plan, record, from)?;
+        if !record.header.plan.budget.no_early_stop {
+            out::note(format_args!(
+                "note: {}: ended when its own verdicts were reached, so its blocks were not fixed beforehand; a record of `schedlab gate` \
+                 or with --blocks N is a better reference",
+                from.display()
+            ));
+        }
+    }
+    Ok(plan)
+}
+
+/// Says that there was nothing to compare with, and begins.
+fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Result<u8> {
+    let study = experiment::study(record, None);
+    let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&study), &[]);
+    let title = title(record);
+    if status != REACHED {
+        print(args, "gate: void: no earlier record, and this one does not count; not kept as last good", &json!([]))?;
+        return Ok(status);
+    }
+    kept.keep(dir)?;
+    let line = format!("gate: no earlier record of {title}; this one is the last good now: {}", kept.path().display());
+    write_junit(args, &Gate { plan: title, against: "", comparisons: &[], differences: &[], conditions: &[] })?;
+    print(args, &line, &json!({"line": line, "comparisons": [], "kept": true}))?;
+    Ok(REACHED)
+}
+
+fn concluded(
+    args: &GateArgs,
+    record: &Record,
+    reference: &Reference,
+    dir: &Path,
+    kept: Option<&LastGood>,
+) -> Result<u8> {
+    let choice = Choice { arm: args.arm.clone(), ratios: args.ratios };
+    let comparisons = judge(record, &reference.record, &choice);
+    let [now, then] = [record, &reference.record].map(|record| telling(&record.header.environment));
+    let differences = differences(&now, &then);
+    let mut conditions = args.conduct.fail_if.conditions();
+    conditions.push(Condition::Worse);
+    let against = reference.from.display().to_string();
+    let gate = Gate {
+        plan: title(record),
+        against: &against,
+        comparisons: &comparisons,
+        differences: &differences,
+        conditions: &conditions,
+    };
+    let line = report::gate::line(&gate);
+    let keeps = kept.filter(|_| is_green(&comparisons));
+    if let Some(kept) = keeps {
+        kept.keep(dir)?;
+    }
+    write_junit(args, &gate)?;
+    if args.github || out::is_github() {
+        report::gate::annotations(&gate).iter().for_each(|annotation| out::workflow_command(annotation));
+    }
+    let verdicts: Vec<Verdict> = comparisons.iter().map(|one| one.verdict).collect();
+    let status = failure::of_verdicts(&verdicts, &conditions);
+    let all = json!({
+        "line": line, "status": status, "against": against, "record": dir, "kept": keeps.is_some(),
+        "comparisons": comparisons, "differences": differences,
+    });
+    print(args, &line, &all)?;
+    remark(&comparisons, dir);
+    Ok(status)
+}
+
+/// What helps after an inconclusive gate.
+fn remark(comparisons: &[Comparison], dir: &Path) {
+    if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
+        out::note(format_args!(
+            "the intervals are wider than the margin allows: measure more blocks (--blocks); the record is in {}",
+            dir.display()
+        ));
+    }
+}
+
+fn title(record: &Record) -> &str {
+    let plan = &record.header.plan;
+    if plan.name.is_empty() { &plan.device } else { &plan.name }
+}
+
+fn print(args: &GateArgs, line: &str, all: &serde_json::Value) -> Result<()> {
+    if args.conduct.json { out::line(serde_json::to_string_pretty(all)?) } else { out::line(line.replace('\n', " ")) }
+}
+
+fn write_junit(args: &GateArgs, gate: &Gate<'_>) -> Result<()> {
+    if let Some(path) = &args.junit {
+        files::replace_at(path, report::gate::junit(gate)?.as_bytes())?;
+    }
+    Ok(())
+}
