@@ -176,7 +176,7 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
 
 #[test]
 fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
-    let options = Options { baseline: Some("zzz".to_string()), ..Options::default() };
+    let options = Options { baseline: Some("zzz".to_string()), ..higher() };
     let study = study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
     assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
     assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
