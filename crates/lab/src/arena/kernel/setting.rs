@@ -327,7 +327,7 @@ mod tests {
             ("none:kernel=debian/six", "debian:six"),
             ("none:cdl_enable=1", "modelled disk has no device/cdl_enable"),
         ] {
-            let error = read(word).expect_err(word).to_string();
+            let error = format!("{:#}", read(word).expect_err(word));
             assert!(error.contains(says), "{word}: {error}");
         }
     }
