@@ -181,12 +181,15 @@ pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
+/// Debian's own, for which scripts/need installs modules; another one that comes first in PATH lacks them.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
 /// What the published schema has against a file: one line each. None where that cannot be checked.
 pub(crate) fn against_schema(file: &Path) -> Option<String> {
     const CHECK: &str = "import json, sys, jsonschema\n\
         schema, file = (json.load(open(name)) for name in sys.argv[1:])\n\
         for error in jsonschema.Draft202012Validator(schema).iter_errors(file): print(error.json_path, error.message[:200])";
-    let python = |words: &[&str]| Command::new("python3").args(words).output();
+    let python = |words: &[&str]| Command::new(PYTHON).args(words).output();
     if !python(&["-c", "import jsonschema"]).is_ok_and(|output| output.status.success()) {
         let reason = "SKIPPED: the schema of study.json needs python3-jsonschema";
         assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
