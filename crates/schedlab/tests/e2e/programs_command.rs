@@ -7,7 +7,7 @@ use crate::common::{Lab, can_run, trials};
 /// A plan over two arms on a loop device of its own, with one workload.
 fn plan(mib: u32, blocks: u32, workload: &str) -> String {
     format!(
-        "device = 'loop:{mib}M'\n[budget]\ntime_s = 300\nblocks = {blocks}\n[trial]\nduration_ms = 300\nwarmup_ms = 100\n\
+        "device = 'loop:{mib}M'\n[budget]\ntime_s = 300\nblocks = {blocks}\nfigures_only = true\n[trial]\nduration_ms = 300\nwarmup_ms = 100\n\
          [[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'mine'\n{workload}"
     )
 }

@@ -37,16 +37,19 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
     };
     check_names(args)?;
     let import = foreign::import(row, &files, &choice).map_err(|error| usage(error.to_string()))?;
-    let name = match args.sources.as_slice() {
-        [one] => file_name(one),
-        several => format!("{} of {}", several.len(), row.name),
+    let (name, subject) = match args.sources.as_slice() {
+        [one] => (file_name(one), one.display().to_string()),
+        several => {
+            let all = format!("{} of {}", several.len(), row.name);
+            (all.clone(), all)
+        }
     };
     let remedy = format!(
         "name files of another arm as well, or choose the label of arms with --arm or --arm-pattern (labels of {format}: \
                           file, dir, {})",
         row.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>().join(", ")
     );
-    let (samples, options) = evidence(&name, import, args, &remedy)?;
+    let (samples, options) = evidence(&subject, import, args, &remedy)?;
     Ok(experiment::study_samples(&name, &samples, &options))
 }
 
@@ -79,7 +82,7 @@ pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<
     let samples = table::parse(&text, &columns).map_err(of_source)?;
     let primary = samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect();
     let import = Import { samples, primary, directions: BTreeMap::new(), cautions: Vec::new() };
-    evidence(&file_name(source), import, args, &format!("a comparison needs two in column {arm:?}"))
+    evidence(&source.display().to_string(), import, args, &format!("a comparison needs two in column {arm:?}"))
 }
 
 fn file_name(path: &Path) -> String {
