@@ -89,7 +89,7 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
     long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
     bounded(&lab, 1, 20, "study table.csv --arm arm --metric mb_s --void-if why")
         .expect_status(2)
-        .says(&["table, line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
+        .says(&["table.csv: table: line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
 }
 
 #[test]

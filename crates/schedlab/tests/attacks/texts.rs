@@ -67,7 +67,7 @@ fn names_in_json_cannot_steer_the_terminal_and_mean_the_same() {
     let lab = Lab::new();
     let name = format!("{TITLE}{OVERRIDE}\u{9b}2J\u{7f}");
     let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"));
-    let ran = study(&lab, &table, &["--json"]).expect_status(0);
+    let ran = study(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["judgements"][0]["arm"], name.as_str());
     assert_shown(&ran);
 }
@@ -105,7 +105,8 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let lab = Lab::new();
     let rows = "=cmd|' /C calc'!A0,1\n@SUM(1),2\n=cmd|' /C calc'!A0,1.1\n@SUM(1),-2.1\n";
     let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\n{rows}"));
-    let ran = study(&lab, &table, &["--out", lab.path("out").to_str().unwrap()]);
+    let out = lab.path("out");
+    let ran = study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
     let csv = fs::read_to_string(lab.path("out/judgements.csv")).unwrap();
     assert!(csv.contains(",'=cmd|' /C calc'!A0,") && csv.contains(",'@SUM(1),"), "{csv}");
@@ -114,7 +115,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     // What was written is read as it was.
     let again = lab.path("again.csv");
     fs::write(&again, "arm,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
-    let ran = study(&lab, &again, &["--json"]).expect_status(0);
+    let ran = study(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["judgements"][0]["baseline"], "=a");
 }
 
@@ -129,7 +130,7 @@ fn the_name_of_an_arm_is_no_markup_in_any_report() {
     let lab = Lab::new();
     let cell = format!("\"{}\n| a | b |\"", MARKUP.replace('"', "\"\""));
     let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\nbase,1\n{cell},2\nbase,1.1\n{cell},2.1\n"));
-    let ran = study(&lab, &table, &["--out", lab.path("out").to_str().unwrap()]);
+    let ran = study(&lab, &table, &["--baseline", "base", "--out", lab.path("out").to_str().unwrap()]);
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
     let html = fs::read_to_string(lab.path("out/report.html")).unwrap();
     // The plots, SVG, are part of the page.
