@@ -92,33 +92,8 @@ const COSTS: &[&str] = &[
     "slowdown",
     "tardiness",
 ];
-const TIMES: &[&str] = &[
-    "ns",
-    "us",
-    "µs",
-    "μs",
-    "ms",
-    "nsec",
-    "usec",
-    "msec",
-    "nsecs",
-    "usecs",
-    "msecs",
-    "nanoseconds",
-    "microseconds",
-    "milliseconds",
-    "second",
-    "seconds",
-    "sec",
-    "secs",
-    "minute",
-    "minutes",
-    "hour",
-    "hours",
-    "s",
-    "min",
-    "h",
-];
+/// Units of time that are words of other meanings, too.
+const TIMES_AMONG_OTHERS: &[&str] = &["minute", "hour", "s", "min", "h"];
 /// Units of time that no other word of a metric's name is mistaken for.
 const TIMES_ALONE: &[&str] = &[
     "ns",
@@ -218,9 +193,10 @@ pub fn by_words(name: &str) -> Option<Direction> {
     }
     let pairs = || words.windows(2).map(|pair| [pair[0].as_str(), pair[1].as_str()]);
     let per = words.iter().position(|word| word == "per");
-    let of_time = |word: &String| TIMES.contains(&word.as_str());
+    let is_time = |word: &str| TIMES_ALONE.contains(&word) || TIMES_AMONG_OTHERS.contains(&word);
+    let of_time = |word: &String| is_time(word);
     let per_time = per.is_some_and(|at| words.get(at + 1).is_some_and(of_time));
-    let counted_by_time = pairs().any(|[what, unit]| COUNTED.contains(&what) && TIMES.contains(&unit));
+    let counted_by_time = pairs().any(|[what, unit]| COUNTED.contains(&what) && is_time(unit));
     // `ns per op`: the time of one.
     let time_per = per.is_some_and(|at| at > 0 && of_time(&words[at - 1]))
         || pairs().any(|[a, b]| {

@@ -295,9 +295,9 @@ impl<'a> Case<'a> {
                 differs(&self.interval_with(differ_at, &moments(n)), margin)
                     || equivalent(&self.inside_with(equal_at, &moments(n)), margin)
             };
-            let looks = n + 1..=design.planned;
             let goes_on = !question.looks.ended && question.futile(&self.ratios).is_none();
-            if let Some(needed) = looks.clone().find(|n| goes_on && looks.contains(n) && decided(*n)) {
+            let mut looks = (n + 1..=design.planned).filter(|_| goes_on);
+            if let Some(needed) = looks.find(|n| decided(*n)) {
                 return (Some((needed - n) as u32), None);
             }
             // A new plan looks last at its own end, where its bound is about that of one look.

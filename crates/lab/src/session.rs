@@ -53,23 +53,20 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
     let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
-    let note = Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } };
-    store.append(&Line::Note(note.clone()))?;
-    record.notes.push(note);
+    let mut notes = vec![Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } }];
     if record.header.plan.budget != plan.budget && !record.trials.is_empty() {
         let event = Event::BudgetChanged { time_s: plan.budget.time_s, blocks: plan.budget.blocks };
-        let note = Note { at_ms, event };
-        store.append(&Line::Note(note.clone()))?;
-        record.notes.push(note);
+        notes.push(Note { at_ms, event });
     }
+    append_notes(&mut store, &mut record, notes)?;
     Ok((store, record))
 }
 
-/// Writes what was noted before the record existed.
+/// Writes notes into the file and into the record that was read of it.
 ///
 /// # Errors
 /// The record cannot be written.
-pub fn begin(store: &mut Store, record: &mut Record, notes: Vec<Note>) -> Result<()> {
+pub fn append_notes(store: &mut Store, record: &mut Record, notes: Vec<Note>) -> Result<()> {
     for note in notes {
         store.append(&Line::Note(note.clone()))?;
         record.notes.push(note);

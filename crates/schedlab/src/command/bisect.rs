@@ -1,25 +1,21 @@
 //! `schedlab bisect`: which patch, commit or version made a workload worse.
 
 use anyhow::Result;
-use experiment::plan::Plan;
-use files::Bounded;
 use host::Root;
 use lab::arena::open::OpenOptions;
 use lab::bisect::{BisectResult, BisectSpec, Conclusion, Evidence, Step, bisect, in_words};
 use lab::resolve::programs::ProgramOptions;
-use lab::resolve::{locate_files, locate_patches};
 use lab::signals::Stop;
-use text::limits::PLAN_BYTES;
 
 use crate::cli::BisectArgs;
-use crate::command::experiment::repeat_command;
-use crate::failure::{self, REACHED, VOID, usage};
+use crate::command::experiment::{plan_of_file, repeat_command};
+use crate::failure::{self, REACHED, VOID};
 use crate::out;
 use crate::progress::Progress;
 
 pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     let spec = BisectSpec {
-        plan: read_plan(args)?,
+        plan: plan_of_file(&args.plan)?,
         arm: args.arm.as_deref(),
         workload: args.workload.as_deref(),
         source: &args.source,
@@ -48,19 +44,6 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
         Conclusion::NotConfirmed { .. } | Conclusion::EndsDoNotDiffer | Conclusion::EndsUnclear => VOID,
         Conclusion::Interrupted { .. } => failure::cut_short(),
     })
-}
-
-fn read_plan(args: &BisectArgs) -> Result<Plan> {
-    let named = || args.plan.display().to_string();
-    let text = std::fs::File::open(&args.plan).and_then(|file| PLAN_BYTES.read_text(file));
-    let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
-    let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
-    for note in Plan::notes(&text) {
-        out::note(format_args!("note: {}: {note}", named()));
-    }
-    locate_patches(&mut plan, args.plan.parent())?;
-    locate_files(&mut plan, args.plan.parent());
-    Ok(plan)
 }
 
 /// The result for people.

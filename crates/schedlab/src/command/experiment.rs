@@ -191,7 +191,7 @@ pub(super) fn measured(
         let plan = &plan;
         progress.remark(&feasibility::words(plan));
         let (mut store, mut record) = session::open(plan, &record_options(args), arena, stop)?;
-        session::begin(&mut store, &mut record, notes)?;
+        session::append_notes(&mut store, &mut record, notes)?;
         if plan.arena == ArenaKind::Sim {
             let all: Vec<&Path> = [store.dir()].into_iter().chain(beside.writes.iter().copied()).collect();
             rights::write_only_below(&all)?;
