@@ -29,6 +29,8 @@ pub(crate) enum Bench {
     },
     /// The same trials in the simulator and in the kernel arena, figure by figure; every request's service time to the nanosecond.
     Conformance(BenchConformanceArgs),
+    /// The modelled disks against real ones: DiskSim's validation traces through the presets; prints the demerit figures.
+    Drives(BenchDrivesArgs),
     /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known; prints the regrets and whether they
     /// are what was promised.
     Tune(BenchTuneArgs),
@@ -63,6 +65,28 @@ pub(crate) struct BenchConformanceArgs {
     /// Where built kernels are kept.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchDrivesArgs {
+    /// A tree of DiskSim 4.0, or its directory valid.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) disksim: PathBuf,
+    /// Only presets whose name holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Change a key of every preset; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) with: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the table to this file as well, in Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write both times of each request, one a line, to this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) logs: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod cli;
 mod conformance;
 #[cfg(test)]
 mod docs;
+mod drives;
 mod engine;
 mod fio;
 mod kernel;

@@ -4,10 +4,13 @@ use anyhow::{Context, Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
-use crate::cli::{Bench, BenchConformanceArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchTuneArgs, Cli};
+use crate::cli::{
+    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchTuneArgs,
+    Cli,
+};
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, engine, kernel, linpack, study, tune};
+use crate::{conformance, drives, engine, kernel, linpack, study, tune};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -22,6 +25,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
             Ok(())
         }
         Bench::Conformance(args) => conform(args),
+        Bench::Drives(args) => against_drives(args),
         Bench::Tune(args) => search(args),
         Bench::Calibration { experiments } => calibration((*experiments).into()),
     }
@@ -81,6 +85,17 @@ fn conform(args: &BenchConformanceArgs) -> Result<()> {
         bail!("{broken} differences are beyond their bounds: see above");
     }
     Ok(())
+}
+
+fn against_drives(args: &BenchDrivesArgs) -> Result<()> {
+    let BenchDrivesArgs { disksim, only, with, json, markdown, logs } = args;
+    let options =
+        drives::Options { disksim: disksim.clone(), only: only.clone(), with: with.clone(), logs: logs.clone() };
+    let report = drives::run(&options)?;
+    if let Some(file) = markdown {
+        std::fs::write(file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if *json { out::line(serde_json::to_string_pretty(&report)?) } else { out::print(&report) }
 }
 
 fn search(args: &BenchTuneArgs) -> Result<()> {

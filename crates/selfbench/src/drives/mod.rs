@@ -1,0 +1,178 @@
+//! The modelled disks held against real ones: DiskSim's validation traces replayed through the presets.
+//!
+//! Each trace has the response times of a real drive. Its requests are given to the model as they were given to the drive: the next
+//! one follows the completion of the one before after the recorded pause. Compared are the two distributions (`demerit`), not
+//! request by request, since a model that differs once by part of a revolution is out of phase from there on.
+//!
+//! Traces and parameters are data of others: they are read from the user's own tree of DiskSim 4.0.
+
+mod demerit;
+mod table;
+mod trace;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use elevator::{Op, Time};
+use serde::Serialize;
+
+use lab::failure::usage;
+use sim::DeviceModel;
+use sim::device::{Command, device};
+use trace::Request;
+
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// DiskSim's tree, or its directory valid.
+    pub(crate) disksim: PathBuf,
+    /// Only presets whose name holds this text.
+    pub(crate) only: Option<String>,
+    /// Changes of every preset, as KEY=VALUE.
+    pub(crate) with: Vec<String>,
+    /// Where each request's two times are written, if anywhere.
+    pub(crate) logs: Option<PathBuf>,
+}
+
+/// A drive of DiskSim's validation set.
+struct Drive {
+    preset: &'static str,
+    name: &'static str,
+    trace: &'static str,
+    /// The demerit of DiskSim's own model in microseconds, as its script runvalid states it.
+    disksim_us: u32,
+}
+
+const fn drive(preset: &'static str, name: &'static str, trace: &'static str, disksim_us: u32) -> Drive {
+    Drive { preset, name, trace, disksim_us }
+}
+
+/// The drives of which there is a trace and a preset.
+const DRIVES: [Drive; 8] = [
+    drive("cheetah9lp", "Seagate Cheetah 9LP", "cheetah9LP.trace", 107),
+    drive("atlas10k", "Quantum Atlas 10K", "atlas10k.trace", 268),
+    drive("cheetah4lp", "Seagate Cheetah 4LP", "cheetah4LP.trace", 318),
+    drive("atlas3", "Quantum Atlas III", "atlas_III.trace", 378),
+    drive("barracuda7200", "Seagate Barracuda", "barracuda.trace", 349),
+    drive("c2490a", "HP C2490A", "hp_c2490a.trace", 254),
+    drive("c3323a", "HP C3323A", "hp_c3323a.trace", 306),
+    drive("c2247a", "HP C2247A", "hp_c2247a.trace", 90),
+];
+
+/// A drive and its model.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    preset: &'static str,
+    drive: &'static str,
+    requests: usize,
+    measured_mean_ms: f64,
+    modelled_mean_ms: f64,
+    demerit_ms: f64,
+    disksim_demerit_ms: f64,
+    reads: Option<Direction>,
+    writes: Option<Direction>,
+}
+
+/// The requests of one direction.
+#[derive(Debug, Serialize)]
+struct Direction {
+    requests: usize,
+    measured_mean_ms: f64,
+    modelled_mean_ms: f64,
+    demerit_ms: f64,
+}
+
+impl Direction {
+    /// From pairs of a measured and a modelled time; None if there are none.
+    fn of(pairs: &[(f64, f64)]) -> Option<Direction> {
+        let (measured, modelled): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        Some(Direction {
+            requests: pairs.len(),
+            demerit_ms: demerit::demerit(&measured, &modelled)?,
+            measured_mean_ms: mean(&measured),
+            modelled_mean_ms: mean(&modelled),
+        })
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Report> {
+    let valid = options.disksim.join("valid");
+    let dir = if valid.is_dir() { valid } else { options.disksim.clone() };
+    let wanted = DRIVES.iter().filter(|drive| options.only.as_ref().is_none_or(|only| drive.preset.contains(only)));
+    let rows = wanted.map(|drive| row(drive, &dir, options).with_context(|| drive.preset.to_owned()));
+    let rows = rows.collect::<Result<Vec<Row>>>()?;
+    if rows.is_empty() {
+        return Err(usage("--only: no preset with a trace has this text in its name"));
+    }
+    Ok(Report { rows })
+}
+
+fn row(drive: &Drive, dir: &Path, options: &Options) -> Result<Row> {
+    let changes: String = options.with.iter().map(|change| format!(":{change}")).collect();
+    let mut model =
+        device(&format!("{}{changes}", drive.preset), 1).map_err(|error| usage(format!("--with: {error}")))?;
+    let requests = trace::read(&dir.join(drive.trace), model.sectors())?;
+    let times = replay(model.as_mut(), &requests);
+    if let Some(logs) = &options.logs {
+        log(logs, drive.preset, &requests, &times)?;
+    }
+    let of = |op: Option<Op>| {
+        let chosen = requests.iter().zip(&times).filter(|(request, _)| op.is_none_or(|op| request.op == op));
+        let pairs: Vec<(f64, f64)> = chosen.map(|(request, ns)| (request.service_us / 1e3, *ns as f64 / 1e6)).collect();
+        Direction::of(&pairs)
+    };
+    let all = of(None).expect("a trace has at least one request");
+    Ok(Row {
+        preset: drive.preset,
+        drive: drive.name,
+        requests: all.requests,
+        measured_mean_ms: all.measured_mean_ms,
+        modelled_mean_ms: all.modelled_mean_ms,
+        demerit_ms: all.demerit_ms,
+        disksim_demerit_ms: f64::from(drive.disksim_us) / 1e3,
+        reads: of(Some(Op::Read)),
+        writes: of(Some(Op::Write)),
+    })
+}
+
+/// The response time of each request in nanoseconds.
+fn replay(model: &mut dyn DeviceModel, requests: &[Request]) -> Vec<u64> {
+    let (mut times, mut done, mut now) = (Vec::with_capacity(requests.len()), Vec::new(), 0);
+    for request in requests {
+        // What is due before the request comes.
+        model.advance(Time::from_ns(now), &mut done);
+        let Request { op, sector, nr_sectors, .. } = *request;
+        model.submit(Time::from_ns(now), Command::Transfer { tag: 0, op, sector, nr_sectors });
+        let sent = now;
+        done.clear();
+        while done.is_empty() {
+            let at = model.next_event().expect("a request that is inside completes");
+            model.advance(at, &mut done);
+            now = at.as_ns();
+        }
+        times.push(now - sent);
+        now += (request.think_us * 1e3).round() as u64;
+    }
+    times
+}
+
+/// One line a request: direction, sector, sectors, and both times in microseconds.
+fn log(dir: &Path, preset: &str, requests: &[Request], times: &[u64]) -> Result<()> {
+    let mut text = String::new();
+    for (request, ns) in requests.iter().zip(times) {
+        let Request { op, sector, nr_sectors, service_us, .. } = request;
+        writeln!(text, "{op} {sector} {nr_sectors} {service_us} {}", *ns as f64 / 1e3)?;
+    }
+    let path = dir.join(format!("{preset}.log"));
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

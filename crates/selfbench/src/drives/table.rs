@@ -1,0 +1,75 @@
+//! The comparison for people: a table in the terminal, the same in Markdown.
+
+use std::fmt;
+
+use super::{Direction, Report, Row};
+
+const HEADS: [&str; 8] =
+    ["preset", "drive", "requests", "measured", "modelled", "reads / writes", "demerit", "DiskSim's demerit"];
+
+/// What a demerit may be at most: milliseconds, or a share of the measured mean.
+const MOST_MS: f64 = 0.4;
+const MOST_SHARE: f64 = 0.05;
+
+fn cells(row: &Row) -> Vec<String> {
+    let ms = |ms: f64| format!("{ms:.2}");
+    let of = |direction: &Option<Direction>| direction.as_ref().map_or("-".to_owned(), |of| ms(of.demerit_ms));
+    vec![
+        row.preset.to_owned(),
+        row.drive.to_owned(),
+        row.requests.to_string(),
+        ms(row.measured_mean_ms),
+        ms(row.modelled_mean_ms),
+        format!("{} / {}", of(&row.reads), of(&row.writes)),
+        format!("{}{}", ms(row.demerit_ms), if row.is_far() { "!" } else { "" }),
+        ms(row.disksim_demerit_ms),
+    ]
+}
+
+impl Row {
+    fn is_far(&self) -> bool {
+        self.demerit_ms > MOST_MS.max(self.measured_mean_ms * MOST_SHARE)
+    }
+}
+
+fn explained(report: &Report) -> String {
+    let at_least = |row: &&Row| row.demerit_ms <= row.disksim_demerit_ms + 0.005;
+    let closer = report.rows.iter().filter(at_least).count();
+    format!(
+        "Milliseconds. Measured, modelled: mean response times. Demerit: root mean square of the horizontal distance of the two \
+         distributions, of reads and of writes alone, and of all; !: above {MOST_MS} ms and above 5 % of the mean. DiskSim's: of its \
+         own model, by its script runvalid. At most DiskSim's: {closer} of {}.",
+        report.rows.len()
+    )
+}
+
+impl Report {
+    fn table(&self) -> Vec<Vec<String>> {
+        std::iter::once(HEADS.map(str::to_owned).to_vec()).chain(self.rows.iter().map(cells)).collect()
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let mut text = String::new();
+        for (at, row) in self.table().iter().enumerate() {
+            text += &line(row);
+            if at == 0 {
+                text += &line(&row.iter().map(|_| "---".to_owned()).collect::<Vec<_>>());
+            }
+        }
+        text += &format!("\n{}\n", explained(self));
+        text
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.table();
+        let width = |at: usize| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        for row in &table {
+            let line: Vec<String> = row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at))).collect();
+            writeln!(f, "{}", line.join("  ").trim_end())?;
+        }
+        writeln!(f, "\n{}", explained(self))
+    }
+}
