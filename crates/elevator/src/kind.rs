@@ -2,6 +2,7 @@
 
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
+use crate::vocabulary::LINUX_VERSION;
 
 /// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is shown: a recalled rule is
 /// never printed as the paper's.
@@ -113,6 +114,11 @@ impl Tunable {
     /// A knob that is our proposal.
     pub const fn proposed(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
         Tunable { evidence: Evidence::Proposed, ..Tunable::confirmed(name, unit, min, max, help) }
+    }
+
+    /// The tunable that selects the version of Linux: [`LINUX_VERSION`] or less.
+    pub(crate) const fn linux_version(help: &'static str) -> Tunable {
+        Tunable::confirmed("linux", "version", 601, LINUX_VERSION, help).of(Role::Reading)
     }
 
     /// The same row in another role than [`Role::Knob`].

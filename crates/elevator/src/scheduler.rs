@@ -140,6 +140,11 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
+    /// The version of Linux whose block layer is around this scheduler, as 100 × major + minor.
+    fn linux(&self) -> u64 {
+        crate::vocabulary::LINUX_VERSION
+    }
+
     /// Whether this process may have a request although the pool is used up (a process that is waited for must be able to ask).
     fn may_exceed(&self, _process: u32) -> bool {
         false

@@ -5,6 +5,9 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
+/// The version of Linux, as 100 × major + minor, whose rules a blk-mq scheduler has by default.
+pub(crate) const LINUX_VERSION: u64 = 612;
+
 /// A point in time, in nanoseconds since the arena started; wall time on a real machine, virtual time elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);

@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
-use crate::vocabulary::{Op, Time};
+use crate::vocabulary::{LINUX_VERSION, Op, Time};
 
 /// The row of the table. It waits for completions only, so with nothing in flight it never refuses.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -58,6 +58,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             help: "target latency of writes",
             role: Role::Knob,
         },
+        Tunable::linux_version("612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)"),
     ],
     build,
 };
@@ -171,6 +172,7 @@ struct Kyber {
     async_depth: u32,
     /// Whether all processes share one software queue.
     one_cpu: bool,
+    linux: u64,
     len: usize,
 }
 
@@ -185,6 +187,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
         timer: None,
         async_depth: ((u64::from(build.nr_tags) * ASYNC_PERCENT / 100) as u32).max(1),
         one_cpu: build.one_cpu,
+        linux: LINUX_VERSION,
         len: 0,
     })
 }
@@ -348,6 +351,10 @@ impl Elevator for Kyber {
         Some(word * 3 / 4)
     }
 
+    fn linux(&self) -> u64 {
+        self.linux
+    }
+
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
         self.software_queue(request) == self.software_queue(piece) && matches!(place, Some(State::Queued(_)))
@@ -377,11 +384,17 @@ impl Elevator for Kyber {
     }
 
     fn get(&self, tunable: &str) -> u64 {
-        self.domains[tunable_domain(tunable)].target_ns
+        match tunable {
+            "linux" => self.linux,
+            _ => self.domains[tunable_domain(tunable)].target_ns,
+        }
     }
 
     fn set(&mut self, tunable: &str, value: u64) {
-        self.domains[tunable_domain(tunable)].target_ns = value;
+        match tunable {
+            "linux" => self.linux = value,
+            _ => self.domains[tunable_domain(tunable)].target_ns = value,
+        }
     }
 }
 

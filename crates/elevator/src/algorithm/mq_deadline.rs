@@ -46,21 +46,40 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
     tunables: &[
         Tunable::confirmed("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
-        Tunable::confirmed("write_expire", "ms", 0, INT_MAX, "a write that waited this long is served at the next write batch"),
-        Tunable::confirmed("prio_aging_expire", "ms", 0, INT_MAX, "a request of a lower class that waited this long is served first"),
-        Tunable::confirmed("writes_starved", "batches", 0, INT_MAX, "read batches before a write batch, while writes wait"),
+        Tunable::confirmed(
+            "write_expire",
+            "ms",
+            0,
+            INT_MAX,
+            "a write that waited this long is served at the next write batch",
+        ),
+        Tunable::confirmed(
+            "prio_aging_expire",
+            "ms",
+            0,
+            INT_MAX,
+            "a request of a lower class that waited this long is served first",
+        ),
+        Tunable::confirmed(
+            "writes_starved",
+            "batches",
+            0,
+            INT_MAX,
+            "read batches before a write batch, while writes wait",
+        ),
         Tunable::confirmed("fifo_batch", "requests", 0, INT_MAX, "requests of one direction in a batch"),
         Tunable::confirmed("front_merges", "switch", 0, 1, "1: front and back merges; 0: back merges only"),
-        Tunable::confirmed("async_depth", "requests", 1, INT_MAX, "tags available to requests other than synchronous reads")
-            .of(Role::Window),
         Tunable::confirmed(
-            "linux",
-            "version",
-            601,
-            612,
-            "612: as Linux 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
+            "async_depth",
+            "requests",
+            1,
+            INT_MAX,
+            "tags available to requests other than synchronous reads",
         )
-        .of(Role::Reading),
+        .of(Role::Window),
+        Tunable::linux_version(
+            "612: as Linux 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
+        ),
     ],
     build,
 };
@@ -241,6 +260,10 @@ impl Elevator for MqDeadline {
 
     fn least_depth(&self, _word: u32) -> Option<u32> {
         Some(1)
+    }
+
+    fn linux(&self) -> u64 {
+        self.linux
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {

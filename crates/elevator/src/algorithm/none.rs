@@ -9,15 +9,15 @@
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
 //!
-//! Parameters: none. Departures: lists of several CPUs are dispatched in order of arrival, not CPU by CPU; the kernel
+//! Parameters: `linux` (612), the version whose rule wakes clients that wait for a tag (`queue/lines.rs`). Departures: lists of several CPUs are dispatched in order of arrival, not CPU by CPU; the kernel
 //! compares a piece with the last eight requests of its list, the queue here with all of them.
 
 use std::collections::VecDeque;
 
-use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
-use crate::vocabulary::Time;
+use crate::vocabulary::{LINUX_VERSION, Time};
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -27,20 +27,23 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     source: "Linux 6.12 block/blk-mq.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
-    tunables: &[],
+    tunables: &[Tunable::linux_version(
+        "612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+    )],
     build,
 };
 
 /// Requests in order of arrival.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct NoElevator {
     list: VecDeque<BlockRequest>,
     /// Whether all processes share one list.
     one_cpu: bool,
+    linux: u64,
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(NoElevator { one_cpu: build.one_cpu, ..NoElevator::default() })
+    Box::new(NoElevator { list: VecDeque::new(), one_cpu: build.one_cpu, linux: LINUX_VERSION })
 }
 
 impl NoElevator {
@@ -86,11 +89,15 @@ impl Elevator for NoElevator {
         self.list.remove(old.max(young));
     }
 
-    fn get(&self, tunable: &str) -> u64 {
-        unreachable!("none has no tunable {tunable}")
+    fn linux(&self) -> u64 {
+        self.linux
     }
 
-    fn set(&mut self, tunable: &str, _value: u64) {
-        unreachable!("none has no tunable {tunable}")
+    fn get(&self, _tunable: &str) -> u64 {
+        self.linux
+    }
+
+    fn set(&mut self, _tunable: &str, value: u64) {
+        self.linux = value;
     }
 }

@@ -1,29 +1,24 @@
 //! Waiting for a tag in blk-mq: a client that finds no free tag sleeps in one of eight wait queues and is woken in batches.
 //!
-//! Source: Debian's Linux 6.1 lib/sbitmap.c (as since 6.2) and block/blk-mq-tag.c; confirmed. Clients join the wait queues
+//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c and block/blk-mq-tag.c; confirmed. Clients join the wait queues
 //! round-robin. Freed tags are counted while clients wait; each full batch wakes as many clients at the front of one wait
-//! queue, again round-robin. Tags are not reserved for woken clients: they try again, and if a new arrival has taken the tag
+//! queue, again round-robin; where that has fewer, 6.12 goes on with the next wait queues and 6.1 does not. Tags are not reserved for woken clients: they try again, and if a new arrival has taken the tag
 //! they join the end of the wait queue that was next when they woke. With more clients than tags, arrivals therefore
-//! overtake, and order of arrival is not kept.
+//! overtake, and order of arrival is not kept. A client that finds a tag only at its second search (`bitmap.rs`) has taken its
+//! turn at the wait queues all the same.
 //!
 //! A batch is an eighth of the tags, 1 to 8; where a scheduler limits kinds of requests to a part of each word of the bitmap, an
 //! eighth of the least such part ([`crate::Elevator::least_depth`]).
 
 use std::collections::VecDeque;
 
+use super::bitmap::{Bitmap, word};
 use super::types::Waiter;
 
 const LINES: usize = 8;
 const MOST_WOKEN: u32 = 8;
-
-/// Bits that a word of the kernel's bitmap of so many tags has: 64, or fewer so that there are four words.
-pub(super) fn word(tags: u32) -> u32 {
-    let mut bits = 64;
-    while tags >= 4 && 4 * bits > tags {
-        bits /= 2;
-    }
-    bits
-}
+/// The version from which on a batch wakes clients of several wait queues.
+const WHOLE_BATCHES: u64 = 612;
 
 /// Number of freed tags that wake clients, if `least` bits of each word of the bitmap are used.
 fn batch(tags: u32, least: Option<u32>) -> u32 {
@@ -35,6 +30,7 @@ fn batch(tags: u32, least: Option<u32>) -> u32 {
 
 #[derive(Debug)]
 pub(super) struct Lines {
+    bitmap: Bitmap,
     lines: [VecDeque<Waiter>; LINES],
     /// Indices of the wait queue that is joined next and of the one that is woken next.
     joined: usize,
@@ -50,6 +46,7 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(tags: u32, least: Option<u32>) -> Lines {
         Lines {
+            bitmap: Bitmap::new(tags),
             lines: Default::default(),
             joined: 0,
             woken_line: 0,
@@ -60,6 +57,21 @@ impl Lines {
         }
     }
 
+    /// The tag of a request that has just arrived; there is one. A request that the scheduler limits searches whole words.
+    pub(super) fn take(&mut self, limited: bool) -> Option<u32> {
+        self.bitmap.search().or_else(|| {
+            if !limited {
+                self.next_line();
+            }
+            self.bitmap.search()
+        })
+    }
+
+    /// The tag of a request that was woken; there is one.
+    pub(super) fn take_woken(&mut self) -> Option<u32> {
+        self.bitmap.search().or_else(|| self.bitmap.search())
+    }
+
     /// Somebody has found no tag.
     pub(super) fn join(&mut self, waiter: Waiter) {
         let line = self.next_line();
@@ -68,6 +80,7 @@ impl Lines {
 
     /// Somebody who was woken has found no tag.
     pub(super) fn stand(&mut self, line: usize, waiter: Waiter) {
+        self.bitmap.search_in_vain();
         self.lines[line].push_back(waiter);
         self.waiting += 1;
     }
@@ -78,8 +91,13 @@ impl Lines {
         line
     }
 
-    /// A tag has become free.
-    pub(super) fn freed(&mut self) {
+    /// A tag has become free. `linux` is the version whose rule applies.
+    pub(super) fn free(&mut self, tag: u32, linux: u64) {
+        self.bitmap.free(tag);
+        self.count_freed(linux);
+    }
+
+    fn count_freed(&mut self, linux: u64) {
         if self.waiting == 0 {
             return;
         }
@@ -88,13 +106,15 @@ impl Lines {
             return;
         }
         self.freed -= self.batch;
+        let mut left = self.batch as usize;
         for _ in 0..LINES {
             let line = &mut self.lines[self.woken_line];
             self.woken_line = (self.woken_line + 1) % LINES;
-            if !line.is_empty() {
-                let awake = line.len().min(self.batch as usize);
-                self.woken.extend(line.drain(..awake));
-                self.waiting -= awake;
+            let awake = line.len().min(left);
+            self.woken.extend(line.drain(..awake));
+            self.waiting -= awake;
+            left -= awake;
+            if left == 0 || awake > 0 && linux < WHOLE_BATCHES {
                 return;
             }
         }
@@ -133,16 +153,16 @@ mod tests {
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
         let mut lines = Lines::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
-        (0..3).for_each(|_| lines.freed());
+        (0..3).for_each(|_| lines.count_freed(601));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
-        lines.freed();
+        lines.count_freed(601);
         assert_eq!(woken(&mut lines), [0, 8], "all of the first line, which is less than a batch");
-        (0..4).for_each(|_| lines.freed());
+        (0..4).for_each(|_| lines.count_freed(601));
         assert_eq!(woken(&mut lines), [1, 9]);
         (10..14).for_each(|part| lines.join(waiter(part)));
         let mut all = Vec::new();
         for _ in 0..6 {
-            (0..4).for_each(|_| lines.freed());
+            (0..4).for_each(|_| lines.count_freed(601));
             all.push(woken(&mut lines));
         }
         assert_eq!(
@@ -153,20 +173,50 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_of_612_goes_on_with_the_next_lines() {
+        let mut lines = Lines::new(32, None);
+        (0..10).for_each(|part| lines.join(waiter(part)));
+        (0..4).for_each(|_| lines.count_freed(612));
+        assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
+        assert_eq!(lines.woken_line, 2);
+        (0..4).for_each(|_| lines.count_freed(612));
+        assert_eq!(woken(&mut lines), [2, 3, 4, 5]);
+        (0..8).for_each(|_| lines.count_freed(612));
+        assert_eq!((woken(&mut lines), lines.waiting, lines.woken_line), (vec![6, 7], 0, 6), "there are no more");
+    }
+
+    #[test]
+    fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
+        let mut lines = Lines::new(32, None);
+        (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
+        lines.free(12, 601);
+        assert_eq!(lines.take(false), Some(12));
+        assert_eq!(lines.joined, 0);
+        lines.free(9, 601);
+        assert_eq!((lines.take(false), lines.joined), (Some(9), 1), "9 is below the hint in its word");
+        lines.free(8, 601);
+        assert_eq!(
+            (lines.take(true), lines.joined),
+            (Some(8), 1),
+            "a limited search returns to the bits below the hint"
+        );
+    }
+
+    #[test]
     fn tags_that_become_free_while_no_piece_waits_do_not_count_and_empty_lines_are_passed_over() {
         let mut lines = Lines::new(32, None);
-        (0..9).for_each(|_| lines.freed());
+        (0..9).for_each(|_| lines.count_freed(601));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {
-            (0..3).for_each(|_| lines.freed());
+            (0..3).for_each(|_| lines.count_freed(601));
             assert_eq!(woken(&mut lines), []);
-            lines.freed();
+            lines.count_freed(601);
             assert_eq!(woken(&mut lines), [expected]);
         }
         lines.join(waiter(3));
         lines.join(waiter(4));
         lines.woken_line = 5;
-        (0..4).for_each(|_| lines.freed());
+        (0..4).for_each(|_| lines.count_freed(601));
         assert_eq!(woken(&mut lines), [3], "the lines from the sixth to the third are empty");
     }
 }

@@ -12,6 +12,7 @@
 //! Plugging (2.6.20 holds back the first requests until there are four) is not implemented: a client that waits for I/O unplugs
 //! at once. Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
 
+mod bitmap;
 mod index;
 mod lines;
 mod merge;
@@ -54,6 +55,8 @@ struct Slot {
     request: BlockRequest,
     issued: Time,
     parts: List,
+    /// Its tag in blk-mq's bitmap.
+    bit: Option<u32>,
 }
 
 /// A queue with its elevator.
@@ -90,7 +93,7 @@ impl Queue {
         let tags = Tags::new(limits.nr_requests, if kind.origin == Origin::LegacyLinux { 2 } else { 1 });
         let build = Build { nr_tags: tags.announced(), queue_depth: limits.queue_depth, ..build.clone() };
         let elevator = (kind.build)(&build);
-        let least = elevator.least_depth(lines::word(limits.nr_requests));
+        let least = elevator.least_depth(bitmap::word(limits.nr_requests));
         Queue {
             lines: (kind.origin == Origin::BlkMq).then(|| Lines::new(limits.nr_requests, least)),
             elevator,
@@ -283,7 +286,9 @@ impl Queue {
         let (op, sync) = (request.op, request.sync);
         let first = self.lines.is_some() || self.waiting[class(op, sync)].is_empty();
         if first && self.has_room(&request) || self.tags.has_spare(op) && self.elevator.may_exceed(request.process) {
-            return Entry::Inserted(self.insert(now, request, part));
+            let limited = self.elevator.depth_limit(op, sync).is_some();
+            let bit = self.lines.as_mut().and_then(|lines| lines.take(limited));
+            return Entry::Inserted(self.insert(now, request, part, bit));
         }
         let waiter = Waiter { request, part };
         match &mut self.lines {
@@ -297,8 +302,9 @@ impl Queue {
     /// A tag is free again.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
         self.tags.give(tag, request.op, request.sync);
-        if let Some(lines) = &mut self.lines {
-            lines.freed();
+        let bit = self.slot(tag).bit;
+        if let (Some(lines), Some(bit)) = (&mut self.lines, bit) {
+            lines.free(bit, self.elevator.linux());
         }
     }
 
@@ -307,7 +313,8 @@ impl Queue {
         while let Some((line, waiter)) = self.lines.as_mut().and_then(Lines::next_woken) {
             if self.has_room(&waiter.request) {
                 self.nr_waiting -= 1;
-                seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part)));
+                let bit = self.lines.as_mut().and_then(Lines::take_woken);
+                seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, bit)));
             } else {
                 self.lines.as_mut().expect("somebody was just woken in it").stand(line, waiter);
             }
@@ -318,7 +325,7 @@ impl Queue {
             let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
             let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
             self.nr_waiting -= 1;
-            seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part)));
+            seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, None)));
         }
     }
 
@@ -327,11 +334,11 @@ impl Queue {
         self.tags.has_room(op, sync, self.elevator.depth_limit(op, sync))
     }
 
-    fn insert(&mut self, now: Time, request: BlockRequest, part: u32) -> BlockRequest {
+    fn insert(&mut self, now: Time, request: BlockRequest, part: u32, bit: Option<u32>) -> BlockRequest {
         let tag = self.tags.take(request.op, request.sync);
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..request };
         let parts = Pieces::list(part);
-        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts });
+        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit });
         self.counters.inserted += 1;
         self.remember(&request);
         self.elevator.insert(now, request, InsertAt::Sorted);

@@ -35,14 +35,6 @@ const fn bfq(of: &'static [&'static str], percent: f64, p99: f64) -> Wider {
 
 /// The first that fits. The figures are what was seen, and a little more, so that neither side changes unnoticed.
 const WIDER: &[Wider] = &[
-    Wider {
-        of: &["wd4tb7200", "randread-40", "none"],
-        percent: 2.5,
-        p99: 4.0,
-        why: "40 clients at the 32 tags of an adapter whose disk takes 31: which of the sleeping ones is woken differs from the 52nd \
-              completion on, by one place in the turn of the lines (elevator, queue/lines.rs); what takes that turn in the kernel was \
-              not found",
-    },
     Wider { of: &["hp97560", "think-mix", "wpcas"], percent: 10.0, p99: 20.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "wpcas"], percent: 3.0, p99: 3.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "anticipatory"], percent: 3.0, p99: 3.0, why: TICKS },

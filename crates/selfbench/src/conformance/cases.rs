@@ -59,9 +59,18 @@ impl Case {
 
 /// Where a plan is to be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Sim,
-    Kernel,
+pub(super) enum Side<'k> {
+    /// The simulator, with the rules of this version of Linux.
+    Sim { linux: u32 },
+    /// The kernel arena, with this kernel if not with the usual one.
+    Kernel(Option<&'k str>),
+}
+
+/// The version of Linux whose rules the simulator has: the nearest to that of the kernel.
+pub(super) fn linux(release: &str) -> u32 {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
+    if version < (Some(6), Some(12)) { 601 } else { 612 }
 }
 
 pub(super) fn disks() -> &'static [&'static str] {
@@ -78,10 +87,10 @@ pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
 /// The guest's kernel has 100 ticks a second, so blk-mq's schedulers get as many in the simulator; our modules count time as the
 /// simulator's anticipatory and wpcas do, with 1000. The modules send a drive with a moving arm one request at a time by
 /// themselves; the simulator's get their queue depth from the plan, so that is said there.
-pub(super) fn plan(disk: &str, rows: &[Case], side: Side, kernel: Option<&str>) -> Result<Plan> {
-    let arena = if side == Side::Sim { "sim" } else { "kernel" };
+pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
+    let arena = if matches!(side, Side::Sim { .. }) { "sim" } else { "kernel" };
     let mut text = format!("name = \"conformance\"\narena = \"{arena}\"\ndevice = \"{disk}\"\n");
-    if let Some(kernel) = kernel.filter(|_| side == Side::Kernel) {
+    if let Side::Kernel(Some(kernel)) = side {
         text += &format!("kernel = \"{kernel}\"\n");
     }
     // A plan compares two arms at least; what is not asked for is not tried.
@@ -91,10 +100,10 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: Side, kernel: Option<&str>) 
     for arm in arms {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
         match (side, arm) {
-            (Side::Sim, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
-            (Side::Sim, "mq-deadline") => text += "tunables = { hz = 100, one_cpu = 1, linux = 601 }\n",
-            (Side::Sim, _) => text += "tunables = { hz = 100, one_cpu = 1 }\n",
-            _ => {}
+            (Side::Sim { .. }, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
+            (Side::Sim { .. }, "bfq") => text += "tunables = { hz = 100, one_cpu = 1 }\n",
+            (Side::Sim { linux }, _) => text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux} }}\n"),
+            (Side::Kernel(_), _) => {}
         }
     }
     let mut works: Vec<&Work> = rows.iter().map(|row| row.workload).collect();

@@ -89,11 +89,11 @@ fn of_disk(
     (stop, progress): (&Stop, &dyn Progress),
     report: &mut Report,
 ) -> Result<()> {
-    let simulated = cases::plan(disk, wanted, cases::Side::Sim, options.kernel.as_deref())?;
-    let real = cases::plan(disk, wanted, cases::Side::Kernel, options.kernel.as_deref())?;
-    let sim = crate::arenas::sim(&simulated, stop)?;
+    let real = cases::plan(disk, wanted, &cases::Side::Kernel(options.kernel.as_deref()))?;
     let kernel = crate::arenas::kernel(&real, options.cache.as_deref(), stop, progress)?;
     report.kernel = kernel.releases().join(", ");
+    let simulated = cases::plan(disk, wanted, &cases::Side::Sim { linux: cases::linux(&report.kernel) })?;
+    let sim = crate::arenas::sim(&simulated, stop)?;
     let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
         let row = one(case, &simulated, (&sim, &kernel), options).with_context(|| case.name())?;
         progress.prepare(&case.name(), 0, 1);

@@ -18,6 +18,7 @@ fn kyber(nr_tags: u32) -> Kyber {
         timer: None,
         async_depth: 1,
         one_cpu: false,
+        linux: LINUX_VERSION,
         len: 0,
     }
 }

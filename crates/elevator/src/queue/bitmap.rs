@@ -1,0 +1,143 @@
+//! The bitmap that blk-mq takes tags from, as far as it decides who waits.
+//!
+//! Problem: a request can fail to find a tag although one is free. Then it has taken its turn at the wait queues (`lines.rs`)
+//! before it tries again and succeeds, and clients that wait later sleep in other queues.
+//!
+//! Approach: tags are bits of words of equal size. With round-robin allocation a search begins after the last tag that was taken
+//! (the hint), goes through the remainder of that word and through all other words, and does not return to the bits of the first
+//! word below the hint. A search without success sets the hint to 0, so the second one finds every free tag. Freed tags are
+//! collected apart from each word, and moved into it when a search finds the word full; a search that a scheduler limits to a
+//! part of each word does return to the bits below the hint.
+//!
+//! Source: Linux 6.1 and 6.12 lib/sbitmap.c, alike (sbitmap_get, sbitmap_deferred_clear, update_alloc_hint_after_get); confirmed.
+//! Round-robin is what libata requests for its disks (include/linux/libata.h).
+//!
+//! Departures: adapters that do not request round-robin (NVMe) search from the start of the hint's word, which fails only if no
+//! tag is free; the bitmap is round-robin for all. Limits are counted by kind of request (`tags.rs`), not by bits of a word.
+
+/// Bits that a word of the kernel's bitmap of so many tags has: 64, or fewer so that there are four words.
+pub(super) fn word(tags: u32) -> u32 {
+    let mut bits = 64;
+    while tags >= 4 && 4 * bits > tags {
+        bits /= 2;
+    }
+    bits
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    taken: u64,
+    /// Taken bits that are free since the last search of this word in vain.
+    cleared: u64,
+}
+
+impl Word {
+    /// Takes the first free bit of `depth` from `hint` on.
+    fn take(&mut self, depth: u32, hint: u32) -> Option<u32> {
+        let usable = (u64::MAX >> (64 - depth)) & (u64::MAX << hint);
+        if !self.taken & usable == 0 {
+            self.taken &= !std::mem::take(&mut self.cleared);
+        }
+        let free = !self.taken & usable;
+        (free != 0).then(|| {
+            let bit = free.trailing_zeros();
+            self.taken |= 1 << bit;
+            bit
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Bitmap {
+    words: Vec<Word>,
+    bits: u32,
+    depth: u32,
+    hint: u32,
+}
+
+impl Bitmap {
+    pub(super) fn new(depth: u32) -> Bitmap {
+        let bits = word(depth);
+        Bitmap { words: vec![Word::default(); depth.div_ceil(bits) as usize], bits, depth, hint: 0 }
+    }
+
+    /// One search from the hint on. None: no tag was found, and the next search begins at the first.
+    pub(super) fn search(&mut self) -> Option<u32> {
+        let nr_words = self.words.len() as u32;
+        let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
+        let mut found = None;
+        for step in 0..nr_words {
+            let index = if first + step < nr_words { first + step } else { first + step - nr_words };
+            let depth = self.bits.min(self.depth - index * self.bits);
+            found = self.words[index as usize].take(depth, if step == 0 { hint } else { 0 });
+            if let Some(bit) = found {
+                found = Some(index * self.bits + bit);
+                break;
+            }
+        }
+        self.hint = found.map_or(0, |tag| tag + 1);
+        if self.hint + 1 >= self.depth {
+            self.hint = 0;
+        }
+        found
+    }
+
+    /// A search of which another part knows that it fails: a limit of the scheduler is reached.
+    pub(super) fn search_in_vain(&mut self) {
+        self.hint = 0;
+    }
+
+    pub(super) fn free(&mut self, tag: u32) {
+        self.words[(tag / self.bits) as usize].cleared |= 1 << (tag % self.bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 32 tags in four words, all taken; the hint is 0.
+    fn full() -> Bitmap {
+        let mut bitmap = Bitmap::new(32);
+        (0..32).for_each(|tag| assert_eq!(bitmap.search(), Some(tag)));
+        assert_eq!(bitmap.search(), None);
+        bitmap
+    }
+
+    #[test]
+    fn tags_are_taken_in_turn_and_freed_ones_only_after_the_others_of_their_word() {
+        let mut bitmap = Bitmap::new(32);
+        (0..3).for_each(|tag| assert_eq!(bitmap.search(), Some(tag)));
+        bitmap.free(1);
+        (3..31).for_each(|tag| assert_eq!(bitmap.search(), Some(tag)));
+        assert_eq!(
+            bitmap.search(),
+            Some(1),
+            "the hint does not reach the last tag, and a full word moves its freed bits"
+        );
+        assert_eq!(bitmap.search(), Some(31));
+    }
+
+    #[test]
+    fn a_free_tag_below_the_hint_in_its_word_is_found_by_the_second_search_only() {
+        let mut bitmap = full();
+        bitmap.free(12);
+        assert_eq!(bitmap.search(), Some(12));
+        bitmap.free(9);
+        assert_eq!((bitmap.search(), bitmap.search()), (None, Some(9)));
+        bitmap.free(9);
+        bitmap.free(17);
+        assert_eq!((bitmap.search(), bitmap.search(), bitmap.search()), (Some(17), Some(9), None));
+    }
+
+    #[test]
+    fn a_bitmap_that_no_word_divides_has_a_shorter_last_word() {
+        let mut bitmap = Bitmap::new(67);
+        (0..67).for_each(|tag| assert_eq!(bitmap.search(), Some(if tag == 66 { 66 } else { tag })));
+        assert_eq!(bitmap.search(), None);
+        let mut one = Bitmap::new(1);
+        assert_eq!((one.search(), one.search()), (Some(0), None));
+        one.free(0);
+        assert_eq!(one.search(), Some(0));
+    }
+}
