@@ -181,6 +181,7 @@ impl DeviceModel for CDisk {
             cached_writes: out.cached_writes,
             moved_pages: out.moved_pages,
             erases: out.erases,
+            ..DeviceStats::default()
         }
     }
 }

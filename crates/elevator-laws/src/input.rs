@@ -1,6 +1,6 @@
 //! The input of a law: requests with their times, service times of the device, and values of the tunables.
 
-use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve};
+use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve, Topology};
 
 /// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
@@ -59,7 +59,11 @@ impl Input {
     pub fn build(&self) -> Build {
         Build {
             hz: self.hz,
-            one_cpu: self.hz == 100,
+            topology: match self.hz {
+                100 => Topology::new(1, 1),
+                250 => Topology::new(3, 2),
+                _ => Topology::default(),
+            },
             nr_tags: self.nr_requests,
             queue_depth: self.queue_depth,
             rotational: self.rotational,

@@ -2,6 +2,7 @@
 
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
+use crate::topology::Topology;
 use crate::vocabulary::LINUX_VERSION;
 
 /// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is shown: a recalled rule is
@@ -266,9 +267,8 @@ pub struct Build {
     pub nr_tags: u32,
     /// Requests that the device accepts at once.
     pub queue_depth: u32,
-    /// Whether all processes share one CPU, and with it the software queue that blk-mq has for each; otherwise each process is on a
-    /// CPU of its own.
-    pub one_cpu: bool,
+    /// On which CPUs the processes are, and how many hardware queues these share.
+    pub topology: Topology,
     /// Whether the device has moving parts.
     pub rotational: bool,
     /// What is known of its arm.
@@ -282,10 +282,17 @@ impl Default for Build {
             hz: 1000,
             nr_tags: 128,
             queue_depth: 1,
-            one_cpu: false,
+            topology: Topology::default(),
             rotational: true,
             geometry: Geometry::default(),
         }
+    }
+}
+
+impl Build {
+    /// Tags of one hardware queue.
+    pub fn tags_of_queue(&self) -> u32 {
+        self.nr_tags / self.topology.hw_queues()
     }
 }
 

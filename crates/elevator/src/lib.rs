@@ -36,6 +36,7 @@ mod table;
 #[doc(hidden)]
 pub mod testing;
 mod textbook;
+mod topology;
 mod vocabulary;
 
 pub use clock::Clock;
@@ -50,4 +51,5 @@ pub use queue_attributes::{QUEUE_ATTRIBUTES, queue_attribute};
 pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};
 pub use scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search};
 pub use table::{ELEVATORS, find};
+pub use topology::Topology;
 pub use vocabulary::{Completion, Op, Request, Time};

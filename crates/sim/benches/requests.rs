@@ -96,7 +96,7 @@ fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_
         elevator,
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: None,
         queue_depth: None,
         device: device::device(DEVICE, 1).expect("the device is in the table"),

@@ -6,8 +6,12 @@ use workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, WorkloadK
 use crate::device::{DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};
 use crate::error::SimError;
+use crate::host::Host;
 use crate::trace::{Observer, Unobserved};
 use crate::turnaround::Turnarounds;
+
+/// Tags of all hardware queues at most.
+const MAX_TAGS: u32 = 1 << 18;
 
 /// A trial: one scheduler with its tunables, one device, one workload, one seed.
 #[derive(Debug)]
@@ -18,9 +22,10 @@ pub struct Trial {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second of the simulated kernel.
     pub hz: u32,
-    /// Whether all clients share one CPU, which matters to blk-mq's schedulers; else each has one of its own.
-    pub one_cpu: bool,
-    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose.
+    /// The CPUs that the clients are on, and their time for a request.
+    pub host: Host,
+    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose. With several hardware queues
+    /// those of each, and no more than the device takes in each.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once; None: as many as it takes. Never more than that.
     pub queue_depth: Option<u32>,
@@ -156,21 +161,26 @@ fn one_pass<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz`, `one_cpu`
+/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz`, `host`
 /// and `tunables` are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],
-    (hz, one_cpu): (u32, bool),
+    (hz, host): (u32, Host),
     nr_requests: Option<u32>,
     queue_depth: Option<u32>,
     device: &dyn DeviceModel,
 ) -> Queue {
     let queue_depth = queue_depth.unwrap_or(u32::MAX).clamp(1, device.queue_depth());
     let usual = Limits::usual(kind, queue_depth);
-    let limits = Limits { nr_requests: nr_requests.unwrap_or(usual.nr_requests), ..usual };
+    let offered = if kind.origin == Origin::LegacyLinux { 1 } else { device.queues() };
+    let topology = host.topology(offered);
+    let mut limits = Limits { nr_requests: nr_requests.unwrap_or(usual.nr_requests), ..usual };
+    if topology.hw_queues() > 1 {
+        limits.nr_requests = limits.nr_requests.min(queue_depth).min(MAX_TAGS / topology.hw_queues());
+    }
     let geometry = device.geometry();
-    let build = Build { hz, one_cpu, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
+    let build = Build { hz, topology, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
     let mut queue = Queue::new(kind, &build, limits);
     for (name, value) in tunables {
         let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
@@ -183,14 +193,8 @@ pub fn queue_for(
 /// Queue, device and rules of a trial.
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
-    let queue = queue_for(
-        kind,
-        &trial.tunables,
-        (trial.hz, trial.one_cpu),
-        trial.nr_requests,
-        trial.queue_depth,
-        device.as_ref(),
-    );
+    let queue =
+        queue_for(kind, &trial.tunables, (trial.hz, trial.host), trial.nr_requests, trial.queue_depth, device.as_ref());
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,
@@ -201,6 +205,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         flushes_at_end: workload.flushes_at_end(&params),
         first_stops_all: workload.pass_based,
         dispatched_aside: kind.origin == Origin::BlkMq && kind.name != "none",
+        cpu_cost: trial.host.cost(kind.name),
         promises: kind.promises,
     };
     Engine::new(rules, queue, device, observer)

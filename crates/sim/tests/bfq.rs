@@ -33,7 +33,7 @@ fn trial(elevator: &'static ElevatorKind, disk: (&str, Option<u32>), readers: u3
         elevator,
         tunables: if bfq { vec![("low_latency".to_owned(), 0)] } else { Vec::new() },
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: None,
         queue_depth: disk.1,
         device: device::device(disk.0, 1).unwrap(),

@@ -99,7 +99,7 @@ fn trace(elevator: &'static ElevatorKind) -> String {
         elevator,
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         // So many that no client has to wait for one: a drive with one request at a time would have two in Linux today.
         nr_requests: Some(32),
         queue_depth: None,

@@ -95,7 +95,7 @@ fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: Some(64),
         queue_depth: None,
         device: Box::new(Server { draw: exponential.then(|| stream(11, "device")), inside: VecDeque::new() }),

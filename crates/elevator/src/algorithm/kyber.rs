@@ -17,11 +17,17 @@
 //! before it and with it, 126 of its domain at most; at worst each is alone in flight, with 16 of the other domain and
 //! the return of the one token before it, 20 ms each.
 //!
-//! Departures: only the domains of reads and writes exist. A software queue is a process, or with `one_cpu` there is a
-//! single one (the kernel has one per CPU). After the number of tokens has shrunk, none is given until fewer are in use
+//! Software queues belong to CPUs, and each hardware queue empties those of its own CPUs, with batches of its own; tokens and
+//! histograms are the device's.
+//!
+//! Departures: only the domains of reads and writes exist. A process is on a CPU of its own unless there are fewer (`cpus`).
+//! Hardware queues are asked in turn, one request each (proposed; the kernel asks that of the CPU that submits, and one that
+//! waits for a token when one is returned). After the number of tokens has shrunk, none is given until fewer are in use
 //! (the kernel ignores those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
 //! piece with the last eight requests of its software queue, the queue here with all of them. As there, pieces are
 //! merged into requests, but requests are not merged with each other.
+
+mod domain;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +35,9 @@ use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Op, Time};
+use domain::{DOMAINS, Domain, GOOD_BUCKETS, Kind, MAX_DEPTH};
 
 /// The row of the table. It waits for completions only, so with nothing in flight it never refuses.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
@@ -63,84 +71,24 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-const DOMAINS: usize = 2;
-const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
 const BATCH: [u32; DOMAINS] = [16, 8];
 const ASYNC_PERCENT: u64 = 75;
-const BUCKETS: usize = 8;
-/// Buckets of latencies within the target: a bucket is a quarter of it wide.
-const GOOD_BUCKETS: usize = 4;
-/// Samples that are enough for a percentile.
-const ENOUGH_SAMPLES: u64 = 500;
 
-/// Which latency a histogram is of.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    /// From the allocation of the request.
-    Total,
-    /// From its issue to the device.
-    Io,
-}
-
-/// Requests of one kind.
-#[derive(Debug)]
-struct Domain {
+/// A hardware queue's requests of one domain.
+#[derive(Debug, Default)]
+struct Held {
     /// By software queue, then in order of arrival; what was inserted at the head has a negative number.
     queued: BTreeMap<(u32, i64), u32>,
     /// Taken out of the software queues; dispatched first, and not merged any more.
     flushed: VecDeque<u32>,
-    depth: u32,
-    in_use: u32,
-    target_ns: u64,
-    histograms: [[u64; BUCKETS]; 2],
-    /// The jiffy from which few samples are enough.
-    timeout: Option<u64>,
-    /// The percentile of the total latency of a good time.
-    remembered: Option<usize>,
 }
 
-impl Domain {
-    fn new(depth: u32, target_ns: u64) -> Domain {
-        Domain {
-            queued: BTreeMap::new(),
-            flushed: VecDeque::new(),
-            depth,
-            in_use: 0,
-            target_ns,
-            histograms: [[0; BUCKETS]; 2],
-            timeout: None,
-            remembered: None,
-        }
-    }
-
-    fn sample(&mut self, kind: Kind, latency_ns: u64) {
-        let width = (self.target_ns / 4).max(1);
-        let bucket = latency_ns.saturating_sub(1) / width;
-        self.histograms[kind as usize][bucket.min(BUCKETS as u64 - 1) as usize] += 1;
-    }
-
-    /// The bucket of a percentile, if there are samples enough; they are forgotten then.
-    fn percentile(&mut self, clock: Clock, now: u64, kind: Kind, percent: u64) -> Option<usize> {
-        let histogram = &mut self.histograms[kind as usize];
-        let samples: u64 = histogram.iter().sum();
-        if samples == 0 {
-            return None;
-        }
-        let timeout = *self.timeout.get_or_insert(now + clock.hz());
-        if samples < ENOUGH_SAMPLES && timeout > now {
-            return None;
-        }
-        self.timeout = None;
-        let mut left = (samples * percent).div_ceil(100);
-        let reached = |count: &u64| {
-            let reached = *count >= left;
-            left -= left.min(*count);
-            reached
-        };
-        let bucket = histogram[..BUCKETS - 1].iter().position(reached).unwrap_or(BUCKETS - 1);
-        *histogram = [0; BUCKETS];
-        Some(bucket)
-    }
+/// A hardware queue.
+#[derive(Debug, Default)]
+struct HwQueue {
+    held: [Held; DOMAINS],
+    current: usize,
+    batching: u32,
 }
 
 /// What is known of a tag.
@@ -162,16 +110,16 @@ enum State {
 struct Kyber {
     clock: Clock,
     domains: [Domain; DOMAINS],
+    queues: Vec<HwQueue>,
+    /// The hardware queue that is asked first.
+    next_queue: usize,
     slots: Vec<Option<Slot>>,
-    current: usize,
-    batching: u32,
     /// Numbers of the next requests at the tail and at the head.
     numbers: [i64; 2],
     /// The jiffy of the next look at the latencies.
     timer: Option<u64>,
     async_depth: u32,
-    /// Whether all processes share one software queue.
-    one_cpu: bool,
+    topology: Topology,
     linux: u64,
     len: usize,
 }
@@ -180,13 +128,13 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Kyber {
         clock: Clock::new(build.hz),
         domains: [Domain::new(MAX_DEPTH[0], 2_000_000), Domain::new(MAX_DEPTH[1], 10_000_000)],
+        queues: (0..build.topology.hw_queues()).map(|_| HwQueue::default()).collect(),
+        next_queue: 0,
         slots: vec![None; build.nr_tags as usize],
-        current: 0,
-        batching: 0,
         numbers: [0, -1],
         timer: None,
-        async_depth: ((u64::from(build.nr_tags) * ASYNC_PERCENT / 100) as u32).max(1),
-        one_cpu: build.one_cpu,
+        async_depth: ((u64::from(build.tags_of_queue()) * ASYNC_PERCENT / 100) as u32).max(1),
+        topology: build.topology,
         linux: LINUX_VERSION,
         len: 0,
     })
@@ -210,46 +158,72 @@ fn tunable_domain(tunable: &str) -> usize {
 impl Kyber {
     /// The software queue of a request.
     fn software_queue(&self, request: &BlockRequest) -> u32 {
-        if self.one_cpu { 0 } else { request.process }
+        self.topology.cpu(request.process)
+    }
+
+    /// The requests of a request's hardware queue and domain.
+    fn held(&mut self, request: &BlockRequest) -> &mut Held {
+        let queue = self.topology.hw_queue(request.process) as usize;
+        &mut self.queues[queue].held[domain(request.op)]
     }
 
     fn slot(&mut self, tag: u32) -> &mut Slot {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// The next request of the current domain, if there is one and a token for it. The software queues are emptied only when
-    /// there is a token: what waits in them can still merge.
-    fn serve_current(&mut self) -> Option<BlockRequest> {
-        let domain = &mut self.domains[self.current];
+    /// The next request of a hardware queue's current domain, if there is one and a token for it. The software queues are
+    /// emptied only when there is a token: what waits in them can still merge.
+    fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
+        let queue = &mut self.queues[queue];
+        let domain = &mut self.domains[queue.current];
         if domain.in_use >= domain.depth {
             return None;
         }
-        if domain.flushed.is_empty() {
-            domain.flushed = std::mem::take(&mut domain.queued).into_values().collect();
-            for tag in &domain.flushed {
+        let Held { queued, flushed } = &mut queue.held[queue.current];
+        if flushed.is_empty() {
+            *flushed = std::mem::take(queued).into_values().collect();
+            for tag in flushed.iter() {
                 let slot = self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
                 slot.place = State::Flushed;
             }
         }
-        let tag = domain.flushed.pop_front()?;
+        let tag = flushed.pop_front()?;
         domain.in_use += 1;
-        self.batching += 1;
+        queue.batching += 1;
         self.len -= 1;
         let slot = self.slot(tag);
         slot.place = State::InFlight;
         Some(slot.request)
     }
 
+    /// The next request of a hardware queue.
+    fn serve(&mut self, queue: usize) -> Option<BlockRequest> {
+        let HwQueue { current, batching, .. } = self.queues[queue];
+        if batching < BATCH[current]
+            && let Some(request) = self.serve_current(queue)
+        {
+            return Some(request);
+        }
+        self.queues[queue].batching = 0;
+        for _ in 0..DOMAINS {
+            self.queues[queue].current = (self.queues[queue].current + 1) % DOMAINS;
+            if let Some(request) = self.serve_current(queue) {
+                return Some(request);
+            }
+        }
+        None
+    }
+
     /// Takes a request that is held out of its queue.
     fn remove(&mut self, tag: u32) {
         let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
         let queue = self.software_queue(&slot.request);
-        let domain = &mut self.domains[domain(slot.request.op)];
+        let held = self.held(&slot.request);
         match slot.place {
             State::Queued(number) => {
-                domain.queued.remove(&(queue, number)).expect("the request is in its software queue");
+                held.queued.remove(&(queue, number)).expect("the request is in its software queue");
             }
-            State::Flushed => domain.flushed.retain(|flushed| *flushed != tag),
+            State::Flushed => held.flushed.retain(|flushed| *flushed != tag),
             State::InFlight => unreachable!("a request that is in flight is not merged"),
         }
         self.len -= 1;
@@ -268,31 +242,26 @@ impl Elevator for Kyber {
             self.slots.resize(tag + 1, None);
         }
         let queue = self.software_queue(&request);
-        let domain = &mut self.domains[domain(request.op)];
         // A request returned by the driver releases its token.
         if self.slots[tag].is_some() {
-            domain.in_use -= 1;
+            self.domains[domain(request.op)].in_use -= 1;
         }
         let [tail, head] = &mut self.numbers;
         let number = match at {
             InsertAt::Sorted => std::mem::replace(tail, *tail + 1),
             InsertAt::Head => std::mem::replace(head, *head - 1),
         };
-        domain.queued.insert((queue, number), request.tag);
+        self.held(&request).queued.insert((queue, number), request.tag);
         self.slots[tag] = Some(Slot { request, place: State::Queued(number) });
         self.len += 1;
     }
 
     fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
-        if self.batching < BATCH[self.current]
-            && let Some(request) = self.serve_current()
-        {
-            return Some(request);
-        }
-        self.batching = 0;
-        for _ in 0..DOMAINS {
-            self.current = (self.current + 1) % DOMAINS;
-            if let Some(request) = self.serve_current() {
+        let count = self.queues.len();
+        for turn in 0..count {
+            let queue = (self.next_queue + turn) % count;
+            if let Some(request) = self.serve(queue) {
+                self.next_queue = (queue + 1) % count;
                 return Some(request);
             }
         }
@@ -373,12 +342,13 @@ impl Elevator for Kyber {
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);
         if let [State::Queued(own), State::Queued(other)] = places
-            && survivor.process == gone.process
+            && self.software_queue(survivor) == self.software_queue(gone)
             && other < own
         {
-            let queued = &mut self.domains[domain(survivor.op)].queued;
-            queued.remove(&(survivor.process, own)).expect("the survivor is in its software queue");
-            queued.insert((survivor.process, other), survivor.tag);
+            let queue = self.software_queue(survivor);
+            let queued = &mut self.held(survivor).queued;
+            queued.remove(&(queue, own)).expect("the survivor is in its software queue");
+            queued.insert((queue, other), survivor.tag);
             self.slot(survivor.tag).place = State::Queued(other);
         }
     }

@@ -160,7 +160,7 @@ impl MqDeadline {
             writes_starved: 2,
             fifo_batch: 16,
             front_merges: 1,
-            async_depth: u64::from(build.nr_tags).max(1),
+            async_depth: u64::from(build.tags_of_queue()).max(1),
             linux: 612,
         }
     }

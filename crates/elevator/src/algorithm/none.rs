@@ -2,10 +2,9 @@
 //!
 //! Problem: sorting costs CPU time and gains nothing on devices without seek times.
 //!
-//! Approach: order of arrival. The kernel keeps a list per CPU; a client is a process on a CPU of its own unless
-//! `one_cpu` is set, so a piece is merged into requests of its own process only. Pieces are merged into requests, but
-//! requests are not merged with each other (blk_bio_list_merge): a piece that fills a gap leaves two contiguous
-//! requests.
+//! Approach: order of arrival. The kernel keeps a list per CPU, so a piece is merged into requests of its own CPU only; a
+//! client is a process on a CPU of its own unless there are fewer (`cpus`). Pieces are merged into requests, but requests
+//! are not merged with each other (blk_bio_list_merge): a piece that fills a gap leaves two contiguous requests.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
 //!
@@ -17,6 +16,7 @@ use std::collections::VecDeque;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Time};
 
 /// The row of the table.
@@ -37,13 +37,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 #[derive(Debug)]
 struct NoElevator {
     list: VecDeque<BlockRequest>,
-    /// Whether all processes share one list.
-    one_cpu: bool,
+    topology: Topology,
     linux: u64,
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(NoElevator { list: VecDeque::new(), one_cpu: build.one_cpu, linux: LINUX_VERSION })
+    Box::new(NoElevator { list: VecDeque::new(), topology: build.topology, linux: LINUX_VERSION })
 }
 
 impl NoElevator {
@@ -71,7 +70,7 @@ impl Elevator for NoElevator {
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
-        self.one_cpu || request.process == piece.process
+        self.topology.cpu(request.process) == self.topology.cpu(piece.process)
     }
 
     fn coalesces(&self) -> bool {

@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::kind::{Build, ElevatorKind, Origin};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt};
+use crate::topology::Topology;
 use crate::vocabulary::Time;
 use index::Index;
 use lines::Lines;
@@ -65,7 +66,9 @@ pub struct Queue {
     elevator: Box<dyn Elevator>,
     limits: Limits,
     counters: Counters,
-    tags: Tags,
+    /// Of each hardware queue. A request's tag is that of its hardware queue times their number plus the hardware queue's.
+    tags: Vec<Tags>,
+    topology: Topology,
     /// By tag.
     slots: Vec<Option<Slot>>,
     pieces: Pieces,
@@ -78,8 +81,8 @@ pub struct Queue {
     /// Pieces (or parts) that must not be served yet, where the elevator takes only released ones; by time and order of submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
-    /// Those that wait under blk-mq.
-    lines: Option<Lines>,
+    /// Those that wait under blk-mq, by hardware queue; empty for others.
+    lines: Vec<Lines>,
     nr_waiting: usize,
     in_flight: u32,
     /// The latest time of a call.
@@ -90,19 +93,27 @@ impl Queue {
     /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are set from `limits`.
     pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
         assert!(limits.queue_depth >= 1 && limits.max_sectors >= 1, "a queue lets something through: {limits:?}");
-        let tags = Tags::new(limits.nr_requests, if kind.origin == Origin::LegacyLinux { 2 } else { 1 });
-        let build = Build { nr_tags: tags.announced(), queue_depth: limits.queue_depth, ..build.clone() };
+        let is_legacy = kind.origin == Origin::LegacyLinux;
+        // Linux before blk-mq knows one queue.
+        let topology = if is_legacy { Topology::new(build.topology.cpus(), 1) } else { build.topology };
+        let hw_queues = topology.hw_queues();
+        let one = Tags::new(limits.nr_requests, if is_legacy { 2 } else { 1 });
+        let (announced, end) = (one.announced() * hw_queues, one.end() * hw_queues);
+        let build = Build { nr_tags: announced, queue_depth: limits.queue_depth, topology, ..build.clone() };
         let elevator = (kind.build)(&build);
         let least = elevator.least_depth(bitmap::word(limits.nr_requests));
         Queue {
-            lines: (kind.origin == Origin::BlkMq).then(|| Lines::new(limits.nr_requests, least)),
+            lines: match kind.origin {
+                Origin::BlkMq => (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect(),
+                _ => Vec::new(),
+            },
             elevator,
             limits,
             counters: Counters::default(),
-            slots: vec![None; tags.end() as usize],
+            slots: vec![None; end as usize],
             pieces: Pieces::new(),
-            starts: Index::new(tags.end()),
-            ends: Index::new(tags.end()),
+            starts: Index::new(end),
+            ends: Index::new(end),
             last_merge: None,
             waiting: Default::default(),
             unreleased: BTreeMap::new(),
@@ -110,7 +121,8 @@ impl Queue {
             nr_waiting: 0,
             in_flight: 0,
             now: Time::ZERO,
-            tags,
+            tags: vec![one; hw_queues as usize],
+            topology,
         }
     }
 
@@ -143,7 +155,7 @@ impl Queue {
     /// The next request for the device, if the device accepts one and the elevator returns one.
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
-        if self.in_flight == self.limits.queue_depth {
+        if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             return None;
         }
         let request = self.elevator.dispatch(now, disk)?;
@@ -237,6 +249,16 @@ impl Queue {
         self.nr_waiting
     }
 
+    /// A request that the device has.
+    pub fn at_device(&self, tag: u32) -> BlockRequest {
+        self.in_flight_slot(tag).request
+    }
+
+    /// CPUs and hardware queues.
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
     /// Whether nothing is waiting, held or in flight.
     pub fn is_idle(&self) -> bool {
         self.in_flight == 0 && self.nr_waiting == 0 && self.held() == 0
@@ -284,14 +306,16 @@ impl Queue {
     /// A piece or part takes a tag, or waits for one.
     fn place(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
         let (op, sync) = (request.op, request.sync);
-        let first = self.lines.is_some() || self.waiting[class(op, sync)].is_empty();
-        if first && self.has_room(&request) || self.tags.has_spare(op) && self.elevator.may_exceed(request.process) {
+        let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
+        let queue = self.hw_queue(&request);
+        let spare = self.tags[queue].has_spare(op);
+        if first && self.has_room(&request) || spare && self.elevator.may_exceed(request.process) {
             let limited = self.elevator.depth_limit(op, sync).is_some();
-            let bit = self.lines.as_mut().and_then(|lines| lines.take(limited));
+            let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limited));
             return Entry::Inserted(self.insert(now, request, part, bit));
         }
         let waiter = Waiter { request, part };
-        match &mut self.lines {
+        match self.lines.get_mut(queue) {
             Some(lines) => lines.join(waiter),
             None => self.waiting[class(op, sync)].push_back(waiter),
         }
@@ -301,22 +325,25 @@ impl Queue {
 
     /// A tag is free again.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
-        self.tags.give(tag, request.op, request.sync);
+        let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
+        self.tags[queue].give(tag / hw_queues, request.op, request.sync);
         let bit = self.slot(tag).bit;
-        if let (Some(lines), Some(bit)) = (&mut self.lines, bit) {
+        if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
             lines.free(bit, self.elevator.linux());
         }
     }
 
     /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
     fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
-        while let Some((line, waiter)) = self.lines.as_mut().and_then(Lines::next_woken) {
-            if self.has_room(&waiter.request) {
-                self.nr_waiting -= 1;
-                let bit = self.lines.as_mut().and_then(Lines::take_woken);
-                seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, bit)));
-            } else {
-                self.lines.as_mut().expect("somebody was just woken in it").stand(line, waiter);
+        for queue in 0..self.lines.len() {
+            while let Some((line, waiter)) = self.lines[queue].next_woken() {
+                if self.has_room(&waiter.request) {
+                    self.nr_waiting -= 1;
+                    let bit = self.lines[queue].take_woken();
+                    seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, bit)));
+                } else {
+                    self.lines[queue].stand(line, waiter);
+                }
             }
         }
         while self.nr_waiting > self.unreleased.len() {
@@ -331,11 +358,18 @@ impl Queue {
 
     fn has_room(&self, request: &BlockRequest) -> bool {
         let (op, sync) = (request.op, request.sync);
-        self.tags.has_room(op, sync, self.elevator.depth_limit(op, sync))
+        self.tags[self.hw_queue(request)].has_room(op, sync, self.elevator.depth_limit(op, sync))
+    }
+
+    /// The hardware queue of a request.
+    #[inline]
+    fn hw_queue(&self, request: &BlockRequest) -> usize {
+        self.topology.hw_queue(request.process) as usize
     }
 
     fn insert(&mut self, now: Time, request: BlockRequest, part: u32, bit: Option<u32>) -> BlockRequest {
-        let tag = self.tags.take(request.op, request.sync);
+        let queue = self.hw_queue(&request);
+        let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues() + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..request };
         let parts = Pieces::list(part);
         self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit });

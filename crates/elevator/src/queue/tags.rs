@@ -32,7 +32,7 @@ pub(super) fn direction(op: Op) -> usize {
 }
 
 /// The tags of a queue.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tags {
     /// Free tags below `announced`; the last is the next one.
     free: Vec<u32>,

@@ -32,9 +32,9 @@ pub struct Piece {
 /// The bounds of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests that can exist at once: per direction for legacy Linux, in all for blk-mq. The rest waits outside.
+    /// Requests that can exist at once: per direction for legacy Linux, for each hardware queue for blk-mq. The rest waits outside.
     pub nr_requests: u32,
-    /// Requests that the device accepts at once.
+    /// Requests that the device accepts at once in each hardware queue.
     pub queue_depth: u32,
     /// Sectors of the largest request; larger pieces are split, merges stop there.
     pub max_sectors: u32,

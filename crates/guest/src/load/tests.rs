@@ -99,7 +99,7 @@ fn simulated(name: &str, pairs: &[(&str, &str)], turnaround: (u64, u64)) -> Outc
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),
         hz: 250,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: Some(4096),
         queue_depth: None,
         device: Box::new(Server::default()),

@@ -51,13 +51,36 @@ pub struct DeviceStats {
     pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
+    /// Pages of the host's that were programmed.
+    pub programs: u64,
+    /// How often a program or an erase was suspended for reads.
+    pub suspends: u64,
 }
 
 /// A modelled device. It owns no clock: [`DeviceModel::advance`] is called at the time that [`DeviceModel::next_event`] named,
 /// or at any earlier time at which something else happens.
 pub trait DeviceModel: std::fmt::Debug + Send + Disk {
-    /// Commands that it takes at once.
+    /// Commands that it takes at once in each of its queues.
     fn queue_depth(&self) -> u32;
+
+    /// I/O queues that it offers.
+    fn queues(&self) -> u32 {
+        1
+    }
+
+    /// The host uses this many of them, one at least and [`DeviceModel::queues`] at most; said before the first command. Without
+    /// it the host uses one.
+    fn use_queues(&mut self, _nr: u32) {}
+
+    /// How often it suspends one program and one erase at most.
+    fn suspend_limits(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    /// Takes a command in one of the queues in use, which are numbered from 0.
+    fn submit_on(&mut self, now: Time, _queue: u32, command: Command) {
+        self.submit(now, command);
+    }
 
     /// Sectors.
     fn sectors(&self) -> u64;

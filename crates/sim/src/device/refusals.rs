@@ -45,6 +45,17 @@ fn errors_name_what_is_wrong_and_what_would_be_right() {
             "hp97560:sectors=3000000",
             "in the device's specification: sectors: 3000000 sectors, but the zones hold 2684016",
         ),
+        ("nvme:queues=0", "in the device's specification: queues = 0 is out of range: 1 to 65535"),
+        ("nvme:queues=65536", "in the device's specification: queues = 65536 is out of range: 1 to 65535"),
+        ("nvme:command_slots=0", "in the device's specification: command_slots = 0 is out of range: 1 to 4294967295"),
+        (
+            "nvme:read_priority=70000",
+            "in the device's specification: read_priority = 70000 is out of range: 0 to 65535",
+        ),
+        (
+            "970pro-like:erase_suspends=1",
+            "in the device's specification: erase_suspends: needs a read_priority, the number of reads that go first",
+        ),
         ("null:service_ns=-1", "in the device's specification: service_ns = -1 is out of range: 0 to 60000000000"),
     ];
     for (specification, message) in expected {

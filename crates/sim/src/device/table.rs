@@ -100,6 +100,12 @@ pub static DEVICES: &[DeviceKind] = &[
         Derived,
         "NVMeVirt's ssd configuration; same simple model"
     ),
+    preset!(
+        "980pro-like",
+        "an NVMe SSD like the Samsung 980 PRO 1 TB of the ICPE 2024 study",
+        Derived,
+        "Samsung's and reviewers' figures, and the study's of the drive alone; its controller is not published"
+    ),
     preset!("femu", "FEMU's black-box SSD", Recalled, "FEMU; latencies confirmed, shape recalled"),
     preset!(
         "null",

@@ -12,6 +12,7 @@
 use elevator::{Completion, Op, Piece, Request, Time};
 use workload::{Lived, Step};
 
+use super::cpus::Job;
 use super::running::{ClientState, RunningClient};
 use super::slots::Slot;
 use super::{Engine, sectors, tell};
@@ -74,9 +75,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 Step::Io(request) if self.rules.buffered && request.op == Op::Write => {
                     return self.write_back(number, request);
                 }
+                Step::Io(request) if self.cpus.cost_time() => {
+                    client.state = ClientState::Submitting;
+                    let job = Job::Submit { client: number, request, asked: now };
+                    return self.cpus.give(now, number, job);
+                }
                 Step::Io(request) => {
                     client.in_flight += 1;
-                    self.submit(number, request, true);
+                    self.submit(number, request, true, now);
                 }
                 Step::Think(ns) => {
                     client.state = ClientState::Due;
@@ -98,11 +104,21 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
+    /// A CPU has done a client's part of a request, which goes to the block layer now; the client goes on.
+    pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
+        if !self.is_over() {
+            self.clients[number as usize].in_flight += 1;
+            self.submit(number, request, true, asked);
+        }
+        self.clients[number as usize].state = ClientState::Due;
+        self.steps(number);
+    }
+
     /// Hands a piece to the block layer.
-    fn submit(&mut self, number: u32, request: Request, sync: bool) {
+    fn submit(&mut self, number: u32, request: Request, sync: bool, asked: Time) {
         let now = self.now;
         let (sector, nr_sectors) = sectors(self.clients[number as usize].base, &request);
-        let slot = self.slots.put(Slot { client: number, sync, request, submitted: now });
+        let slot = self.slots.put(Slot { client: number, sync, request, asked, submitted: now });
         self.observe_piece(EventKind::Submit, number, &request);
         let piece = Piece {
             cookie: u64::from(slot),
@@ -129,7 +145,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
         client.dirty_pieces += 1;
         client.dirty_bytes += u64::from(request.len);
-        self.submit(number, request, false);
+        self.submit(number, request, false, self.now);
         self.copy(number, request);
     }
 
@@ -140,12 +156,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// A piece is done.
     pub(super) fn piece_done(&mut self, piece: u32) {
-        let Slot { client: number, sync, request, submitted } = self.slots.take(piece);
+        let Slot { client: number, sync, request, asked, submitted } = self.slots.take(piece);
         self.ledger.done(submitted, self.now);
         let client = &mut self.clients[number as usize];
         if sync {
             client.in_flight -= 1;
-            self.count(number, request, submitted);
+            self.count(number, request, asked);
         } else {
             client.dirty_pieces -= 1;
             client.dirty_bytes -= u64::from(request.len);

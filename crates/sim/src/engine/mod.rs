@@ -14,6 +14,7 @@
 //! (Little's law). A violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
 
 mod client;
+mod cpus;
 mod ledger;
 mod running;
 mod slots;
@@ -24,9 +25,11 @@ use workload::{FlowMeasured, Measured, Member, Pass};
 
 use crate::device::{Command, DeviceModel};
 use crate::error::SimError;
+use crate::host::CpuCost;
 use crate::trace::{Event, EventKind, Observer};
 use crate::turnaround::Turnarounds;
 
+use cpus::{Cpus, Job};
 pub(crate) use ledger::between;
 pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
@@ -62,6 +65,8 @@ pub(crate) struct Rules {
     /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so blk-mq with a scheduler (Linux 6.1
     /// blk_mq_submit_bio, which runs the queue asynchronously; confirmed). Else the client itself does.
     pub(crate) dispatched_aside: bool,
+    /// CPU time of a request.
+    pub(crate) cpu_cost: CpuCost,
     /// What the scheduler promised.
     pub(crate) promises: &'static [Promise],
 }
@@ -73,6 +78,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) queue: Queue,
     pub(crate) device: Box<dyn DeviceModel>,
     device_depth: u32,
+    cpus: Cpus,
     /// Commands that the device has, flushes included.
     in_device: u32,
     /// The clients that the flush under way is for.
@@ -108,13 +114,17 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// A machine at time 0, without clients.
-    pub(crate) fn new(rules: Rules, queue: Queue, device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
-        assert!(queue.limits().nr_requests <= FLUSH_TAG / 4, "tags of requests stay below those of flushes");
+    pub(crate) fn new(rules: Rules, queue: Queue, mut device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
+        let hw_queues = queue.topology().hw_queues();
+        let tags = u64::from(queue.limits().nr_requests) * u64::from(hw_queues);
+        assert!(tags <= u64::from(FLUSH_TAG / 4), "tags of requests stay below those of flushes");
+        device.use_queues(hw_queues);
         Engine {
+            cpus: Cpus::new(queue.topology(), rules.cpu_cost),
             rules,
             observer,
             queue,
-            device_depth: device.queue_depth(),
+            device_depth: device.queue_depth().saturating_mul(hw_queues),
             device,
             in_device: 0,
             flushing: Vec::new(),
@@ -189,7 +199,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         // A timer may be set to a time that has passed, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
-        let next = earlier(earlier(timer, device), self.wakes.next());
+        let next = earlier(earlier(timer, device), earlier(self.wakes.next(), self.cpus.next()));
         self.go_to(next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")));
         let now = self.now;
         if device.is_some_and(|at| at <= now) {
@@ -200,6 +210,14 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.observe(EventKind::Timer, None, None, None, 0, 0);
             let observer = &mut *self.observer;
             self.queue.on_timer(now, &mut |entry| tell(observer, now, None, &entry));
+            self.offer();
+        }
+        while let Some(job) = self.cpus.pop(now) {
+            self.count_turn();
+            match job {
+                Job::Submit { client, request, asked } => self.submitted(client, request, asked),
+                Job::Complete { tag } => self.completed(tag),
+            }
             self.offer();
         }
         while let Some((client, wake)) = self.wakes.pop(now) {
@@ -254,6 +272,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.in_device -= 1;
             if tag == FLUSH_TAG {
                 self.all_flushed();
+            } else if self.cpus.cost_time() {
+                let process = self.queue.at_device(tag).process;
+                self.cpus.give(now, process, Job::Complete { tag });
             } else {
                 self.completed(tag);
             }
@@ -312,10 +333,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.observe_request(EventKind::Issue, &request);
             let BlockRequest { tag, op, sector, nr_sectors, .. } = request;
             debug_assert!(tag < FLUSH_TAG, "tags of requests stay below that of flushes");
-            self.device.submit(now, Command::Transfer { tag, op, sector, nr_sectors });
+            let queue = self.queue.topology().hw_queue(request.process);
+            self.device.submit_on(now, queue, Command::Transfer { tag, op, sector, nr_sectors });
             self.in_device += 1;
         }
-        if self.in_device == 0 && self.queue.held() > 0 {
+        if self.in_device == 0 && self.queue.in_flight() == 0 && self.queue.held() > 0 {
             self.check_idling();
         }
     }

@@ -14,6 +14,8 @@ pub(super) enum ClientState {
     Due,
     /// All that it may have open is open; goes on after a completion.
     Full,
+    /// Its CPU hands a request to the queue; goes on when that is done.
+    Submitting,
     /// Copies until its wake-up; since when.
     Copying(Request, Time),
     /// Too much is under way; goes on with this write when there is room.

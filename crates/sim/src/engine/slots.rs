@@ -9,6 +9,8 @@ pub(super) struct Slot {
     /// Whether the client waits for it; false for write-back.
     pub(super) sync: bool,
     pub(super) request: Request,
+    /// When the client asked for it, and when the queue got it.
+    pub(super) asked: Time,
     pub(super) submitted: Time,
 }
 
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     fn slot(client: u32) -> Slot {
-        Slot { client, sync: true, request: Request::new(Op::Read, 0, 512), submitted: Time::ZERO }
+        Slot { client, sync: true, request: Request::new(Op::Read, 0, 512), asked: Time::ZERO, submitted: Time::ZERO }
     }
 
     #[test]

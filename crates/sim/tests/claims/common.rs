@@ -19,7 +19,7 @@ pub(crate) fn trial(elevator: &str, drive: &str, workload: &str, params: &[(&str
         elevator: elevator::find(elevator).expect("tests name schedulers that exist"),
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: None,
         queue_depth: None,
         device: device(drive, 1).expect("tests name drives that exist"),

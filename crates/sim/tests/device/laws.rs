@@ -16,7 +16,8 @@ fn specification(row: usize, variant: usize) -> String {
         _ if flash => [
             "capacity_mib=64",
             "capacity_mib=64:early_completion=0",
-            "capacity_mib=64:precondition=steady:buffer_kib=256",
+            "capacity_mib=64:precondition=steady:buffer_kib=256:queues=3:queue_depth=6:command_slots=7\
+             :read_priority=3:program_suspends=2:erase_suspends=3:program_suspend_ns=100000:erase_suspend_ns=700000:resume_ns=1000",
         ][variant],
         1 if hdd => "queue_depth=16:write_cache=512:immediate_reporting=1",
         2 if hdd => {

@@ -9,7 +9,7 @@ use elevator::{BlockRequest, Disk, Geometry, Time};
 use sim::device::{Command, DeviceStats, device};
 use sim::{DeviceModel, stream};
 
-use crate::watch::{Broken, LAWS, watch_twice};
+use crate::watch::{Broken, LAWS, most_suspends, watch_twice};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,9 @@ enum Fault {
     CountsTheWholeBlock,
     ForgetsItsFigures,
     RemembersTheOneBefore,
+    OffersNoQueue,
+    SuspendsTooOften,
+    ServesOneQueueOnly,
 }
 
 /// A mutant and the law that must kill it.
@@ -43,13 +46,17 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::CountsTheWholeBlock, "transfers_are_counted"),
     (Fault::ForgetsItsFigures, "figures_only_grow"),
     (Fault::RemembersTheOneBefore, "same_seed_same_history"),
+    (Fault::OffersNoQueue, "it_offers_a_queue_and_no_more_than_nvme_has"),
+    (Fault::SuspendsTooOften, "nothing_is_suspended_more_often_than_allowed"),
+    (Fault::ServesOneQueueOnly, "something_will_happen_while_commands_are_inside"),
 ];
 
-/// What faults are planted in: one of each model.
-const BASES: [&str; 3] = [
+/// What faults are planted in: one of each model, and one with several queues.
+const BASES: [&str; 4] = [
     "hp97560:queue_depth=8:write_cache=64:immediate_reporting=1",
     "sata-ssd:capacity_mib=16",
     "null:service_ns=500000:queue_depth=4",
+    "nvme:capacity_mib=16:queues=3:queue_depth=4:command_slots=5:buffer_kib=64:read_priority=2:program_suspends=2:erase_suspends=1",
 ];
 
 /// What a nondeterministic device depends on.
@@ -84,6 +91,18 @@ impl DeviceModel for Mutant {
         self.inner.queue_depth()
     }
 
+    fn queues(&self) -> u32 {
+        if self.fault == Fault::OffersNoQueue { 0 } else { self.inner.queues() }
+    }
+
+    fn use_queues(&mut self, nr: u32) {
+        self.inner.use_queues(nr);
+    }
+
+    fn suspend_limits(&self) -> [u64; 2] {
+        self.inner.suspend_limits()
+    }
+
     fn sectors(&self) -> u64 {
         self.inner.sectors()
     }
@@ -93,6 +112,10 @@ impl DeviceModel for Mutant {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
+        self.submit_on(now, 0, command);
+    }
+
+    fn submit_on(&mut self, now: Time, queue: u32, command: Command) {
         self.now = now;
         self.sent += 1;
         let (Command::Transfer { tag, .. } | Command::Flush { tag }) = command;
@@ -107,9 +130,12 @@ impl DeviceModel for Mutant {
             Command::Transfer { tag, .. } if self.fault == Fault::LosesACommand && self.sent == 9 => {
                 self.lost.push(tag)
             }
+            Command::Transfer { tag, .. } if self.fault == Fault::ServesOneQueueOnly && queue > 0 => {
+                self.lost.push(tag)
+            }
             Command::Transfer { .. } => {}
         }
-        self.inner.submit(now, command);
+        self.inner.submit_on(now, queue, command);
     }
 
     fn next_event(&self) -> Option<Time> {
@@ -138,7 +164,10 @@ impl DeviceModel for Mutant {
         self.open.retain(|tag| !done[before..].contains(tag));
         let last = if done.len() > before { done.last().copied() } else { None };
         match (self.fault, last) {
-            (Fault::LosesACommand | Fault::LosesAFlush | Fault::CompletesEarly, Some(_)) => {
+            (
+                Fault::LosesACommand | Fault::LosesAFlush | Fault::CompletesEarly | Fault::ServesOneQueueOnly,
+                Some(_),
+            ) => {
                 done.retain(|tag| !self.lost.contains(tag));
             }
             (Fault::CompletesTwice, Some(tag)) if self.completed >= 7 => done.push(tag),
@@ -157,6 +186,9 @@ impl DeviceModel for Mutant {
             Fault::CountsFlushes => DeviceStats { transfers: stats.transfers + self.flushes, ..stats },
             Fault::CountsTheWholeBlock => DeviceStats { bytes: stats.bytes.next_multiple_of(4096) + 4096, ..stats },
             Fault::ForgetsItsFigures if self.completed.is_multiple_of(8) => DeviceStats::default(),
+            Fault::SuspendsTooOften => {
+                DeviceStats { suspends: most_suspends(self.inner.as_ref(), &stats) + 1, ..stats }
+            }
             Fault::RemembersTheOneBefore => DeviceStats { seeks: stats.seeks + self.before, ..stats },
             _ => stats,
         }
@@ -195,7 +227,7 @@ fn every_mutant_is_killed_by_its_law_and_the_device_without_a_fault_by_none() {
         }
     }
     for (fault, law) in PLANTED {
-        for base in BASES {
+        for base in BASES.iter().filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues")) {
             // It takes some luck for a command of a kind, or for a moment at which the fault shows.
             let broken = (0..10).filter_map(|seed| judge(base, *fault, seed).err());
             let laws: Vec<&str> = broken.map(|broken| broken.law).collect();

@@ -18,6 +18,8 @@ pub(crate) const LAWS: &[&str] = &[
     "transfers_are_counted",
     "figures_only_grow",
     "same_seed_same_history",
+    "it_offers_a_queue_and_no_more_than_nvme_has",
+    "nothing_is_suspended_more_often_than_allowed",
 ];
 
 /// Events between two completions after which a device will never be done: far more than a flash collects blocks.
@@ -48,7 +50,16 @@ pub(crate) fn watch(
     commands: u32,
     mut draw: impl FnMut(u64) -> u64,
 ) -> Result<History, Broken> {
-    let depth = device.queue_depth();
+    let (depth, offered) = (device.queue_depth(), device.queues());
+    ensure!(
+        "it_offers_a_queue_and_no_more_than_nvme_has",
+        (1..=65_535).contains(&offered),
+        "{offered} queues are offered"
+    );
+    let queues = 1 + draw(u64::from(offered.min(4))) as u32;
+    device.use_queues(queues);
+    let (mut open, mut queue_of) = (vec![0; queues as usize], vec![0; commands as usize]);
+    let mut queue = 0;
     let mut complete = vec![false; commands as usize];
     let (mut now, mut inside, mut sent, mut last, mut quiet) = (0, 0, 0, 0, 0);
     let (mut seen, mut done, mut asked, mut before) = (Vec::new(), Vec::new(), [0, 0], device.stats());
@@ -62,7 +73,7 @@ pub(crate) fn watch(
         );
         let due = due.map_or(u64::MAX, Time::as_ns);
         let think = now + draw(4) / 3 * draw(20_000_000);
-        if sent < commands && inside < depth && think <= due {
+        if sent < commands && open[queue] < depth && think <= due {
             now = think;
             device.advance(Time::from_ns(now), &mut done);
             ensure!(
@@ -72,8 +83,11 @@ pub(crate) fn watch(
             );
             let command = command(device, sent, &mut last, &mut asked, &mut draw);
             inside += 1;
-            device.submit(Time::from_ns(now), command);
+            open[queue] += 1;
+            queue_of[sent as usize] = queue;
+            device.submit_on(Time::from_ns(now), queue as u32, command);
             sent += 1;
+            queue = draw(u64::from(queues)) as usize;
         } else if due < u64::MAX {
             now = due;
             device.advance(Time::from_ns(now), &mut done);
@@ -87,6 +101,7 @@ pub(crate) fn watch(
             let twice = std::mem::replace(&mut complete[tag as usize], true);
             ensure!("commands_complete_once", !twice, "tag {tag} completes twice");
             inside -= 1;
+            open[queue_of[tag as usize]] -= 1;
             seen.push((now, tag));
         }
         let stats = device.stats();
@@ -96,9 +111,22 @@ pub(crate) fn watch(
     }
     let stats = device.stats();
     ensure!("busy_time_is_no_more_than_time", stats.busy_ns <= now, "busy for {} of {now} ns", stats.busy_ns);
+    let allowed = most_suspends(device, &stats);
+    ensure!(
+        "nothing_is_suspended_more_often_than_allowed",
+        stats.suspends <= allowed,
+        "{} suspends where {allowed} are allowed",
+        stats.suspends
+    );
     let counted = [stats.transfers, stats.bytes];
     ensure!("transfers_are_counted", counted == asked, "transfers and bytes: {counted:?} instead of {asked:?}");
     Ok((seen, stats))
+}
+
+/// How often it may have suspended anything.
+pub(crate) fn most_suspends(device: &dyn DeviceModel, stats: &DeviceStats) -> u64 {
+    let [programs, erases] = device.suspend_limits();
+    programs * (stats.programs + stats.moved_pages) + erases * stats.erases
 }
 
 /// Watches two of a kind: they do the same.
@@ -134,10 +162,20 @@ fn command(
     Command::Transfer { tag, op, sector, nr_sectors }
 }
 
-fn figures(of: &DeviceStats) -> [u64; 12] {
+fn figures(of: &DeviceStats) -> [u64; 14] {
     let DeviceStats { transfers, bytes, busy_ns, seeks, seek_cylinders, seek_ns, .. } = *of;
-    let DeviceStats { rotation_ns, transfer_ns, cache_hits, cached_writes, moved_pages, erases, .. } = *of;
+    let DeviceStats {
+        rotation_ns,
+        transfer_ns,
+        cache_hits,
+        cached_writes,
+        moved_pages,
+        erases,
+        programs,
+        suspends,
+        ..
+    } = *of;
     let first = [transfers, bytes, busy_ns, seeks, seek_cylinders, seek_ns];
-    let second = [rotation_ns, transfer_ns, cache_hits, cached_writes, moved_pages, erases];
+    let second = [rotation_ns, transfer_ns, cache_hits, cached_writes, moved_pages, erases, programs, suspends];
     std::array::from_fn(|at| if at < 6 { first[at] } else { second[at - 6] })
 }

@@ -132,7 +132,7 @@ pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: None,
         queue_depth: None,
         device: Box::new(Server::new(1, || MS)),

@@ -22,8 +22,8 @@
 //! right: 63 requests with earlier deadlines, each with a loan to reads of a prediction's 1024/172, 20 ms each: 8.8 s; what was in
 //! batches, 64 requests, 1.3 s.
 //!
-//! Departures: operations are reads and writes; flushes, barriers and discards do not exist. A CPU is a process (one for all with
-//! `one_cpu`). lat_model_*, reset_lat_model and the statistics are left out. Requeued requests go to the first priority queue.
+//! Departures: operations are reads and writes; flushes, barriers and discards do not exist. A CPU is a process unless there are
+//! fewer CPUs (`cpus`). lat_model_*, reset_lat_model and the statistics are left out. Requeued requests go to the first priority queue.
 
 mod batches;
 mod model;
@@ -37,6 +37,7 @@ use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::ordered::Ordered;
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::topology::Topology;
 use crate::vocabulary::{Op, Time};
 use batches::{KINDS, Page};
 use model::{Model, Sample};
@@ -112,7 +113,7 @@ struct Adios {
     head: u64,
     timer: Option<Time>,
     len: usize,
-    one_cpu: bool,
+    topology: Topology,
     rotational: bool,
 }
 
@@ -145,7 +146,7 @@ impl Adios {
             head: 0,
             timer: None,
             len: 0,
-            one_cpu: build.one_cpu,
+            topology: build.topology,
             rotational: build.rotational,
         }
     }
@@ -277,7 +278,7 @@ impl Adios {
 
     /// What a completion says of latencies: the gap since the one before, weighted by the distance on a disk.
     fn sample(&mut self, now: Time, done: &Finished, predicted: u64) -> Sample {
-        let process = if self.one_cpu { 0 } else { done.request.process as usize };
+        let process = self.topology.cpu(done.request.process) as usize;
         if self.cpus.len() <= process {
             self.cpus.resize(process + 1, Cpu::default());
         }

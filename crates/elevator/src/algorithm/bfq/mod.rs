@@ -158,7 +158,7 @@ impl Bfq {
             flows: Flows::default(),
             clock: Clock::new(build.hz),
             rotational: build.rotational,
-            nr_tags: u64::from(build.nr_tags),
+            nr_tags: u64::from(build.tags_of_queue()),
             settings: Settings::default(),
             queues: Vec::new(),
             spare: Vec::new(),

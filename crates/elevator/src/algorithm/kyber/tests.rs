@@ -11,13 +11,13 @@ fn kyber(nr_tags: u32) -> Kyber {
     Kyber {
         clock: Clock::new(1000),
         domains: [Domain::new(256, 2 * MS), Domain::new(128, 10 * MS)],
+        queues: vec![HwQueue::default()],
+        next_queue: 0,
         slots: vec![None; nr_tags as usize],
-        current: 0,
-        batching: 0,
         numbers: [0, -1],
         timer: None,
         async_depth: 1,
-        one_cpu: false,
+        topology: Topology::default(),
         linux: LINUX_VERSION,
         len: 0,
     }
@@ -159,6 +159,22 @@ fn without_a_token_a_request_waits_for_a_completion_and_can_still_merge() {
     assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)));
     kyber.complete(Time::from_ns(50 * MS), &Finished { request: request(1, 100), issued: Time::ZERO });
     assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)), "a later completion does not put the look off");
+}
+
+#[test]
+fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cpus() {
+    let mut kyber = Kyber { queues: (0..2).map(|_| HwQueue::default()).collect(), ..kyber(100) };
+    kyber.topology = Topology::new(4, 2);
+    let of = |process, tag| BlockRequest { process, ..request(tag, u64::from(tag) * 8) };
+    // CPUs 0 and 2 belong to the first hardware queue, 1 and 3 to the second.
+    for (tag, process) in [(0, 2), (1, 2), (2, 0), (3, 3), (4, 1), (5, 6)] {
+        kyber.insert(Time::ZERO, of(process, tag), InsertAt::Sorted);
+    }
+    let tags: Vec<u32> =
+        std::iter::from_fn(|| kyber.dispatch(Time::ZERO, &NoDisk)).map(|request| request.tag).collect();
+    assert_eq!(tags, [2, 4, 0, 3, 1, 5], "queue by queue in turn, and in each CPU by CPU");
+    let kyber = build(&Build { nr_tags: 128, topology: Topology::new(4, 2), ..Build::default() });
+    assert_eq!(kyber.depth_limit(Op::Write, false), Some(48), "of the 64 tags of a hardware queue");
 }
 
 #[test]

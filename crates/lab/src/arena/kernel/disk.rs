@@ -125,6 +125,7 @@ impl Modelled {
             cached_writes: at("cached_writes"),
             moved_pages: at("moved_pages"),
             erases: at("erases"),
+            ..DeviceStats::default()
         })
     }
 

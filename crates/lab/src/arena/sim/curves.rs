@@ -54,7 +54,7 @@ fn capacity(model: &Model) -> Option<u64> {
         elevator: elevator::find("none")?,
         tunables: Vec::new(),
         hz: 1000,
-        one_cpu: false,
+        host: sim::Host::default(),
         nr_requests: None,
         queue_depth: None,
         device: model.make(1).ok()?,

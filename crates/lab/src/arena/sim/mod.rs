@@ -133,7 +133,7 @@ impl<'a> SimArena<'a> {
             elevator: setting.kind,
             tunables: setting.tunables.clone(),
             hz: setting.hz,
-            one_cpu: setting.one_cpu,
+            host: setting.host,
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
             device: self.model.make(key.seed)?,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use elevator::ElevatorKind;
 use experiment::plan::Arm;
-use sim::DeviceModel;
+use sim::{DeviceModel, Host};
 
 use crate::failure::usage;
 use text::did_you_mean as nearest;
@@ -28,7 +28,17 @@ pub static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "one_cpu",
         range: (0, 1),
-        help: "1: all clients share one CPU, as in the kernel arena; 0: each has its own; affects kyber and blk-mq without a scheduler [0]",
+        help: "1: all clients share one CPU, as in the kernel arena, the same as cpus=1; 0: as cpus says; affects kyber and blk-mq without a scheduler [0]",
+    },
+    Attribute {
+        name: "cpus",
+        range: (0, 256),
+        help: "CPUs that the clients are spread over in turn; a device with several queues is used with one for each CPU at most; 0: each client has a CPU of its own, and the device one queue [0]",
+    },
+    Attribute {
+        name: "cpu_percent",
+        range: (0, 10_000),
+        help: "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [0]",
     },
     Attribute {
         name: "nr_requests",
@@ -56,8 +66,8 @@ pub struct Setting {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second.
     pub hz: u32,
-    /// Whether all clients share one CPU.
-    pub one_cpu: bool,
+    /// The CPUs that the clients are on, and their time for a request.
+    pub host: Host,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once, where the arm says so.
@@ -73,7 +83,7 @@ impl Setting {
             kind: find(&arm.scheduler)?,
             tunables: Vec::new(),
             hz: 1000,
-            one_cpu: false,
+            host: Host::default(),
             nr_requests: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
@@ -101,7 +111,10 @@ impl Setting {
             let small = u32::try_from(value).expect("the ranges of attributes are small");
             match name {
                 "hz" => self.hz = small,
-                "one_cpu" => self.one_cpu = value == 1,
+                "one_cpu" if value == 1 => self.host.cpus = 1,
+                "one_cpu" => {}
+                "cpus" => self.host.cpus = small,
+                "cpu_percent" => self.host.cpu_percent = small,
                 "nr_requests" => self.nr_requests = Some(small),
                 "queue_depth" => self.queue_depth = Some(small),
                 _ => self.turnaround_ns = value * 1000,
@@ -125,24 +138,26 @@ impl Setting {
 
     /// Every tunable with its value on this device.
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
-        let queue = sim::queue_for(
-            self.kind,
-            &self.tunables,
-            (self.hz, self.one_cpu),
-            self.nr_requests,
-            self.queue_depth,
-            device,
-        );
+        let queue =
+            sim::queue_for(self.kind, &self.tunables, (self.hz, self.host), self.nr_requests, self.queue_depth, device);
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
+        let hw_queues = queue.topology().hw_queues();
+        // What is off is not named, as in records of versions that did not know it.
+        let of_host = [
+            ("cpus", u64::from(self.host.cpus), self.host.cpus > 1),
+            ("hw_queues", hw_queues.into(), hw_queues > 1),
+            ("cpu_percent", self.host.cpu_percent.into(), self.host.cpu_percent > 0),
+        ];
+        let of_host = of_host.into_iter().filter(|(_, _, is_on)| *is_on).map(|(name, value, _)| (name, value));
         let around = [
             ("hz", self.hz.into()),
-            ("one_cpu", self.one_cpu.into()),
+            ("one_cpu", u64::from(self.host.cpus == 1)),
             ("nr_requests", limits.nr_requests.into()),
             ("queue_depth", limits.queue_depth.into()),
             ("turnaround_us", self.turnaround_ns / 1000),
         ];
-        own.chain(around).collect()
+        own.chain(around).chain(of_host).collect()
     }
 
     /// The scheduler and its [`Setting::values`] in one line, for the record.
@@ -182,6 +197,20 @@ mod tests {
         assert_eq!((setting.kind.name, setting.hz), ("deadline", 250));
         assert_eq!(setting.tunables, [("fifo_batch".to_owned(), 4)]);
         assert_eq!((setting.nr_requests, setting.queue_depth, setting.turnaround_ns), (Some(64), Some(2), 50_000));
+    }
+
+    #[test]
+    fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_record_says_so() {
+        let device = |queues: u32| sim::device::device(&format!("nvme:capacity_mib=64:queues={queues}"), 1).unwrap();
+        let many = read("mq-deadline:cpus=10:cpu_percent=100").unwrap().describe(&*device(64));
+        assert!(many.ends_with("cpus=10 hw_queues=10 cpu_percent=100"), "{many}");
+        let few = read("none:cpus=10").unwrap().describe(&*device(4));
+        assert!(few.ends_with("cpus=10 hw_queues=4"), "{few}");
+        let own = read("none").unwrap().describe(&*device(64));
+        assert!(own.contains("one_cpu=0") && !own.contains("cpus=") && !own.contains("hw_queues"), "{own}");
+        let legacy = read("deadline:cpus=10").unwrap().describe(&*device(64));
+        assert!(legacy.ends_with("cpus=10"), "legacy Linux has one queue: {legacy}");
+        assert!(refused("none:cpus=257").contains("from 0 to 256"));
     }
 
     #[test]

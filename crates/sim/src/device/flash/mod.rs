@@ -1,7 +1,8 @@
 //! A flash device: channels, dies and planes as servers, a link to the host, a write buffer, and a translation layer below.
 //!
 //! Source: algorithms.md §3.8, the simple two-stage model (a proposal there), with the figures of MQSim, NVMeVirt and FEMU in the
-//! presets. Every die, every channel and the link serve what comes to them in order of arrival.
+//! presets. Every die, every channel and the link serve what comes to them in order of arrival, unless the dies prefer reads (`dies.rs`).
+//! - Commands come in queues, and wait there while the device has as many as it works on (`front.rs`).
 //! - A read waits for its overhead; then each page that it touches goes through its die (the cells), the channel (only the bytes
 //!   wanted), and the link. It is done with its last page.
 //! - A write needs room in the buffer; its data come over the link, are packed into pages, and each full page goes through the
@@ -13,9 +14,13 @@
 //! - Garbage collection moves pages within a plane, without the channel; its time is the die's.
 //! - Odd pages of a block can be slower to read than even ones (MSB, LSB).
 
+mod dies;
+mod front;
 mod ftl;
+mod medium;
 mod read;
 mod servers;
+mod types;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,77 +28,31 @@ use std::collections::{BinaryHeap, VecDeque};
 use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 
 use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check, nowhere};
-use ftl::{Collected, Ftl, MAX_UNITS, UNIT_BYTES};
+use dies::{Dies, Done};
+use front::Front;
+use ftl::{Ftl, MAX_UNITS, UNIT_BYTES};
 use servers::{Servers, Times};
+use types::{Event, Inside, Program, Settings, UNIT_SECTORS};
 
 pub(super) use read::read;
 
-/// Sectors of a mapping unit.
-const UNIT_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
-
 /// No command: its write was reported done long ago.
 const NO_SLOT: u32 = u32::MAX;
-
-/// A command inside.
-#[derive(Debug, Clone, Copy)]
-struct Inside {
-    tag: u32,
-    sector: u64,
-    nr: u64,
-    /// Pages (of a read) or units (of a write) to go.
-    left: u32,
-}
-
-impl Inside {
-    /// The units that it touches.
-    fn units(&self) -> std::ops::Range<u64> {
-        self.sector / UNIT_SECTORS..(self.sector + self.nr).div_ceil(UNIT_SECTORS)
-    }
-}
-
-/// A page on its way to the medium.
-#[derive(Debug, Clone, Copy)]
-struct Program {
-    number: u64,
-    plane: u32,
-    units: u32,
-    collected: Collected,
-    /// The commands that wait for its units.
-    slots: [u32; MAX_UNITS],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A read's overhead is over.
-    Begin { slot: u32 },
-    /// A page is in the register of its die.
-    Sensed { slot: u32, channel: u32, bytes: u64 },
-    /// It has come over its channel.
-    Carried { slot: u32, bytes: u64 },
-    /// A page of a read has arrived at the host.
-    Arrived { slot: u32 },
-    /// A write's data are in the buffer.
-    Filled { slot: u32 },
-    /// A page of data is at its die.
-    AtDie { program: u32 },
-    /// It is programmed.
-    Programmed { program: u32 },
-    /// A command is done.
-    Done { tag: u32, transfer: bool },
-}
 
 /// A flash device.
 #[derive(Debug, Clone)]
 pub(super) struct Flash {
     ftl: Ftl,
-    queue_depth: u32,
-    early_completion: bool,
-    trial_ms: u64,
-    buffer_units: u64,
+    settings: Settings,
+    front: Front,
     buffered: u64,
     /// Units of the page that is being packed, with the commands that wait for them.
     packing: Vec<(u32, u32)>,
     servers: Servers,
+    /// The dies, if they prefer reads; else they are among the servers.
+    dies: Option<Dies>,
+    /// What a die has just finished.
+    finished: Done,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     numbered: u64,
     inside: Vec<Inside>,
@@ -105,29 +64,21 @@ pub(super) struct Flash {
     waiting: VecDeque<u32>,
     /// Flushes: tag, the last program that they cover, and how many of those are on their way.
     flushes: Vec<(u32, u64, u64)>,
-    transfers: u32,
     commands: u32,
     clock: OwnClock,
     stats: DeviceStats,
 }
 
 impl Flash {
-    fn new(
-        ftl: Ftl,
-        times: Times,
-        queue_depth: u32,
-        buffer_units: u64,
-        early_completion: bool,
-        trial_ms: u64,
-    ) -> Flash {
+    fn new(ftl: Ftl, times: Times, settings: Settings) -> Flash {
         Flash {
-            queue_depth,
-            early_completion,
-            trial_ms,
-            buffer_units,
+            settings,
+            front: Front::new(settings.command_slots),
             buffered: 0,
             packing: Vec::with_capacity(MAX_UNITS),
             servers: Servers::new(ftl.shape, times),
+            dies: settings.priority.map(|priority| Dies::new(priority, ftl.shape.dies())),
+            finished: Done::default(),
             ftl,
             events: BinaryHeap::new(),
             numbered: 0,
@@ -139,7 +90,6 @@ impl Flash {
             programming: 0,
             waiting: VecDeque::new(),
             flushes: Vec::new(),
-            transfers: 0,
             commands: 0,
             clock: OwnClock::default(),
             stats: DeviceStats::default(),
@@ -173,46 +123,29 @@ impl Flash {
         let inside = &mut self.inside[slot as usize];
         inside.left -= 1;
         if inside.left == 0 {
-            let tag = inside.tag;
+            let Inside { tag, queue, .. } = *inside;
             self.free_slots.push(slot);
-            self.at(now, Event::Done { tag, transfer: true });
+            self.at(now, Event::Done { tag, queue: Some(queue) });
         }
     }
 
-    /// A read goes to the dies, page by page.
-    fn begin_read(&mut self, now: u64, slot: u32) {
-        let inside = self.inside[slot as usize];
-        let (mut page, mut bytes) = (None, 0);
-        let end = inside.sector + inside.nr;
-        self.inside[slot as usize].left = 1;
-        for unit in inside.units() {
-            let wanted = end.min((unit + 1) * UNIT_SECTORS) - inside.sector.max(unit * UNIT_SECTORS);
-            let unit = unit as u32;
-            if self.packing.iter().any(|(packed, _)| *packed == unit) {
-                self.inside[slot as usize].left += 1;
-                self.at(now, Event::Carried { slot, bytes: wanted * SECTOR_BYTES });
-                continue;
+    /// Begins what there is room for, of all queues in turn.
+    fn fetch(&mut self, now: u64) {
+        while let Some((op, inside)) = self.front.take() {
+            let slot = self.slot(inside);
+            match op {
+                Op::Read => {
+                    let times = &self.servers.times;
+                    let small = inside.nr <= UNIT_SECTORS;
+                    let wait = if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
+                    self.at(now + wait, Event::Begin { slot });
+                }
+                Op::Write => {
+                    self.waiting.push_back(slot);
+                    self.admit(now);
+                }
             }
-            let here = self.ftl.page_of(unit);
-            if page.is_some_and(|page| page != here) {
-                self.sense(now, slot, page, bytes);
-                bytes = 0;
-            }
-            page = Some(here);
-            bytes += wanted * SECTOR_BYTES;
         }
-        self.sense(now, slot, page, bytes);
-        // The command itself was counted, so that it could not be done before all pages were asked for.
-        self.part_done(now, slot);
-    }
-
-    fn sense(&mut self, now: u64, slot: u32, page: Option<(u32, u32)>, bytes: u64) {
-        let Some((plane, page)) = page.filter(|_| bytes > 0) else { return };
-        self.inside[slot as usize].left += 1;
-        let ns = if page.is_multiple_of(2) { self.servers.times.read_ns } else { self.servers.times.read_msb_ns };
-        let sensed = self.servers.die(now, plane, false, ns);
-        let channel = self.ftl.shape.channel(self.ftl.shape.die(plane));
-        self.at(sensed, Event::Sensed { slot, channel, bytes });
     }
 
     /// Writes that wait for room in the buffer take it, in order of arrival.
@@ -222,7 +155,7 @@ impl Flash {
             let units = inside.units();
             let units = units.end - units.start;
             // A write that is larger than the buffer goes through it when it is empty.
-            if self.buffered > 0 && self.buffered + units > self.buffer_units {
+            if self.buffered > 0 && self.buffered + units > self.settings.buffer_units {
                 if self.programming == 0 && self.buffered == self.packing.len() as u64 {
                     self.program(now);
                 }
@@ -241,18 +174,18 @@ impl Flash {
         let units = inside.units();
         let count = units.end - units.start;
         self.inside[slot as usize].left = count as u32;
-        let waits = if self.early_completion { NO_SLOT } else { slot };
+        let waits = if self.settings.early_completion { NO_SLOT } else { slot };
         for unit in units {
             self.packing.push((unit as u32, waits));
             if self.packing.len() == self.ftl.shape.units_per_page as usize {
                 self.program(now);
             }
         }
-        if self.early_completion {
+        if self.settings.early_completion {
             self.stats.cached_writes += 1;
             self.free_slots.push(slot);
             let ns = self.servers.times.write_overhead_ns + count * self.servers.times.write_unit_ns;
-            self.at(now + ns, Event::Done { tag: inside.tag, transfer: true });
+            self.at(now + ns, Event::Done { tag: inside.tag, queue: Some(inside.queue) });
         } else {
             self.program(now);
         }
@@ -297,7 +230,7 @@ impl Flash {
         self.free_programs.push(place);
         self.programming -= 1;
         self.buffered -= u64::from(program.units);
-        let wait = if self.early_completion { 0 } else { self.servers.times.write_overhead_ns };
+        let wait = if self.settings.early_completion { 0 } else { self.servers.times.write_overhead_ns };
         for slot in program.slots.into_iter().filter(|slot| *slot != NO_SLOT) {
             self.part_done(now + wait, slot);
         }
@@ -308,7 +241,7 @@ impl Flash {
             if *left == 0 {
                 let tag = *tag;
                 self.flushes.remove(at);
-                self.at(now, Event::Done { tag, transfer: false });
+                self.at(now, Event::Done { tag, queue: None });
             } else {
                 at += 1;
             }
@@ -319,29 +252,23 @@ impl Flash {
     fn handle(&mut self, now: u64, event: Event, done: &mut Vec<u32>) {
         match event {
             Event::Begin { slot } => self.begin_read(now, slot),
-            Event::Sensed { slot, channel, bytes } => {
-                let carried = self.servers.channel(now, channel, bytes);
-                self.at(carried, Event::Carried { slot, bytes });
-            }
+            Event::Sensed { slot, channel, bytes } => self.sensed(now, slot, channel, bytes),
             Event::Carried { slot, bytes } => {
                 let arrived = self.servers.link(now, bytes);
                 self.at(arrived, Event::Arrived { slot });
             }
             Event::Arrived { slot } => self.part_done(now, slot),
             Event::Filled { slot } => self.fill(now, slot),
-            Event::AtDie { program } => {
-                let Program { plane, collected, .. } = self.programs[program as usize];
-                self.stats.moved_pages += collected.programs;
-                self.stats.erases += collected.erases;
-                self.servers.collect(now, plane, collected);
-                let programmed = self.servers.die(now, plane, true, self.servers.times.program_ns);
-                self.at(programmed, Event::Programmed { program });
-            }
+            Event::AtDie { program } => self.at_die(now, program),
             Event::Programmed { program } => self.programmed(now, program),
-            Event::Done { tag, transfer } => {
+            Event::Die { die, number } => self.die_ends(now, die, number),
+            Event::Done { tag, queue } => {
                 self.commands -= 1;
-                self.transfers -= u32::from(transfer);
                 done.push(tag);
+                if let Some(queue) = queue {
+                    self.front.done(queue);
+                    self.fetch(now);
+                }
             }
         }
     }
@@ -355,7 +282,25 @@ impl Disk for Flash {
 
 impl DeviceModel for Flash {
     fn queue_depth(&self) -> u32 {
-        self.queue_depth
+        self.settings.queue_depth
+    }
+
+    fn queues(&self) -> u32 {
+        self.settings.queues
+    }
+
+    fn use_queues(&mut self, nr: u32) {
+        assert!(
+            (1..=self.settings.queues).contains(&nr),
+            "the device offers {} queues, not {nr}",
+            self.settings.queues
+        );
+        self.front.resize(nr);
+    }
+
+    fn suspend_limits(&self) -> [u64; 2] {
+        let limits = |priority: dies::Priority| [priority.program_suspends.into(), priority.erase_suspends.into()];
+        self.settings.priority.map_or([0, 0], limits)
     }
 
     fn sectors(&self) -> u64 {
@@ -367,6 +312,10 @@ impl DeviceModel for Flash {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
+        self.submit_on(now, 0, command);
+    }
+
+    fn submit_on(&mut self, now: Time, queue: u32, command: Command) {
         assert!(
             self.next_event().is_none_or(|due| due >= now),
             "what is due must happen before the next command comes"
@@ -376,28 +325,17 @@ impl DeviceModel for Flash {
         self.commands += 1;
         match command {
             Command::Transfer { tag, op, sector, nr_sectors } => {
-                check(tag, sector, nr_sectors, self.sectors(), self.transfers, self.queue_depth);
-                self.transfers += 1;
+                let open = self.front.open(queue);
+                check(tag, sector, nr_sectors, self.sectors(), open, self.settings.queue_depth);
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * SECTOR_BYTES;
-                let slot = self.slot(Inside { tag, sector, nr: nr_sectors.into(), left: 0 });
-                match op {
-                    Op::Read => {
-                        let small = u64::from(nr_sectors) <= UNIT_SECTORS;
-                        let times = &self.servers.times;
-                        let wait = if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
-                        self.at(now + wait, Event::Begin { slot });
-                    }
-                    Op::Write => {
-                        self.waiting.push_back(slot);
-                        self.admit(now);
-                    }
-                }
+                self.front.arrive(op, Inside { tag, queue, sector, nr: nr_sectors.into(), left: 0 });
+                self.fetch(now);
             }
             Command::Flush { tag } => {
                 self.program(now);
                 if self.programming == 0 {
-                    self.at(now, Event::Done { tag, transfer: false });
+                    self.at(now, Event::Done { tag, queue: None });
                 } else {
                     self.flushes.push((tag, self.programs_begun, self.programming));
                 }
@@ -432,7 +370,7 @@ impl DeviceModel for Flash {
     }
 
     fn trial_ms(&self) -> u64 {
-        self.trial_ms
+        self.settings.trial_ms
     }
 }
 

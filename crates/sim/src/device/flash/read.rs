@@ -1,18 +1,25 @@
 //! Reads the description of a flash device.
 
 use super::Flash;
+use super::dies::Priority;
 use super::ftl::{Ftl, MAX_UNITS, Shape, UNIT_BYTES};
 use super::servers::Times;
+use super::types::Settings;
 use crate::device::description::Description;
 use crate::device::error::DeviceError;
 use crate::random::stream;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// I/O queues of an NVMe controller at most.
+const MAX_QUEUES: u64 = 65_535;
 
 /// Makes the device.
 pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash, DeviceError> {
     let trial_ms = from.number_or("trial_ms", 1000, 1, 86_400_000)?;
     let queue_depth = from.number_or("queue_depth", 32, 1, 65_535)? as u32;
+    let queues = from.number_or("queues", 1, 1, MAX_QUEUES)? as u32;
+    let command_slots = from.number_or("command_slots", u32::MAX.into(), 1, u32::MAX.into())? as u32;
+    let priority = priority(from)?;
     let shape = shape(from)?;
     let read_ns = from.number("read_ns", "nanoseconds from the cells to the page register", 0, SECOND_NS)?;
     let read_overhead_ns = from.number_or("read_overhead_ns", 0, 0, SECOND_NS)?;
@@ -38,7 +45,28 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
         ftl.precondition(condition == 2);
     }
     let buffer_units = buffer_kib * 1024 / UNIT_BYTES;
-    Ok(Flash::new(ftl, times, queue_depth, buffer_units, early_completion, trial_ms))
+    let settings = Settings { queue_depth, queues, command_slots, early_completion, buffer_units, trial_ms, priority };
+    Ok(Flash::new(ftl, times, settings))
+}
+
+fn priority(from: &mut Description) -> Result<Option<Priority>, DeviceError> {
+    let passes = from.number_or("read_priority", 0, 0, 65_535)? as u32;
+    let mut suspends = |key| -> Result<u32, DeviceError> {
+        let suspends = from.number_or(key, 0, 0, 65_535)?;
+        if suspends > 0 && passes == 0 {
+            return Err(from.inconsistent(key, "needs a read_priority, the number of reads that go first"));
+        }
+        Ok(suspends as u32)
+    };
+    let priority = Priority {
+        passes,
+        program_suspends: suspends("program_suspends")?,
+        erase_suspends: suspends("erase_suspends")?,
+        program_suspend_ns: from.number_or("program_suspend_ns", 0, 0, SECOND_NS)?,
+        erase_suspend_ns: from.number_or("erase_suspend_ns", 0, 0, SECOND_NS)?,
+        resume_ns: from.number_or("resume_ns", 0, 0, SECOND_NS)?,
+    };
+    Ok((passes > 0).then_some(priority))
 }
 
 fn shape(from: &mut Description) -> Result<Shape, DeviceError> {

@@ -171,3 +171,158 @@ fn a_page_that_is_never_filled_does_not_keep_a_large_write_out() {
     let (times, _) = all(&mut *device(&small, 1).unwrap(), &writes);
     assert!(times[1] > 440_960, "{}: the first one's page had to be programmed", times[1]);
 }
+
+/// One die, whose channel and link take no time.
+fn one_die(changes: &str) -> String {
+    let fast = "channels=1:dies_per_channel=1:channel_bytes_per_s=1099511627776:link_bytes_per_s=1099511627776";
+    format!("{SMALL}:{fast}:read_overhead_ns=0{changes}")
+}
+
+/// Four pages are written, and 100 µs into the first program a page is read: its latency, and what the device did.
+fn read_beside_programs(changes: &str) -> (u64, DeviceStats) {
+    let mut device = device(&one_die(changes), 1).unwrap();
+    device.submit(Time::ZERO, transfer(0, Op::Write, 0, 16));
+    let mut done = Vec::new();
+    device.advance(Time::from_ns(100_000), &mut done);
+    assert_eq!(done, [0], "the buffer has taken the write");
+    done.clear();
+    device.submit(Time::from_ns(100_000), transfer(1, Op::Read, 1000, 1));
+    let mut latency = 0;
+    while let Some(at) = device.next_event() {
+        device.advance(at, &mut done);
+        if done == [1] && latency == 0 {
+            latency = at.as_ns() - 100_000;
+        }
+    }
+    (latency, device.stats())
+}
+
+#[test]
+fn a_read_waits_for_all_programs_or_for_one_or_suspends_it() {
+    let near = |seen: u64, expected: u64| assert!(seen.abs_diff(expected) < 200, "{seen} where {expected} is expected");
+    near(read_beside_programs("").0, 4 * 400_000 - 100_000 + 50_000);
+    near(read_beside_programs(":read_priority=10").0, 300_000 + 50_000);
+    let suspending = ":read_priority=10:program_suspends=1:program_suspend_ns=20000";
+    let (latency, stats) = read_beside_programs(suspending);
+    near(latency, 20_000 + 50_000);
+    assert_eq!((stats.suspends, stats.programs), (1, 4));
+    // What is nearly over is not suspended.
+    let (latency, stats) = read_beside_programs(":read_priority=10:program_suspends=1:program_suspend_ns=310000");
+    near(latency, 300_000 + 50_000);
+    assert_eq!(stats.suspends, 0);
+}
+
+#[test]
+fn a_program_is_suspended_no_more_often_than_allowed_and_passed_by_no_more_reads() {
+    // A page is programmed while 40 reads wait one after the other.
+    let end = |changes: &str| {
+        let mut device = device(&one_die(changes), 1).unwrap();
+        let mut done = Vec::new();
+        device.submit(Time::ZERO, transfer(0, Op::Write, 0, 4));
+        device.submit(Time::ZERO, transfer(1, Op::Read, 1000, 1));
+        let (mut sent, mut programmed) = (1, 0);
+        while let Some(at) = device.next_event() {
+            device.advance(at, &mut done);
+            for tag in done.drain(..) {
+                if tag > 0 && sent < 40 {
+                    sent += 1;
+                    device.submit(at, transfer(sent, Op::Read, u64::from(sent) * 100, 1));
+                }
+                programmed = if tag == 99 { at.as_ns() } else { programmed };
+            }
+            if sent == 3 && programmed == 0 {
+                programmed = 1;
+                device.submit(at, Command::Flush { tag: 99 });
+            }
+        }
+        (programmed / 1000, device.stats().suspends)
+    };
+    // The program begins after the first read, and each read that comes later suspends it or waits for it.
+    assert_eq!(end(":read_priority=1000").1, 0);
+    for suspends in [1, 2, 5] {
+        let (programmed_us, suspended) =
+            end(&format!(":read_priority=1000:program_suspends={suspends}:program_suspend_ns=20000:resume_ns=5000"));
+        assert_eq!(suspended, suspends);
+        let least = 400 + suspends * (20 + 50 + 5);
+        assert!((least..least + 120).contains(&programmed_us), "{programmed_us} µs with {suspends} suspends");
+    }
+}
+
+#[test]
+fn reads_that_wait_pass_a_program_up_to_the_limit() {
+    for (passes, least_us) in [(1, 450), (8, 800), (1000, 2400)] {
+        let mut device = device(&one_die(&format!(":read_priority={passes}:queue_depth=256")), 1).unwrap();
+        // The first read occupies the die; the page comes to it then, and 40 reads wait.
+        (0..41).for_each(|tag| device.submit(Time::ZERO, transfer(tag, Op::Read, u64::from(tag) * 100, 1)));
+        device.submit(Time::ZERO, transfer(41, Op::Write, 0, 4));
+        device.advance(Time::from_ns(1000), &mut Vec::new());
+        device.submit(Time::from_ns(1000), Command::Flush { tag: 42 });
+        let (mut done, mut at) = (Vec::new(), Time::ZERO);
+        while !done.contains(&42) {
+            at = device.next_event().unwrap();
+            device.advance(at, &mut done);
+        }
+        let us = at.as_ns() / 1000;
+        assert!((least_us..least_us + 110).contains(&us), "{us} µs where {least_us} is expected for {passes}");
+    }
+}
+
+#[test]
+fn an_erase_is_suspended_too() {
+    // Garbage is collected all the time; a reader comes every millisecond.
+    let latencies = |changes: &str| {
+        let spec = one_die(&format!(":precondition=steady:buffer_kib=64:erase_ns=20000000{changes}"));
+        let mut device = device(&spec, 1).unwrap();
+        let mut rng = Stream::new(5);
+        let (mut done, mut tag, mut sent_at, mut worst) = (Vec::new(), 0, 0, 0);
+        for ms in 1..800 {
+            while let Some(at) = device.next_event().filter(|at| at.as_ns() <= ms * 1_000_000) {
+                device.advance(at, &mut done);
+                if done.drain(..).any(|done| done == 1000) {
+                    worst = worst.max(at.as_ns() - sent_at);
+                    sent_at = 0;
+                }
+            }
+            let now = Time::from_ns(ms * 1_000_000);
+            tag += 1;
+            device.submit(now, transfer(tag % 900, Op::Write, rng.below(16_000), 4));
+            if sent_at == 0 {
+                sent_at = now.as_ns();
+                device.submit(now, transfer(1000, Op::Read, rng.below(16_000), 1));
+            }
+        }
+        (worst, device.stats())
+    };
+    let deep = ":queue_depth=2000";
+    let (waits, _) = latencies(&format!("{deep}:read_priority=10"));
+    let (suspends, stats) = latencies(&format!(
+        "{deep}:read_priority=10:program_suspends=50:erase_suspends=50:program_suspend_ns=20000:erase_suspend_ns=100000"
+    ));
+    assert!(stats.erases > 5 && stats.suspends > 0, "{stats:?}");
+    assert!(waits > 10_000_000 && suspends < 1_000_000, "{waits} ns and {suspends} ns");
+}
+
+#[test]
+fn queues_are_served_in_turn_where_the_device_works_on_few_commands() {
+    let mut device = device(&one_die(":queues=3:command_slots=1"), 1).unwrap();
+    device.use_queues(2);
+    for tag in 0..4 {
+        device.submit_on(Time::ZERO, 0, transfer(tag, Op::Read, 1000, 1));
+    }
+    device.submit_on(Time::ZERO, 1, transfer(4, Op::Read, 1000, 1));
+    let mut done = Vec::new();
+    while let Some(at) = device.next_event() {
+        device.advance(at, &mut done);
+    }
+    assert_eq!(done, [0, 4, 1, 2, 3]);
+}
+
+#[test]
+#[should_panic(expected = "the device takes 2 transfers at once")]
+fn a_queue_takes_no_more_than_its_depth_whatever_the_others_have() {
+    let mut device = device(&one_die(":queues=2:queue_depth=2"), 1).unwrap();
+    device.use_queues(2);
+    for (tag, queue) in [(0, 0), (1, 1), (2, 0), (3, 1), (4, 1)] {
+        device.submit_on(Time::ZERO, queue, transfer(tag, Op::Read, 1000, 1));
+    }
+}

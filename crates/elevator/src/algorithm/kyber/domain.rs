@@ -1,0 +1,68 @@
+//! A domain of kyber: the tokens of one kind of request, and the histograms of its latencies.
+
+use crate::clock::Clock;
+
+pub(super) const DOMAINS: usize = 2;
+pub(super) const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
+const BUCKETS: usize = 8;
+/// Buckets of latencies within the target: a bucket is a quarter of it wide.
+pub(super) const GOOD_BUCKETS: usize = 4;
+/// Samples that are enough for a percentile.
+const ENOUGH_SAMPLES: u64 = 500;
+
+/// Which latency a histogram is of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// From the allocation of the request.
+    Total,
+    /// From its issue to the device.
+    Io,
+}
+
+/// Requests of one kind.
+#[derive(Debug)]
+pub(super) struct Domain {
+    pub(super) depth: u32,
+    pub(super) in_use: u32,
+    pub(super) target_ns: u64,
+    pub(super) histograms: [[u64; BUCKETS]; 2],
+    /// The jiffy from which few samples are enough.
+    timeout: Option<u64>,
+    /// The percentile of the total latency of a good time.
+    pub(super) remembered: Option<usize>,
+}
+
+impl Domain {
+    pub(super) fn new(depth: u32, target_ns: u64) -> Domain {
+        Domain { depth, in_use: 0, target_ns, histograms: [[0; BUCKETS]; 2], timeout: None, remembered: None }
+    }
+
+    pub(super) fn sample(&mut self, kind: Kind, latency_ns: u64) {
+        let width = (self.target_ns / 4).max(1);
+        let bucket = latency_ns.saturating_sub(1) / width;
+        self.histograms[kind as usize][bucket.min(BUCKETS as u64 - 1) as usize] += 1;
+    }
+
+    /// The bucket of a percentile, if there are samples enough; they are forgotten then.
+    pub(super) fn percentile(&mut self, clock: Clock, now: u64, kind: Kind, percent: u64) -> Option<usize> {
+        let histogram = &mut self.histograms[kind as usize];
+        let samples: u64 = histogram.iter().sum();
+        if samples == 0 {
+            return None;
+        }
+        let timeout = *self.timeout.get_or_insert(now + clock.hz());
+        if samples < ENOUGH_SAMPLES && timeout > now {
+            return None;
+        }
+        self.timeout = None;
+        let mut left = (samples * percent).div_ceil(100);
+        let reached = |count: &u64| {
+            let reached = *count >= left;
+            left -= left.min(*count);
+            reached
+        };
+        let bucket = histogram[..BUCKETS - 1].iter().position(reached).unwrap_or(BUCKETS - 1);
+        *histogram = [0; BUCKETS];
+        Some(bucket)
+    }
+}
