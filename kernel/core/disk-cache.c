@@ -66,39 +66,47 @@ static bool holds(const struct disk_extent *extent, u64 sector, u64 end)
 	return extent->sector <= sector && end <= extent->sector + extent->nr;
 }
 
-bool disk_dirty_take(struct hdd *hdd, u64 sector, u64 nr)
+/* A write goes into an extent, which becomes longer by @nr. */
+static bool join(struct hdd *hdd, struct disk_extent *extent, u64 nr, u64 ready_ns, u64 earliest_ns)
+{
+	extent->nr += nr;
+	extent->last = ++hdd->dirty_writes;
+	extent->ready_ns = disk_max(extent->ready_ns, ready_ns);
+	extent->earliest_ns = disk_max(extent->earliest_ns, earliest_ns);
+	hdd->dirty_held += nr;
+	return true;
+}
+
+bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns)
 {
 	struct disk_extent *extent, *past = hdd->extents + hdd->nr_extents;
+	const struct disk_extent *moving = &hdd->current.extent;
+	u64 sector = write->sector, nr = write->nr;
+	bool streams = hdd->moving && moving->sector + moving->nr == sector;
 
 	/* Overwriting cached data needs no space. */
-	for (extent = hdd->extents; extent < past; extent++) {
-		if (holds(extent, sector, sector + nr)) {
-			extent->last = ++hdd->dirty_writes;
-			return true;
-		}
-	}
+	for (extent = hdd->extents; extent < past; extent++)
+		if (holds(extent, sector, sector + nr))
+			return join(hdd, extent, 0, write->ready_ns, earliest_ns);
 	if (hdd->dirty_held + nr > hdd->dirty_room)
 		return false;
 	for (extent = hdd->extents; extent < past; extent++)
 		if (extent->sector + extent->nr == sector && extent->nr + nr <= DISK_LONGEST_EXTENT)
-			break;
-	if (extent == past) {
-		if (hdd->nr_extents == DISK_EXTENTS)
-			return false;
-		hdd->nr_extents++;
-		extent->sector = sector;
-		extent->nr = 0;
-	}
-	extent->nr += nr;
-	extent->last = ++hdd->dirty_writes;
-	hdd->dirty_held += nr;
-	return true;
+			return join(hdd, extent, nr, write->ready_ns, earliest_ns);
+	/* An extent that continues the moving one takes its place. */
+	if (hdd->nr_extents + (hdd->moving && !streams) >= hdd->most_extents)
+		return false;
+	hdd->nr_extents++;
+	*extent = (struct disk_extent){ .sector = sector };
+	return join(hdd, extent, nr, write->ready_ns, earliest_ns);
 }
 
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end)
 {
 	u32 at;
 
+	if (hdd->moving && holds(&hdd->current.extent, sector, end))
+		return true;
 	for (at = 0; at < hdd->nr_extents; at++)
 		if (holds(&hdd->extents[at], sector, end))
 			return true;

@@ -12,7 +12,12 @@ enum field {
 		SEEK_E_PS,
 	NEAREST_FIRST, READ_OVERHEAD_NS, HIT_OVERHEAD_NS, WRITE_OVERHEAD_NS, BUS, READ_AHEAD,
 		IMMEDIATE,
-	SEGMENTS, SEGMENT_SECTORS, WRITE_CACHE, ZONES, NEAR, NR_FIELDS
+	SEGMENTS, SEGMENT_SECTORS, WRITE_CACHE,
+	READ_AFTER_WRITE_NS, HIT_AFTER_WRITE_NS, WRITE_AFTER_WRITE_NS, RECONNECT_NS,
+		READ_COMPLETION_NS, WRITE_COMPLETION_NS, WRITE_SEEK_LEAST_NS, WATERMARK,
+		TO_TRACK_END, ON_IDLE_HIT, ALMOST_HITS, WRITE_RUNS, WRITE_BUS, WRITE_WATERMARK,
+		WRITE_LEAD_NS,
+	ZONES, NEAR, NR_FIELDS
 };
 
 /* The bounds of each. */
@@ -37,13 +42,29 @@ static const struct {
 	[SEGMENTS] = { 0, 4096 },
 	[SEGMENT_SECTORS] = { 1, 1 << 20 },
 	[WRITE_CACHE] = { 0, 1 << 24 },
+	[READ_AFTER_WRITE_NS] = { 0, DISK_SECOND_NS },
+	[HIT_AFTER_WRITE_NS] = { 0, DISK_SECOND_NS },
+	[WRITE_AFTER_WRITE_NS] = { 0, DISK_SECOND_NS },
+	[RECONNECT_NS] = { 0, DISK_SECOND_NS },
+	[READ_COMPLETION_NS] = { 0, DISK_SECOND_NS },
+	[WRITE_COMPLETION_NS] = { 0, DISK_SECOND_NS },
+	[WRITE_SEEK_LEAST_NS] = { 0, DISK_SECOND_NS },
+	[WATERMARK] = { 0, 100 },
+	[TO_TRACK_END] = { 0, 1 },
+	[ON_IDLE_HIT] = { 0, 1 },
+	[ALMOST_HITS] = { 0, 1 },
+	[WRITE_RUNS] = { 1, DISK_EXTENTS },
+	[WRITE_BUS] = { 1000, 1ull << 40 },
+	[WRITE_WATERMARK] = { 1, 1 << 20 },
+	[WRITE_LEAD_NS] = { 0, DISK_SECOND_NS },
 	[ZONES] = { 1, 4096 },
 	[NEAR] = { 1, 1000000 },
 };
 
 #define MOST_DEPTH	4096u
 #define ZONES_AT	(DISK_HEAD + 8u * NR_FIELDS)
-#define ZONE_SIZE	(4u * 8u)
+#define ZONE_SIZE	(8u * 8u)
+#define MOST_SLIPPED	64u
 /* The largest listed seek time, and the largest a_ns + b_ns * sqrt(distance). */
 #define MOST_SEEK_NS	(2 * DISK_SECOND_NS)
 
@@ -52,10 +73,25 @@ static u64 field(const u8 *tables, enum field at)
 	return disk_le64(tables + DISK_HEAD + 8 * (size_t)at);
 }
 
+static const u8 *zone_at(const u8 *tables, u64 nr)
+{
+	return tables + ZONES_AT + (size_t)nr * ZONE_SIZE;
+}
+
+/* A track of a zone by its number from the zone's first. */
+static struct disk_arm track_at(const u8 *tables, const struct disk_zone *zone, u64 track)
+{
+	u64 heads = field(tables, HEADS), cylinder = disk_div(track, heads);
+
+	return (struct disk_arm){ zone->first_cylinder + (u32)cylinder,
+		(u32)(track - cylinder * heads) };
+}
+
 /* Reads the zone after @before, which is NULL for the first one. */
 static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zone *before)
 {
-	const u8 *at = tables + ZONES_AT + (size_t)nr * ZONE_SIZE;
+	const u8 *at = zone_at(tables, nr);
+	u64 reserved = disk_le64(at + 40), spare = disk_le64(at + 48);
 	struct disk_zone zone = { 0 };
 
 	zone.cylinders = (u32)disk_le64(at);
@@ -64,26 +100,78 @@ static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zo
 	zone.skew_per_cylinder = disk_le64(at + 24);
 	zone.sectors_per_cylinder = field(tables, HEADS) * zone.sectors_per_track - field(tables,
 			SPARE);
+	zone.phase = disk_le64(at + 32);
+	zone.reserved = reserved * zone.sectors_per_track;
+	zone.nr_slipped = (u32)disk_le64(at + 56);
+	zone.sectors = zone.cylinders * zone.sectors_per_cylinder -
+		(reserved + spare) * zone.sectors_per_track;
+	zone.slipped = zone_at(tables, field(tables, ZONES));
 	if (before) {
-		zone.first_sector =
-			before->first_sector + before->cylinders * before->sectors_per_cylinder;
+		zone.first_sector = before->first_sector + before->sectors;
 		zone.first_cylinder = before->first_cylinder + before->cylinders;
+		zone.slipped = before->slipped + 8 * (size_t)before->nr_slipped;
 	}
+	zone.first = track_at(tables, &zone, reserved);
+	zone.last = track_at(tables, &zone, zone.cylinders * field(tables, HEADS) - spare +
+			     zone.nr_slipped - 1);
 	return zone;
+}
+
+/* The slipped tracks of all zones together. */
+static u64 all_slipped(const u8 *tables)
+{
+	u64 sum = 0, nr;
+
+	for (nr = 0; nr < field(tables, ZONES); nr++)
+		sum += disk_min(disk_le64(zone_at(tables, nr) + 56), MOST_SLIPPED + 1);
+	return sum;
+}
+
+static const u8 *near_at(const u8 *tables)
+{
+	return zone_at(tables, field(tables, ZONES)) + 8 * (size_t)all_slipped(tables);
+}
+
+/*
+ * Whether the tracks of a zone that hold no numbered sectors leave one, and the slipped ones lie
+ * between the first and the last one in use.
+ */
+static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipped)
+{
+	const u8 *at = zone_at(tables, nr);
+	u64 reserved = disk_le64(at + 40), spare = disk_le64(at + 48), after = reserved;
+	u64 tracks = count * field(tables, HEADS), many = disk_le64(at + 56);
+
+	if (disk_le64(at + 32) >= disk_le64(at + 8) || reserved >= tracks ||
+	    spare >= tracks - reserved || many > MOST_SLIPPED || many > spare)
+		return false;
+	if (reserved + spare > 0 && field(tables, SPARE) > 0)
+		return false;
+	for (nr = 0; nr < many; nr++) {
+		u64 track = disk_le64(slipped + 8 * (size_t)nr);
+
+		if (track < after || track >= tracks - spare + many - 1)
+			return false;
+		after = track + 1;
+	}
+	return true;
 }
 
 /* Whether the zones are valid, cover all cylinders and hold all sectors. */
 static bool zones_are_sound(const u8 *tables)
 {
+	const u8 *slipped = zone_at(tables, field(tables, ZONES));
 	struct disk_zone zone = { 0 };
 	u64 cylinders = 0, sectors = 0;
 	u32 nr;
 
 	for (nr = 0; nr < field(tables, ZONES); nr++) {
-		u64 count = disk_le64(tables + ZONES_AT + (size_t)nr * ZONE_SIZE);
+		u64 count = disk_le64(zone_at(tables, nr));
 
-		if (count < 1 || count > field(tables, CYLINDERS) - cylinders)
+		if (count < 1 || count > field(tables, CYLINDERS) - cylinders ||
+		    !layout_is_sound(tables, nr, count, slipped))
 			return false;
+		slipped += 8 * (size_t)disk_le64(zone_at(tables, nr) + 56);
 		zone = read_zone(tables, nr, NULL);
 		if (zone.sectors_per_track <= field(tables, SPARE) ||
 		    zone.sectors_per_track > 65535)
@@ -92,7 +180,7 @@ static bool zones_are_sound(const u8 *tables)
 		    zone.sectors_per_track)
 			return false;
 		cylinders += count;
-		sectors += count * zone.sectors_per_cylinder;
+		sectors += zone.sectors;
 	}
 	return cylinders == field(tables, CYLINDERS) && disk_le64(tables + DISK_SECTORS_AT) <=
 		sectors;
@@ -100,7 +188,7 @@ static bool zones_are_sound(const u8 *tables)
 
 static bool seeks_are_sound(const u8 *tables)
 {
-	const u8 *near = tables + ZONES_AT + (size_t)field(tables, ZONES) * ZONE_SIZE;
+	const u8 *near = near_at(tables);
 	u64 nr = field(tables, NEAR), cylinders = field(tables, CYLINDERS), at;
 
 	if (nr > cylinders || disk_le32(near) != 0)
@@ -126,7 +214,10 @@ size_t disk_hdd_size(const u8 *tables, size_t len)
 		if (value < bounds[at].min || value > bounds[at].max)
 			return 0;
 	}
-	if (len != ZONES_AT + field(tables, ZONES) * ZONE_SIZE + field(tables, NEAR) * 4)
+	if (len < ZONES_AT + field(tables, ZONES) * ZONE_SIZE)
+		return 0;
+	if (len != ZONES_AT + field(tables, ZONES) * ZONE_SIZE + all_slipped(tables) * 8 +
+	    field(tables, NEAR) * 4)
 		return 0;
 	if (field(tables, SEGMENTS) > 0 && field(tables, READ_AHEAD) > field(tables,
 			SEGMENT_SECTORS))
@@ -153,7 +244,7 @@ static void init_mechanics(struct hdd *hdd, const u8 *tables)
 	for (nr = 0; nr < m->nr_zones; nr++)
 		zones[nr] = read_zone(tables, nr, nr ? &zones[nr - 1] : NULL);
 	m->zones = zones;
-	m->near = tables + ZONES_AT + (size_t)m->nr_zones * ZONE_SIZE;
+	m->near = near_at(tables);
 	m->nr_near = (u32)field(tables, NEAR);
 	m->cylinders = (u32)field(tables, CYLINDERS);
 	m->heads = (u32)field(tables, HEADS);
@@ -161,6 +252,7 @@ static void init_mechanics(struct hdd *hdd, const u8 *tables)
 	m->revolution_ns = field(tables, REVOLUTION_NS);
 	m->head_switch_ns = field(tables, HEAD_SWITCH_NS);
 	m->write_settle_ns = field(tables, WRITE_SETTLE_NS);
+	m->write_lead_ns = field(tables, WRITE_LEAD_NS);
 	m->spare_per_cylinder = field(tables, SPARE);
 	m->seek_c_ns = field(tables, SEEK_C_NS);
 	m->seek_e_ps = field(tables, SEEK_E_PS);
@@ -173,17 +265,35 @@ void disk_hdd_init(struct core_disk *disk, const u8 *tables)
 	struct hdd *hdd = (struct hdd *)(void *)disk;
 	struct disk_electronics *e = &hdd->electronics;
 	const u64 sector = DISK_SECTOR_BYTES * DISK_SECOND_NS;
+	int write;
 
 	init_mechanics(hdd, tables);
 	e->nearest_first = field(tables, NEAREST_FIRST) == 1;
 	e->immediate_reporting = field(tables, IMMEDIATE) == 1;
-	e->read_overhead_ns = field(tables, READ_OVERHEAD_NS);
-	e->hit_overhead_ns = field(tables, HIT_OVERHEAD_NS);
-	e->write_overhead_ns = field(tables, WRITE_OVERHEAD_NS);
-	e->bus_bytes_per_s = field(tables, BUS);
+	e->read_to_track_end = field(tables, TO_TRACK_END) == 1;
+	e->read_on_idle_hit = field(tables, ON_IDLE_HIT) == 1;
+	e->almost_hits = field(tables, ALMOST_HITS) == 1;
+	for (write = 0; write < 2; write++) {
+		u64 bus = field(tables, write ? WRITE_BUS : BUS);
+
+		e->read_overhead_ns[write] =
+			field(tables, write ? READ_AFTER_WRITE_NS : READ_OVERHEAD_NS);
+		e->hit_overhead_ns[write] =
+			field(tables, write ? HIT_AFTER_WRITE_NS : HIT_OVERHEAD_NS);
+		e->write_overhead_ns[write] =
+			field(tables, write ? WRITE_AFTER_WRITE_NS : WRITE_OVERHEAD_NS);
+		e->bus_bytes_per_s[write] = bus;
+		hdd->bus_whole_ns[write] = disk_div(sector, bus);
+		hdd->bus_rest[write] = sector - hdd->bus_whole_ns[write] * bus;
+	}
+	e->reconnect_ns = field(tables, RECONNECT_NS);
+	e->read_completion_ns = field(tables, READ_COMPLETION_NS);
+	e->write_completion_ns = field(tables, WRITE_COMPLETION_NS);
+	e->write_seek_least_ns = field(tables, WRITE_SEEK_LEAST_NS);
+	e->write_watermark = field(tables, WRITE_WATERMARK);
+	e->read_watermark = field(tables, WATERMARK);
 	e->read_ahead = field(tables, READ_AHEAD);
-	hdd->bus_whole_ns = disk_div(sector, e->bus_bytes_per_s);
-	hdd->bus_rest = sector - hdd->bus_whole_ns * e->bus_bytes_per_s;
+	hdd->most_extents = (u32)field(tables, WRITE_RUNS);
 	hdd->nr_segments = (u32)field(tables, SEGMENTS);
 	hdd->segment_size = field(tables, SEGMENT_SECTORS);
 	hdd->dirty_room = field(tables, WRITE_CACHE);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue that
- * the drive orders. Port of crates/sim/src/device/hdd/mod.rs and choice.rs, function by function;
- * the reasons are documented there.
+ * the drive orders. Port of crates/sim/src/device/hdd/{mod,reading,writing,choice}.rs, function by
+ * function; the reasons are documented there.
  */
 #include "disk-hdd.h"
 
@@ -16,12 +16,12 @@ static const struct hdd *hdd_of_const(const struct core_disk *disk)
 	return (const struct hdd *)(const void *)disk;
 }
 
-static u64 bus_ns(const struct hdd *hdd, u64 sectors)
+static u64 bus_ns(const struct hdd *hdd, bool write, u64 sectors)
 {
-	u64 whole = hdd->bus_whole_ns * sectors;
+	u64 whole = hdd->bus_whole_ns[write] * sectors;
 
-	return hdd->bus_rest ? whole + disk_div(hdd->bus_rest * sectors,
-						hdd->electronics.bus_bytes_per_s) : whole;
+	return hdd->bus_rest[write] ? whole + disk_div(hdd->bus_rest[write] * sectors,
+						hdd->electronics.bus_bytes_per_s[write]) : whole;
 }
 
 /* Sorted by time; entries of equal time stay in order of arrival. */
@@ -39,8 +39,12 @@ static void leave(struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 begin = disk_max(disk_max(command->ready_ns, hdd->disk.clock_ns), hdd->bus_free_ns);
 
-	hdd->bus_free_ns = begin + bus_ns(hdd, command->nr);
-	leave_at(hdd, hdd->bus_free_ns, command->tag, false);
+	hdd->bus_free_ns = begin + bus_ns(hdd, command->write, command->nr);
+	if (!command->write)
+		begin = hdd->bus_free_ns + hdd->electronics.read_completion_ns;
+	else
+		begin = hdd->bus_free_ns;
+	leave_at(hdd, begin, command->tag, false);
 }
 
 static struct disk_waiting remove_waiting(struct hdd *hdd, u32 at)
@@ -75,29 +79,55 @@ static void stop_reading_on(struct hdd *hdd, u64 now)
 	hdd->ahead.on = false;
 }
 
-static void read_on(struct hdd *hdd, struct disk_head head, u32 segment)
+/* The end of the read-ahead after a read up to @end. */
+static u64 ahead_limit(const struct hdd *hdd, u64 end, u32 segment)
+{
+	u64 sectors = hdd->disk.sectors, first, past;
+
+	if (!hdd->electronics.read_to_track_end || end >= sectors)
+		return disk_min(end + hdd->electronics.read_ahead, sectors);
+	disk_track_of(&hdd->mechanics, end, &first, &past);
+	if (hdd->segments[segment].start < first && past < sectors)
+		disk_track_of(&hdd->mechanics, past, &first, &past);
+	return disk_min(past, sectors);
+}
+
+static void read_on(struct hdd *hdd, struct disk_head head, u32 segment, u64 limit)
 {
 	hdd->ahead.on = true;
 	hdd->ahead.segment = segment;
 	hdd->ahead.head = head;
 	hdd->ahead.arm = head.arm;
 	hdd->ahead.seen_ns = head.at_ns;
-	hdd->ahead.limit = disk_min(head.next + hdd->electronics.read_ahead, hdd->disk.sectors);
+	hdd->ahead.limit = limit;
 }
 
-/* Whether the read-ahead started at or before a sector and has read all sectors up to it. */
-static bool ahead_reaches(const struct hdd *hdd, u64 sector)
+/* The segment of a read-ahead that has not ended, or DISK_NONE. */
+static u32 reading_segment(const struct hdd *hdd)
 {
-	const struct disk_segment *held = &hdd->segments[hdd->ahead.segment];
-
-	return hdd->ahead.on && held->start <= sector && sector <= held->end;
+	return hdd->ahead.on && hdd->ahead.head.next < hdd->ahead.limit ? hdd->ahead.segment :
+	       DISK_NONE;
 }
 
-/* Serves a read from the cache, which may extend the read-ahead. */
-static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+/* The segment in which a read begins, or DISK_NONE. */
+static u32 partial(const struct hdd *hdd, u64 sector)
 {
-	struct disk_ahead *ahead = &hdd->ahead;
+	u32 reading = reading_segment(hdd);
+
+	if (reading != DISK_NONE && hdd->electronics.almost_hits &&
+	    hdd->segments[reading].end == sector)
+		return reading;
+	return disk_segments_hold(hdd, sector, sector + 1);
+}
+
+/*
+ * Serves a read from the cache, which may extend the read-ahead, or from @restart_ns on start it
+ * again.
+ */
+static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command, u64 restart_ns)
+{
 	u64 end = command->sector + command->nr, limit;
+	u32 reading;
 	u32 segment = disk_segments_hold(hdd, command->sector, end);
 
 	if (segment == DISK_NONE && !disk_dirty_hold(hdd, command->sector, end))
@@ -107,11 +137,18 @@ static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 	if (segment == DISK_NONE)
 		return true;
 	disk_segments_touch(hdd, segment);
-	limit = disk_min(end + hdd->electronics.read_ahead, hdd->disk.sectors);
-	if (ahead->on && ahead->segment == segment && limit > ahead->limit) {
-		if (ahead->head.next == ahead->limit)
-			ahead->head.at_ns = disk_max(ahead->head.at_ns, now);
-		ahead->limit = limit;
+	reading = reading_segment(hdd);
+	limit = ahead_limit(hdd, end, segment);
+	if (reading == segment) {
+		hdd->ahead.limit = disk_max(hdd->ahead.limit, limit);
+	} else if (reading == DISK_NONE && hdd->electronics.read_on_idle_hit &&
+		   hdd->current.doing == DISK_IDLE) {
+		u64 next = hdd->segments[segment].end;
+
+		stop_reading_on(hdd, now);
+		if (next < limit)
+			read_on(hdd, (struct disk_head){ next, restart_ns, hdd->arm }, segment,
+				limit);
 	}
 	return true;
 }
@@ -127,75 +164,121 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/*
- * A read that begins in the read-ahead: the medium continues where it is, or is started again if
- * the read-ahead has stopped.
- */
-static struct disk_walk go_on(struct hdd *hdd, u64 now, u64 begin, u64 end)
+/* The sectors up to @end that a segment does not have; a read-ahead into it continues. */
+static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, u32 segment)
 {
 	struct disk_head head = hdd->ahead.head;
-	bool stopped = head.next == hdd->ahead.limit;
-	u64 from = stopped ? disk_max(head.at_ns, begin) : head.at_ns;
-	struct disk_walk walk = disk_walk(&hdd->mechanics, from, head.arm, head.next,
-					  end - head.next, false, 0);
+	bool reading = reading_segment(hdd) == segment;
 	struct disk_costs waited = { 0 };
+	struct disk_walk walk;
 
+	if (hdd->ahead.on && hdd->ahead.segment == segment) {
+		hdd->ahead.on = false;
+		if (!reading)
+			head.at_ns = disk_max(head.at_ns, begin);
+	} else {
+		stop_reading_on(hdd, now);
+		head = (struct disk_head){ hdd->segments[segment].end, begin, hdd->arm };
+	}
+	disk_segments_touch(hdd, segment);
+	walk = disk_walk(&hdd->mechanics, head.at_ns, head.arm, (struct disk_transfer){
+		.sector = head.next,
+		.nr = end - head.next,
+	});
 	/* Movements that the read-ahead had begun are not counted to this command. */
 	if (walk.end_ns > now)
 		waited.transfer_ns = disk_min(walk.end_ns - now, walk.costs.transfer_ns);
-	account(hdd, stopped ? &walk.costs : &waited);
+	account(hdd, reading ? &waited : &walk.costs);
+	return walk;
+}
+
+/* A read from the medium; @data_ns is set to when its first data can go on the bus. */
+static struct disk_walk read_medium(struct hdd *hdd, u64 now, u64 begin,
+				    const struct disk_waiting *command, u64 *data_ns)
+{
+	const struct disk_electronics *e = &hdd->electronics;
+	u64 in_buffer = disk_min(command->nr, hdd->segment_size);
+	struct disk_walk walk;
+
+	stop_reading_on(hdd, now);
+	walk = disk_walk(&hdd->mechanics, begin, hdd->arm, (struct disk_transfer){
+		.sector = command->sector,
+		.nr = command->nr,
+		.mark = disk_max(disk_div(in_buffer * e->read_watermark, 100), 1),
+	});
+	account(hdd, &walk.costs);
+	*data_ns = walk.mark_ns + e->reconnect_ns;
 	return walk;
 }
 
 static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
-	u64 end = command->sector + command->nr, begin = disk_max(now, command->ready_ns), after;
-	u32 segment = DISK_NONE;
+	u64 end = command->sector + command->nr, begin = disk_max(now, command->ready_ns);
+	u64 data_ns = begin, done_ns;
+	u32 segment = partial(hdd, command->sector);
 	struct disk_walk walk;
 
-	if (ahead_reaches(hdd, command->sector)) {
-		segment = hdd->ahead.segment;
-		hdd->ahead.on = false;
-		disk_segments_touch(hdd, segment);
-		walk = go_on(hdd, now, begin, end);
-		after = begin + bus_ns(hdd, command->nr);
-	} else {
-		stop_reading_on(hdd, now);
-		walk = disk_walk(&hdd->mechanics, begin, hdd->arm, command->sector, command->nr,
-				 false, 0);
-		account(hdd, &walk.costs);
-		after = walk.first_ns + bus_ns(hdd, command->nr);
-	}
+	if (segment != DISK_NONE)
+		walk = read_rest(hdd, now, begin, end, segment);
+	else
+		walk = read_medium(hdd, now, begin, command, &data_ns);
 	hdd->arm = walk.arm;
+	done_ns = disk_max(walk.end_ns + bus_ns(hdd, false, 1),
+			   data_ns + bus_ns(hdd, false, command->nr));
+	done_ns = disk_max(done_ns, begin) + hdd->electronics.read_completion_ns;
 	hdd->current = (struct disk_work){
 		.doing = DISK_READ,
 		.tag = command->tag,
 		.segment = segment,
-		.done_ns = disk_max(disk_max(walk.end_ns + bus_ns(hdd, 1), after), begin),
+		.done_ns = done_ns,
 		.media_end_ns = walk.end_ns,
 		.sector = command->sector,
 		.end = end,
 	};
 }
 
-static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+/* When the medium may begin to write, so that its last sector does not overtake the bus. */
+static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command)
 {
-	const struct disk_mechanics *m = &hdd->mechanics;
-	/* The bus may still transfer when the last sector has passed (on the outermost tracks). */
-	u64 passing = disk_div(command->nr * m->revolution_ns, m->zones[0].sectors_per_track);
-	u64 bus = bus_ns(hdd, command->nr), late = bus > passing ? bus - passing : 0;
+	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
+			       disk_sectors_per_track(&hdd->mechanics, command->sector));
+	u64 bus = bus_ns(hdd, true, command->nr), late = bus > passing ? bus - passing : 0;
+
+	u64 first = disk_min(command->nr, hdd->electronics.write_watermark);
+
+	return command->ready_ns + disk_max(bus_ns(hdd, true, first), late);
+}
+
+/* Writes to the medium, with the head at the first sector not before @earliest. */
+static struct disk_walk write_medium(struct hdd *hdd, u64 now, u64 begin, u64 sector, u64 nr,
+				     u64 earliest)
+{
+	u64 least = begin + hdd->electronics.write_seek_least_ns;
 	struct disk_walk walk;
 
 	stop_reading_on(hdd, now);
-	walk = disk_walk(m, disk_max(now, command->ready_ns), hdd->arm, command->sector,
-			 command->nr, true,
-			 command->ready_ns + disk_max(bus_ns(hdd, 1), late));
+	walk = disk_walk(&hdd->mechanics, begin, hdd->arm, (struct disk_transfer){
+		.sector = sector,
+		.nr = nr,
+		.write = true,
+		.earliest_ns = disk_max(earliest, least),
+	});
 	account(hdd, &walk.costs);
 	hdd->arm = walk.arm;
+	return walk;
+}
+
+static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
+{
+	const struct disk_electronics *e = &hdd->electronics;
+	struct disk_walk walk = write_medium(hdd, now, disk_max(now, command->ready_ns),
+					     command->sector, command->nr,
+					     earliest_ns(hdd, command));
+
 	hdd->current = (struct disk_work){
 		.doing = DISK_WRITE,
 		.tag = command->tag,
-		.done_ns = walk.end_ns,
+		.done_ns = walk.end_ns + e->reconnect_ns + e->write_completion_ns,
 		.sector = command->sector,
 		.end = command->sector + command->nr,
 	};
@@ -211,14 +294,11 @@ static void start(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 
 static void destage(struct hdd *hdd, u64 now, u32 at)
 {
-	struct disk_extent extent;
-	struct disk_walk walk;
+	struct disk_extent extent = disk_dirty_start(hdd, at);
+	struct disk_walk walk = write_medium(hdd, now, disk_max(now, extent.ready_ns),
+					     extent.sector, extent.nr, extent.earliest_ns);
 
-	stop_reading_on(hdd, now);
-	extent = disk_dirty_start(hdd, at);
-	walk = disk_walk(&hdd->mechanics, now, hdd->arm, extent.sector, extent.nr, true, 0);
-	account(hdd, &walk.costs);
-	hdd->arm = walk.arm;
+	hdd->moving = true;
 	hdd->current = (struct disk_work){
 		.doing = DISK_DESTAGE,
 		.done_ns = walk.end_ns,
@@ -269,7 +349,7 @@ static void admit_writes(struct hdd *hdd, u64 now)
 			at++;
 			continue;
 		}
-		if (!disk_dirty_take(hdd, command.sector, command.nr))
+		if (!disk_dirty_take(hdd, &command, earliest_ns(hdd, &command)))
 			return;
 		remove_waiting(hdd, at);
 		overwritten(hdd, now, command.sector, command.nr);
@@ -287,7 +367,7 @@ static void end_flushes(struct hdd *hdd, u64 now)
 			return;
 		hdd->nr_flushes--;
 		memmove(&hdd->flushes[0], &hdd->flushes[1], hdd->nr_flushes * sizeof(flush));
-		leave_at(hdd, now + hdd->electronics.write_overhead_ns, flush.tag, true);
+		leave_at(hdd, now + hdd->electronics.write_overhead_ns[0], flush.tag, true);
 	}
 }
 
@@ -407,35 +487,41 @@ static void pick(struct hdd *hdd, u64 now)
 			struct disk_waiting command = remove_waiting(hdd, at);
 
 			catch_up(hdd, now);
-			if (command.write || !hit(hdd, now, &command))
+			if (command.write ||
+			    !hit(hdd, now, &command, disk_max(now, command.ready_ns)))
 				start(hdd, now, &command);
 		}
 	}
 }
 
 /* Whether a read hits the cache; sets its overhead. */
-static bool read_from_cache(struct hdd *hdd, u64 now, struct disk_waiting *command)
+static bool read_from_cache(struct hdd *hdd, u64 now, struct disk_waiting *command, bool after)
 {
+	u64 medium_ns = now + hdd->electronics.read_overhead_ns[after];
+	u32 segment;
+
 	catch_up(hdd, now);
-	command->ready_ns = now + hdd->electronics.hit_overhead_ns;
-	if (hit(hdd, now, command))
+	command->ready_ns = now + hdd->electronics.hit_overhead_ns[after];
+	if (hit(hdd, now, command, medium_ns))
 		return true;
-	if (!ahead_reaches(hdd, command->sector) || hdd->ahead.head.next >= hdd->ahead.limit)
-		command->ready_ns = now + hdd->electronics.read_overhead_ns;
+	segment = partial(hdd, command->sector);
+	if (segment == DISK_NONE || segment != reading_segment(hdd))
+		command->ready_ns = medium_ns;
 	return false;
 }
 
 static void hdd_transfer(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr)
 {
 	struct hdd *hdd = hdd_of(disk);
-	bool idle = hdd->current.doing == DISK_IDLE;
-	struct disk_waiting command = { sector, now + hdd->electronics.write_overhead_ns, nr, tag,
-		write };
+	bool idle = hdd->current.doing == DISK_IDLE, after = hdd->after_write;
+	struct disk_waiting command = { sector, now + hdd->electronics.write_overhead_ns[after],
+		nr, tag, write };
 
+	hdd->after_write = write;
 	if (write) {
 		if (!caches(hdd, nr))
 			overwritten(hdd, now, sector, nr);
-	} else if (read_from_cache(hdd, now, &command)) {
+	} else if (read_from_cache(hdd, now, &command, after)) {
 		return;
 	}
 	if (idle && !waits_for_room(hdd, &command) && !hdd->nr_waiting) {
@@ -475,6 +561,9 @@ static void finish(struct hdd *hdd, const struct disk_work *work, const struct d
 
 	if (work->doing == DISK_DESTAGE) {
 		hdd->dirty_held -= work->extent.nr;
+		hdd->moving = false;
+		disk_segments_fill(hdd, work->extent.sector,
+				   work->extent.sector + work->extent.nr);
 		return;
 	}
 	if (work->doing == DISK_WRITE && hdd->dirty_room > 0)
@@ -486,7 +575,7 @@ static void finish(struct hdd *hdd, const struct disk_work *work, const struct d
 			segment = disk_segments_fill(hdd, work->sector, work->end);
 		if (segment != DISK_NONE)
 			read_on(hdd, (struct disk_head){ work->end, work->media_end_ns, hdd->arm },
-				segment);
+				segment, ahead_limit(hdd, work->end, segment));
 	}
 	disk_done(&hdd->disk, sink, work->tag, false, work->done_ns);
 }

@@ -16,9 +16,13 @@ struct disk_segment {
 	u64 start, end, used;
 };
 
-/* Sectors to write to the medium; @last is the number of the last write in the extent. */
+/*
+ * Sectors to write to the medium; @last is the number of the last write in the extent. The overhead
+ * of its writes is over at @ready_ns; the medium does not overtake their data from @earliest_ns on.
+ */
 struct disk_extent {
 	u64 sector, nr, last;
+	u64 ready_ns, earliest_ns;
 };
 
 /* A command that waits for the actuator or for space in the write cache. */
@@ -66,8 +70,12 @@ struct disk_ahead {
 
 struct disk_electronics {
 	bool nearest_first, immediate_reporting;
-	u64 read_overhead_ns, hit_overhead_ns, write_overhead_ns;
-	u64 bus_bytes_per_s, read_ahead;
+	bool read_to_track_end, read_on_idle_hit, almost_hits;
+	/* after a read, after a write */
+	u64 read_overhead_ns[2], hit_overhead_ns[2], write_overhead_ns[2];
+	u64 reconnect_ns, read_completion_ns, write_completion_ns, write_seek_least_ns;
+	u64 bus_bytes_per_s[2];		/* of reads, of writes */
+	u64 write_watermark, read_watermark, read_ahead;
 };
 
 struct hdd {
@@ -75,15 +83,17 @@ struct hdd {
 	struct disk_mechanics mechanics;
 	struct disk_electronics electronics;
 	/* nanoseconds per sector on the bus, and the remainder of the division */
-	u64 bus_whole_ns, bus_rest;
+	u64 bus_whole_ns[2], bus_rest[2];
 	u64 bus_free_ns;
+	bool after_write;		/* the last command that came was a write */
 
 	struct disk_segment *segments;	/* the read cache */
 	u32 nr_segments;
 	u64 segment_size, segment_clock;
 
 	struct disk_extent *extents;	/* the write cache */
-	u32 nr_extents;
+	u32 nr_extents, most_extents;
+	bool moving;			/* the extent of @current is on its way */
 	u64 dirty_room, dirty_held, dirty_writes;
 
 	struct disk_arm arm;
@@ -106,7 +116,7 @@ void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
 /* Adds a write to the write cache. False if there is no space. */
-bool disk_dirty_take(struct hdd *hdd, u64 sector, u64 nr);
+bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns);
 /* Whether all of these sectors are in one extent. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
 /* Removes an extent; its space becomes free when it is on the medium. */

@@ -12,13 +12,11 @@ struct spot {
 	u64 sector;
 };
 
-static struct spot locate(const struct disk_mechanics *m, u64 sector)
+/* The last zone that begins at or before the sector; the first begins at 0. */
+static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 sector)
 {
 	u32 low = 0, high = m->nr_zones;
-	struct spot spot;
-	u64 within, cylinder, head;
 
-	/* The last zone that begins at or before the sector; the first begins at 0. */
 	while (high - low > 1) {
 		u32 middle = low + (high - low) / 2;
 
@@ -27,8 +25,33 @@ static struct spot locate(const struct disk_mechanics *m, u64 sector)
 		else
 			high = middle;
 	}
-	spot.zone = &m->zones[low];
-	within = sector - spot.zone->first_sector;
+	return &m->zones[low];
+}
+
+/* A position in a zone with slipped tracks. */
+static struct spot past_slipped(const struct disk_mechanics *m, const struct disk_zone *zone,
+				u64 within)
+{
+	u64 numbered = disk_div(within, zone->sectors_per_track), track = numbered, cylinder;
+	struct spot spot = { .zone = zone };
+	u32 at;
+
+	for (at = 0; at < zone->nr_slipped; at++)
+		track += disk_le64(zone->slipped + 8 * (size_t)at) <= track;
+	cylinder = disk_div(track, m->heads);
+	spot.arm.cylinder = zone->first_cylinder + (u32)cylinder;
+	spot.arm.head = (u32)(track - cylinder * m->heads);
+	spot.sector = within - numbered * zone->sectors_per_track;
+	return spot;
+}
+
+static struct spot locate(const struct disk_mechanics *m, u64 sector)
+{
+	struct spot spot = { .zone = zone_of(m, sector) };
+	u64 within = sector - spot.zone->first_sector + spot.zone->reserved, cylinder, head;
+
+	if (spot.zone->nr_slipped)
+		return past_slipped(m, spot.zone, within);
 	cylinder = disk_div(within, spot.zone->sectors_per_cylinder);
 	within -= cylinder * spot.zone->sectors_per_cylinder;
 	head = disk_div(within, spot.zone->sectors_per_track);
@@ -59,7 +82,10 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 		seek = m->seek_c_ns + disk_div(m->seek_e_ps * far, 1000);
 	if (from.head != to.head)
 		seek = disk_max(seek, m->head_switch_ns);
-	return seek + (write ? m->write_settle_ns : 0);
+	if (!write)
+		return seek;
+	seek += m->write_settle_ns;
+	return seek > m->write_lead_ns ? seek - m->write_lead_ns : 0;
 }
 
 /*
@@ -70,7 +96,7 @@ static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
 
-	return cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew +
+	return spot.zone->phase + cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew +
 	       spot.sector;
 }
 
@@ -112,16 +138,35 @@ static u64 left_on_track(const struct disk_mechanics *m, struct spot spot)
 	return spot.zone->sectors_per_track - spare - spot.sector;
 }
 
+/* Never the last track of a zone: a slipped one lies before it. */
+static bool is_slipped(const struct disk_mechanics *m, struct spot spot)
+{
+	u64 track = (u64)(spot.arm.cylinder - spot.zone->first_cylinder) * m->heads + spot.arm.head;
+	u32 at;
+
+	for (at = 0; at < spot.zone->nr_slipped; at++)
+		if (disk_le64(spot.zone->slipped + 8 * (size_t)at) == track)
+			return true;
+	return false;
+}
+
 /* The first sector of the next track, which exists: transfers end within the disk. */
 static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
 {
+	const struct disk_arm *last = &spot.zone->last;
+
 	spot.sector = 0;
-	if (++spot.arm.head < m->heads)
-		return spot;
-	spot.arm.head = 0;
-	spot.arm.cylinder++;
-	if (spot.arm.cylinder == spot.zone->first_cylinder + spot.zone->cylinders)
+	if (spot.arm.cylinder == last->cylinder && spot.arm.head == last->head) {
 		spot.zone++;
+		spot.arm = spot.zone->first;
+		return spot;
+	}
+	do {
+		if (++spot.arm.head == m->heads) {
+			spot.arm.head = 0;
+			spot.arm.cylinder++;
+		}
+	} while (is_slipped(m, spot));
 	return spot;
 }
 
@@ -147,18 +192,21 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
-struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector,
-			   u64 nr, bool write,
-			   u64 earliest_ns)
+struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
+			   struct disk_transfer transfer)
 {
-	struct spot spot = locate(m, sector);
+	struct spot spot = locate(m, transfer.sector);
 	struct disk_walk walk = { 0 };
-	bool first = true;
-	u64 at = disk_max(ns + step(m, arm, spot.arm, write, &walk.costs), earliest_ns);
+	bool first = true, write = transfer.write;
+	u64 left = transfer.nr;
+	u64 at = disk_max(ns + step(m, arm, spot.arm, write, &walk.costs), transfer.earliest_ns);
 
 	for (;;) {
-		u64 take = disk_min(nr, left_on_track(m, spot));
+		u64 take = disk_min(left, left_on_track(m, spot));
 		u64 passing, wait = pass(m, at, spot, take, &passing);
+		/* How far into this track the mark lies. */
+		u64 marked = transfer.mark + left > transfer.nr ?
+			     transfer.mark + left - transfer.nr : 0;
 		struct disk_arm here = spot.arm;
 
 		walk.costs.rotation_ns += wait;
@@ -166,9 +214,15 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 		if (first)
 			walk.first_ns = at + wait;
 		first = false;
+		if (walk.mark_ns == 0 && marked > 0 && marked <= take) {
+			u64 passed;
+
+			pass(m, at, spot, marked, &passed);
+			walk.mark_ns = at + wait + passed;
+		}
 		at += wait + passing;
-		nr -= take;
-		if (nr == 0)
+		left -= take;
+		if (left == 0)
 			break;
 		spot = next_track(m, spot);
 		at += step(m, here, spot.arm, write, &walk.costs);
@@ -176,6 +230,19 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 	walk.end_ns = at;
 	walk.arm = spot.arm;
 	return walk;
+}
+
+void disk_track_of(const struct disk_mechanics *m, u64 sector, u64 *first, u64 *past)
+{
+	struct spot spot = locate(m, sector);
+
+	*first = sector - spot.sector;
+	*past = sector + left_on_track(m, spot);
+}
+
+u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector)
+{
+	return zone_of(m, sector)->sectors_per_track;
 }
 
 /* The end of disk_reading_on() within a track: whole sectors count. */

@@ -21,7 +21,21 @@ struct disk_zone {
 	u64 track_skew;
 	/* skew of a cylinder to the previous one, in sectors */
 	u64 skew_per_cylinder;
+	u64 phase;			/* angle of the first track, in sectors */
+	u64 reserved;			/* sectors of the tracks at the front without numbers */
+	u64 sectors;			/* numbered ones */
+	const u8 *slipped;		/* tracks that are passed over, as in the tables */
+	u32 nr_slipped;
 	u32 first_cylinder, cylinders;
+	struct disk_arm first, last;	/* tracks with numbered sectors */
+};
+
+/* What a head is to transfer; the first sector not before @earliest_ns. */
+struct disk_transfer {
+	u64 sector, nr;
+	bool write;
+	u64 earliest_ns;
+	u64 mark;			/* sectors whose passing is asked for; 0: of none */
 };
 
 /* The duration of a movement or a transfer. */
@@ -32,6 +46,7 @@ struct disk_costs {
 /* The times of a transfer. */
 struct disk_walk {
 	u64 first_ns;			/* the first sector began to pass under the head */
+	u64 mark_ns;			/* the marked number of sectors had passed */
 	u64 end_ns;			/* the last one had passed */
 	struct disk_arm arm;
 	struct disk_costs costs;
@@ -59,7 +74,8 @@ struct disk_mechanics {
 	u32 nr_zones, nr_near;
 	u32 cylinders, heads;
 	u64 sectors;
-	u64 revolution_ns, head_switch_ns, write_settle_ns, spare_per_cylinder;
+	u64 revolution_ns, head_switch_ns, write_settle_ns, write_lead_ns;
+	u64 spare_per_cylinder;
 	u64 seek_c_ns, seek_e_ps;	/* beyond the table */
 };
 
@@ -67,13 +83,15 @@ struct disk_mechanics {
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
-/*
- * Moves the head from @arm to @sector, beginning at @ns, and transfers @nr sectors, not before
- * @earliest_ns (a write whose data are still on the bus).
- */
-struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm, u64 sector,
-			   u64 nr, bool write,
-			   u64 earliest_ns);
+/* Moves the head from @arm to the first sector of a transfer, beginning at @ns, and transfers all. */
+struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
+			   struct disk_transfer transfer);
+
+/* The first sector of the track with @sector, and the one after the last. */
+void disk_track_of(const struct disk_mechanics *m, u64 sector, u64 *first, u64 *past);
+
+/* Sectors of the track on which a sector lies. */
+u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector);
 
 /* The progress of a read-ahead at @now, if it stops before @limit. */
 struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,

@@ -4,15 +4,20 @@
  * disk include disk.h.
  *
  * The tables, little-endian, without gaps; numbers are u64 unless noted:
- *   head: u32 magic "SLDM", u32 version 1, u32 model (1 hdd, 2 null), u32 length of all of it in
+ *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null), u32 length of all of it in
  *         bytes; sectors; queue depth; then by model
  *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a
  *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
  *         bus bytes a second, read-ahead, immediate reporting (0, 1), segments, sectors of a
- *         segment, write cache in sectors, number of zones, number of near seek times; then by
- *         zone: cylinders, sectors of a track, track skew, skew from cylinder to cylinder; then the
- *         near seek times in ns, u32 each, from distance 0 on; longer seeks take
- *         c_ns + e_ps * distance / 1000.
+ *         segment, write cache in sectors, read, hit and write overhead_ns after a write,
+ *         reconnect_ns, read and write completion_ns, least seek_ns of a write, read watermark in
+ *         percent, read-ahead to the end of the track (0, 1), read-ahead on an idle hit (0, 1),
+ *         almost hits (0, 1), runs of the write cache, bus bytes a second of writes, write
+ *         watermark in sectors, write lead_ns, number of zones, number of near seek times; then by
+ *         zone: cylinders, sectors of a track, track skew, skew from cylinder to cylinder, angle of
+ *         its first track in sectors, reserved tracks, spare tracks, number of slipped tracks; then
+ *         the slipped tracks of all zones, u64 each; then the near seek times in ns, u32 each, from
+ *         distance 0 on; longer seeks take c_ns + e_ps * distance / 1000.
  *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
  *         of its stream.
  */
@@ -22,7 +27,7 @@
 #include "disk.h"
 
 #define DISK_MAGIC	0x4d444c53u
-#define DISK_VERSION	1u
+#define DISK_VERSION	2u
 #define DISK_HDD	1u
 #define DISK_NULL	2u
 

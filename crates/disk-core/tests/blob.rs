@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn tables_with_other_numbers_are_refused_or_behave(
         of in 0..SPECIFICATIONS.len(),
-        changes in prop::collection::vec((0..40_usize, number()), 1..4),
+        changes in prop::collection::vec((0..64_usize, number()), 1..4),
         seed: u64,
     ) {
         let mut tables = tables(of);
@@ -105,7 +105,7 @@ proptest! {
 }
 
 /// The numbers of a hard disk's tables that have bounds: their place, and a value just outside of them.
-const BEYOND: [(usize, u64); 34] = [
+const BEYOND: [(usize, u64); 55] = [
     (16, 0),
     (16, 1 << 48),
     (24, 0),
@@ -134,12 +134,33 @@ const BEYOND: [(usize, u64); 34] = [
     (160, 0),
     (160, (1 << 20) + 1),
     (168, (1 << 24) + 1),
-    (176, 0),
-    (184, 0),
-    (192, 1961),
-    (200, 65_536),
-    (208, 73),
-    (216, 72),
+    (176, 1_000_000_001),
+    (184, 1_000_000_001),
+    (192, 1_000_000_001),
+    (200, 1_000_000_001),
+    (208, 1_000_000_001),
+    (216, 1_000_000_001),
+    (224, 1_000_000_001),
+    (232, 101),
+    (240, 2),
+    (248, 2),
+    (256, 2),
+    (264, 0),
+    (264, 257),
+    (272, 999),
+    (280, 0),
+    (280, (1 << 20) + 1),
+    (288, 1_000_000_001),
+    (296, 0),
+    (304, 0),
+    (312, 1961),
+    (320, 65_536),
+    (328, 73),
+    (336, 72),
+    (344, 72),
+    (352, 1962 * 19),
+    (360, 1962 * 19),
+    (368, 1),
 ];
 
 #[test]
@@ -152,7 +173,7 @@ fn each_number_out_of_its_bounds_is_refused() {
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");
     }
     // More sectors than the zones hold, a seek that takes time over no distance, and one over two seconds.
-    for (at, value) in [(16, 2_684_017), (224, 1), (232, u64::from(2_000_000_001_u32))] {
+    for (at, value) in [(16, 2_684_017), (376, 1), (384, u64::from(2_000_000_001_u32))] {
         let mut bad = good.clone();
         bad[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");

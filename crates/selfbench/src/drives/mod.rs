@@ -2,7 +2,8 @@
 //!
 //! Each trace has the response times of a real drive. Its requests are given to the model as they were given to the drive: the next
 //! one follows the completion of the one before after the recorded pause. Compared are the two distributions (`demerit`), not
-//! request by request, since a model that differs once by part of a revolution is out of phase from there on.
+//! request by request, since a model that differs once by part of a revolution is out of phase from there on. The drives were
+//! measured at hosts slower than their buses, so the presets are used through these (`through_host`).
 //!
 //! Traces and parameters are data of others: they are read from the user's own tree of DiskSim 4.0.
 
@@ -115,8 +116,8 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
 
 fn row(drive: &Drive, dir: &Path, options: &Options) -> Result<Row> {
     let changes: String = options.with.iter().map(|change| format!(":{change}")).collect();
-    let mut model =
-        device(&format!("{}{changes}", drive.preset), 1).map_err(|error| usage(format!("--with: {error}")))?;
+    let mut model = device(&format!("{}:through_host=true{changes}", drive.preset), 1)
+        .map_err(|error| usage(format!("--with: {error}")))?;
     let requests = trace::read(&dir.join(drive.trace), model.sectors())?;
     let times = replay(model.as_mut(), &requests);
     if let Some(logs) = &options.logs {

@@ -37,7 +37,7 @@ const PUBLISHED: &[Published] = &[
         mean: None,
         single: 2.89,
         full: (2050, 19.845),
-        outer: [96, 13, 14, 32, 37],
+        outer: [96, 13, 14, 32, 0],
     },
     Published {
         name: "c2490a",
@@ -46,7 +46,7 @@ const PUBLISHED: &[Published] = &[
         mean: Some(9.186),
         single: 1.264,
         full: (2625, 17.378),
-        outer: [108, 18, 18, 36, 29],
+        outer: [108, 18, 18, 36, 0],
     },
     Published {
         name: "c3323a",
@@ -55,7 +55,7 @@ const PUBLISHED: &[Published] = &[
         mean: Some(9.524),
         single: 1.178,
         full: (2976, 18.116),
-        outer: [120, 7, 17, 34, 17],
+        outer: [120, 7, 17, 34, 0],
     },
     Published {
         name: "c2200a-like",

@@ -38,6 +38,15 @@ fn errors_name_what_is_wrong_and_what_would_be_right() {
             "in the device's specification: immediate_reporting: needs a write_cache (in sectors) to report from",
         ),
         (
+            "hp97560:through_host=1",
+            "in the device's specification: through_host: needs host_bytes_per_s, what the host takes",
+        ),
+        ("hp97560:write_runs=257", "in the device's specification: write_runs = 257 is out of range: 1 to 256"),
+        (
+            "hp97560:read_on=cylinder",
+            "in the device's specification: read_on must be one of sectors, track, not “cylinder”",
+        ),
+        (
             "hp97560:read_ahead=300",
             "in the device's specification: read_ahead: reads on further than a segment of 256 sectors holds",
         ),
@@ -80,8 +89,20 @@ fn inconsistent_drives_are_refused_with_their_line() {
     assert_eq!(drive("1962, 72,", "1962, 0,").to_string(), format!("{zones}zones.0.1 = 0 is out of range: 1 to 65535"));
     assert_eq!(
         drive("72, 8, 18]", "72, 8]").to_string(),
-        format!("{zones}zones.0: a zone is [cylinders, sectors per track, track skew, cylinder skew]")
+        format!(
+            "{zones}zones.0: a zone is [cylinders, sectors per track, track skew, cylinder skew], or these and [angle of its first \
+             track, reserved tracks, spare tracks, slipped tracks]"
+        )
     );
+    for (layout, why) in [
+        ("0, 20000, 20000", "20000 reserved and 20000 spare tracks leave none of 37278"),
+        ("0, 0, 1, 5, 6", "2 slipped tracks, but 1 spare ones"),
+        ("0, 0, 2, 6, 5", "the slipped tracks do not grow"),
+        ("0, 7, 2, 6", "slipped tracks lie between the reserved ones and the last one in use, 7 to 37275"),
+        ("0, 0, 1, 37277", "slipped tracks lie between the reserved ones and the last one in use, 0 to 37276"),
+    ] {
+        assert_eq!(drive("8, 18]", &format!("8, 18, {layout}]")).to_string(), format!("{zones}zones.0: {why}"));
+    }
     assert_eq!(
         drive("c_ns = 8_000_000", "c_ns = 5_000_000").to_string(),
         format!(

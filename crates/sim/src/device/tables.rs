@@ -4,7 +4,7 @@
 
 /// "SLDM".
 const MAGIC: u32 = 0x4d44_4c53;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Where the length of all of it stands.
 const LENGTH_AT: usize = 12;
 

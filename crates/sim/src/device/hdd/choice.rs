@@ -24,7 +24,7 @@ impl Hdd {
                 Some(Choice::Command(at)) => {
                     let command = self.waiting.remove(at);
                     self.catch_up(now);
-                    if command.write || !self.hit(now, &command) {
+                    if command.write || !self.hit(now, &command, now.max(command.ready_ns)) {
                         self.start(now, command);
                     }
                 }
@@ -41,11 +41,11 @@ impl Hdd {
             let command = self.waiting[at];
             if !(command.write && self.caches(command.nr)) {
                 at += 1;
-            } else if self.dirty.take(command.sector, command.nr) {
+            } else if self.dirty.take(command.sector, command.nr, command.ready_ns, self.earliest_ns(&command)) {
                 self.waiting.remove(at);
                 self.overwritten(now, command.sector, command.nr);
                 self.stats.cached_writes += 1;
-                self.leave(command.ready_ns, command.tag, command.nr);
+                self.leave(&command);
             } else {
                 return;
             }
@@ -60,7 +60,7 @@ impl Hdd {
                 return;
             }
             self.flushes.pop_front();
-            self.leave_at(now + self.electronics.write_overhead_ns, tag, true);
+            self.leave_at(now + self.electronics.write_overhead_ns[0], tag, true);
         }
     }
 

@@ -9,7 +9,9 @@
 //!   `track_skew` sectors after the one before, the first track of a cylinder `cylinder_skew` after the last track of the
 //!   cylinder before. A track's start is kept as a number of sectors since the zone's first, never as a rounded time, so that
 //!   sectors that follow each other on the disk follow each other to the nanosecond.
-//! - Seek and head switch go on together: the longer counts. Writes add the settle time when the head has moved at all.
+//! - A zone may begin at another angle, and may have tracks without numbered sectors at its front and at its end.
+//! - Seek and head switch go on together: the longer counts. Writes add the settle time when the head has moved at all, and leave out
+//!   the lead: a seek curve that was measured with reads may hold more settling than a write waits for.
 //! - A transfer that passes a track's end pays the switch and waits for the next track's start; the skew is there to make that
 //!   short.
 
@@ -36,6 +38,34 @@ pub(super) struct Zone {
     pub(super) track_skew: u64,
     /// Sectors by which a cylinder's start lies behind that of the cylinder before.
     pub(super) skew_per_cylinder: u64,
+    /// The angle of its first track's start, in its sectors.
+    pub(super) phase: u64,
+    /// Tracks at its front and at its end that hold no numbered sectors, but for those at the end that stand in for slipped ones.
+    pub(super) reserved_tracks: u64,
+    pub(super) spare_tracks: u64,
+    /// Tracks that are passed over, counted from the zone's first, in order.
+    pub(super) slipped: Vec<u64>,
+}
+
+impl Zone {
+    /// Numbered sectors. Zones with reserved or spare tracks have no spare sectors in their cylinders.
+    pub(super) fn sectors(&self) -> u64 {
+        u64::from(self.cylinders) * self.sectors_per_cylinder
+            - (self.reserved_tracks + self.spare_tracks) * self.sectors_per_track
+    }
+
+    /// The first track with numbered sectors, of so many heads.
+    fn first_track(&self, heads: u32) -> Arm {
+        let (cylinder, head) = (self.reserved_tracks / u64::from(heads), self.reserved_tracks % u64::from(heads));
+        Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
+    }
+
+    /// The last one.
+    fn last_track(&self, heads: u32) -> Arm {
+        let before = u64::from(self.cylinders) * u64::from(heads) - self.spare_tracks + self.slipped.len() as u64 - 1;
+        let (cylinder, head) = (before / u64::from(heads), before % u64::from(heads));
+        Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
+    }
 }
 
 /// Where a sector is.
@@ -56,11 +86,25 @@ pub(super) struct Costs {
     pub(super) transfer_ns: u64,
 }
 
+/// What a head is to transfer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfer {
+    pub(super) sector: u64,
+    pub(super) nr: u64,
+    pub(super) write: bool,
+    /// The first sector cannot start before (a write whose data are still on the bus).
+    pub(super) earliest_ns: u64,
+    /// A number of sectors whose passing is asked for; 0: of none.
+    pub(super) mark: u64,
+}
+
 /// A transfer's course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walk {
     /// When the first sector began to pass under the head.
     pub(super) first_ns: u64,
+    /// When the marked number of sectors had passed; 0 without a mark.
+    pub(super) mark_ns: u64,
     /// When the last one had passed.
     pub(super) end_ns: u64,
     pub(super) arm: Arm,
@@ -90,15 +134,22 @@ struct Quick {
     per_track: Divisor,
     /// Nanoseconds until so many sectors have passed, up to a revolution.
     passed: Vec<u64>,
+    /// Sectors of the zone's reserved tracks.
+    reserved: u64,
+    first: Arm,
+    last: Arm,
 }
 
 impl Quick {
-    fn new(zone: &Zone, revolution_ns: u64) -> Quick {
+    fn new(zone: &Zone, heads: u32, revolution_ns: u64) -> Quick {
         let of = zone.sectors_per_track;
         Quick {
             per_cylinder: Divisor::new(zone.sectors_per_cylinder),
             per_track: Divisor::new(of),
             passed: (0..of).map(|sectors| sectors * revolution_ns / of).collect(),
+            reserved: zone.reserved_tracks * of,
+            first: zone.first_track(heads),
+            last: zone.last_track(heads),
         }
     }
 }
@@ -115,6 +166,7 @@ pub(super) struct Mechanics {
     pub(super) revolution_ns: u64,
     pub(super) head_switch_ns: u64,
     pub(super) write_settle_ns: u64,
+    pub(super) write_lead_ns: u64,
     pub(super) spare_per_cylinder: u64,
     seek: SeekCurve,
     /// Seek times up to the knee: a root for each seek would be a third of a request's cost.
@@ -130,7 +182,7 @@ impl Mechanics {
         sectors: u64,
         revolution_ns: u64,
         head_switch_ns: u64,
-        write_settle_ns: u64,
+        [write_settle_ns, write_lead_ns]: [u64; 2],
         spare_per_cylinder: u64,
         seek: SeekCurve,
     ) -> Mechanics {
@@ -138,7 +190,7 @@ impl Mechanics {
         let table = (seek.knee.max(seek.first.len() as u64) + 1).min(u64::from(cylinders));
         let near = (0..table).map(|distance| seek.seek_ns(distance) as u32).collect();
         Mechanics {
-            quick: zones.iter().map(|zone| Quick::new(zone, revolution_ns)).collect(),
+            quick: zones.iter().map(|zone| Quick::new(zone, heads, revolution_ns)).collect(),
             zones,
             cylinders,
             heads,
@@ -146,6 +198,7 @@ impl Mechanics {
             revolution_ns,
             head_switch_ns,
             write_settle_ns,
+            write_lead_ns,
             spare_per_cylinder,
             seek,
             near,
@@ -180,8 +233,11 @@ impl Mechanics {
     pub(super) fn locate(&self, sector: u64) -> Spot {
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
         let at = &self.zones[zone];
-        let offset = sector - at.first_sector;
         let quick = &self.quick[zone];
+        let offset = sector - at.first_sector + quick.reserved;
+        if !at.slipped.is_empty() {
+            return self.locate_past_slipped(zone, offset);
+        }
         let cylinder = quick.per_cylinder.divide(offset);
         let within = offset - cylinder * at.sectors_per_cylinder;
         let head = quick.per_track.divide(within);
@@ -189,6 +245,25 @@ impl Mechanics {
             zone: zone as u32,
             arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
             sector: within - head * at.sectors_per_track,
+        }
+    }
+
+    /// Sectors of the track on which a sector lies.
+    pub(super) fn sectors_per_track(&self, sector: u64) -> u64 {
+        self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1].sectors_per_track
+    }
+
+    /// The same in a zone with slipped tracks.
+    fn locate_past_slipped(&self, zone: usize, offset: u64) -> Spot {
+        let at = &self.zones[zone];
+        let numbered = self.quick[zone].per_track.divide(offset);
+        let passed_over = |track: u64, slipped: &u64| if *slipped <= track { track + 1 } else { track };
+        let track = at.slipped.iter().fold(numbered, passed_over);
+        let (cylinder, head) = (track / u64::from(self.heads), track % u64::from(self.heads));
+        Spot {
+            zone: zone as u32,
+            arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
+            sector: offset - numbered * at.sectors_per_track,
         }
     }
 
@@ -200,7 +275,8 @@ impl Mechanics {
         }
         let seek = self.seek_ns(u64::from(from.cylinder.abs_diff(to.cylinder)));
         let switch = if from.head == to.head { 0 } else { self.head_switch_ns };
-        seek.max(switch) + if write { self.write_settle_ns } else { 0 }
+        let read = seek.max(switch);
+        if write { (read + self.write_settle_ns).saturating_sub(self.write_lead_ns) } else { read }
     }
 
     #[inline]
@@ -218,7 +294,7 @@ impl Mechanics {
     fn turned(&self, spot: Spot) -> u64 {
         let zone = &self.zones[spot.zone as usize];
         let cylinder = u64::from(spot.arm.cylinder - zone.first_cylinder);
-        cylinder * zone.skew_per_cylinder + u64::from(spot.arm.head) * zone.track_skew + spot.sector
+        zone.phase + cylinder * zone.skew_per_cylinder + u64::from(spot.arm.head) * zone.track_skew + spot.sector
     }
 
     /// Nanoseconds that so many sectors of a zone take to pass, rounded down: sectors · revolution / sectors of a track.
@@ -257,27 +333,35 @@ impl Mechanics {
 
     /// The first sector of the next track; None at the end of the disk.
     fn next_track(&self, spot: Spot) -> Option<Spot> {
-        let Arm { cylinder, head } = spot.arm;
-        if head + 1 < self.heads {
-            return Some(Spot { arm: Arm { cylinder, head: head + 1 }, sector: 0, ..spot });
+        let Spot { zone, mut arm, .. } = spot;
+        loop {
+            if arm == self.quick[zone as usize].last {
+                let next = self.quick.get(zone as usize + 1)?;
+                return Some(Spot { zone: zone + 1, arm: next.first, sector: 0 });
+            }
+            let inner = Arm { cylinder: arm.cylinder + 1, head: 0 };
+            arm = if arm.head + 1 < self.heads { Arm { head: arm.head + 1, ..arm } } else { inner };
+            if !self.is_slipped(zone, arm) {
+                return Some(Spot { zone, arm, sector: 0 });
+            }
         }
-        let zone = &self.zones[spot.zone as usize];
-        let inner = cylinder + 1 == zone.first_cylinder + zone.cylinders;
-        let zone = spot.zone + u32::from(inner);
-        (cylinder + 1 < self.cylinders).then_some(Spot {
-            zone,
-            arm: Arm { cylinder: cylinder + 1, head: 0 },
-            sector: 0,
-        })
     }
 
-    /// Moves the arm from `arm`, beginning at `ns`, to `sector`, and transfers `nr` sectors from there on. The first sector
-    /// cannot start before `earliest_ns` (a write whose data are still on the bus).
-    pub(super) fn walk(&self, ns: u64, arm: Arm, sector: u64, nr: u64, write: bool, earliest_ns: u64) -> Walk {
+    fn is_slipped(&self, zone: u32, arm: Arm) -> bool {
+        let zone = &self.zones[zone as usize];
+        !zone.slipped.is_empty() && {
+            let track = u64::from(arm.cylinder - zone.first_cylinder) * u64::from(self.heads) + u64::from(arm.head);
+            zone.slipped.contains(&track)
+        }
+    }
+
+    /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all of it.
+    pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
+        let Transfer { sector, nr, write, earliest_ns, mark } = transfer;
         let mut spot = self.locate(sector);
         let mut costs = Costs::default();
         let mut at = (ns + self.step(arm, spot.arm, write, &mut costs)).max(earliest_ns);
-        let mut first_ns = None;
+        let (mut first_ns, mut mark_ns) = (None, 0);
         let mut left = nr;
         loop {
             let take = left.min(self.left_on_track(spot));
@@ -285,15 +369,26 @@ impl Mechanics {
             costs.rotation_ns += wait;
             costs.transfer_ns += passing;
             let first_ns = *first_ns.get_or_insert(at + wait);
+            // How far into this track the mark lies.
+            let marked = (mark + left).saturating_sub(nr);
+            if mark_ns == 0 && 0 < marked && marked <= take {
+                mark_ns = at + wait + if marked == take { passing } else { self.pass(at, spot, marked).1 };
+            }
             at += wait + passing;
             left -= take;
             if left == 0 {
-                return Walk { first_ns, end_ns: at, arm: spot.arm, costs };
+                return Walk { first_ns, mark_ns, end_ns: at, arm: spot.arm, costs };
             }
             let next = self.next_track(spot).expect("requests end within the disk");
             at += self.step(spot.arm, next.arm, write, &mut costs);
             spot = next;
         }
+    }
+
+    /// The sectors of the track on which a sector lies: the first one, and the one after the last.
+    pub(super) fn track_of(&self, sector: u64) -> (u64, u64) {
+        let spot = self.locate(sector);
+        (sector - spot.sector, sector + self.left_on_track(spot))
     }
 
     fn step(&self, from: Arm, to: Arm, write: bool, costs: &mut Costs) -> u64 {

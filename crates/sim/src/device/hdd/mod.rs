@@ -2,15 +2,16 @@
 //!
 //! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters, by algorithms.md §3.6, §3.7; the NCQ model
 //! (shortest positioning time first among the commands inside) is §5.2's RPO, a proposal. What this model adds, as proposals:
-//! - The overhead of a command is over before its arm moves; with commands queued it is hidden behind the one before.
-//! - A read that is not in the cache stops reading on where it is. Reading on goes `read_ahead` sectors beyond the last read,
-//!   and starts again when a hit moves that limit.
-//! - A read that begins in what has been read on but goes beyond it waits for the medium, without another seek.
-//! - The bus carries data while they pass under the head; after the last sector one more sector's time, unless it is the
-//!   slower of the two. A write may start when its first sector has come, later where the bus is slower than the medium.
+//! - The overhead of a command is over before its arm moves; with commands queued it is hidden behind the one before. It may
+//!   depend on whether the command before was a write.
+//! - A read that is not in the cache stops reading on where it is (`reading`).
+//! - A read that begins in a segment but goes beyond it waits for the medium, without another seek where the head is there.
+//! - The bus carries the data of a read once its watermark has passed under the head, and after the last sector one more sector's
+//!   time, unless it is the slower of the two. A write may start when its first sector has come, later where the bus is slower
+//!   than the medium.
 //! - With a write cache and immediate reporting a write is done when its data have come. The drive brings them to the medium
-//!   when nothing else waits, when the cache is full, or on a flush; the nearest first. Without immediate
-//!   reporting a write is done when it is on the medium. In both cases later reads find the data in the cache.
+//!   when nothing else waits, when the cache is full, or on a flush; the nearest first (`writing`). Without immediate reporting a
+//!   write is done when it is on the medium. In both cases later reads find the data in the cache.
 //! - Statistics count what commands and the write cache cause, not reading on.
 //!
 //! Everything that a command causes is known when its arm starts, so a request costs one event.
@@ -18,9 +19,12 @@
 mod choice;
 mod dirty;
 mod divisor;
+mod electronics;
 mod mechanics;
 mod read;
+mod reading;
 mod segments;
+mod writing;
 
 use std::collections::VecDeque;
 
@@ -29,26 +33,11 @@ use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
 use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use super::tables::{Kind, Tables};
 use dirty::{Dirty, Extent};
+use electronics::Electronics;
 use mechanics::{Arm, Costs, Head, Mechanics};
 use segments::Segments;
 
 pub(super) use read::read;
-
-/// What a drive adds to its mechanics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Electronics {
-    queue_depth: u32,
-    /// Whether the drive picks the nearest of its commands; otherwise the oldest.
-    nearest_first: bool,
-    read_overhead_ns: u64,
-    hit_overhead_ns: u64,
-    write_overhead_ns: u64,
-    bus_bytes_per_s: u64,
-    /// Sectors to read on after a read.
-    read_ahead: u64,
-    immediate_reporting: bool,
-    trial_ms: u64,
-}
 
 /// A command that waits for the arm, or for room in the write cache.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +48,13 @@ struct Waiting {
     nr: u64,
     /// When its overhead is over.
     ready_ns: u64,
+}
+
+impl Waiting {
+    /// The sector after its last one.
+    fn end(&self) -> u64 {
+        self.sector + self.nr
+    }
 }
 
 /// What the arm is busy with.
@@ -109,9 +105,11 @@ pub(super) struct Hdd {
     flushes: VecDeque<(u32, u64)>,
     /// Commands that need no arm any more, by the time at which they are done; whether they are flushes.
     leaving: VecDeque<(u64, u32, bool)>,
-    /// Nanoseconds for a sector on the bus: whole ones, and what the division leaves.
-    bus_sector: (u64, u64),
+    /// Nanoseconds for a sector on the bus, read and written: whole ones, and what the division leaves.
+    bus_sector: [(u64, u64); 2],
     bus_free_ns: u64,
+    /// Whether the command that came last was a write.
+    after_write: bool,
     /// Transfers inside, and all commands inside.
     transfers: u32,
     commands: u32,
@@ -121,13 +119,13 @@ pub(super) struct Hdd {
 
 impl Hdd {
     fn new(mechanics: Mechanics, electronics: Electronics, segments: Segments, write_cache: u64) -> Hdd {
-        let (sector, by) = (SECTOR_BYTES * 1_000_000_000, electronics.bus_bytes_per_s);
+        let sector = SECTOR_BYTES * 1_000_000_000;
         Hdd {
-            bus_sector: (sector / by, sector % by),
+            bus_sector: electronics.bus_bytes_per_s.map(|by| (sector / by, sector % by)),
             mechanics,
             electronics,
             segments,
-            dirty: Dirty::new(write_cache),
+            dirty: Dirty::new(write_cache, electronics.write_runs),
             arm: Arm::default(),
             ahead: None,
             current: None,
@@ -135,6 +133,7 @@ impl Hdd {
             flushes: VecDeque::new(),
             leaving: VecDeque::with_capacity(electronics.queue_depth as usize + 1),
             bus_free_ns: 0,
+            after_write: false,
             transfers: 0,
             commands: 0,
             clock: OwnClock::default(),
@@ -147,16 +146,25 @@ impl Hdd {
         self.clock.pass(now, self.commands > 0, &mut self.stats);
     }
 
-    fn bus_ns(&self, sectors: u64) -> u64 {
-        let (whole, rest) = self.bus_sector;
+    fn bus_ns(&self, write: bool, sectors: u64) -> u64 {
+        let (whole, rest) = self.bus_sector[usize::from(write)];
         // Most buses take a whole number of nanoseconds for a sector.
-        whole * sectors + if rest == 0 { 0 } else { rest * sectors / self.electronics.bus_bytes_per_s }
+        let by = self.electronics.bus_bytes_per_s[usize::from(write)];
+        whole * sectors + if rest == 0 { 0 } else { rest * sectors / by }
     }
 
     /// A transfer needs no arm: only the bus, when its overhead is over.
-    fn leave(&mut self, ready_ns: u64, tag: u32, sectors: u64) {
-        self.bus_free_ns = ready_ns.max(self.clock.ns).max(self.bus_free_ns) + self.bus_ns(sectors);
-        self.leave_at(self.bus_free_ns, tag, false);
+    fn leave(&mut self, command: &Waiting) {
+        self.bus_free_ns =
+            command.ready_ns.max(self.clock.ns).max(self.bus_free_ns) + self.bus_ns(command.write, command.nr);
+        let completion = if command.write { 0 } else { self.electronics.read_completion_ns };
+        self.leave_at(self.bus_free_ns + completion, command.tag, false);
+    }
+
+    /// The overhead of a command that comes now, before the medium is used for it.
+    fn overhead_ns(&self, write: bool) -> u64 {
+        let of = if write { &self.electronics.write_overhead_ns } else { &self.electronics.read_overhead_ns };
+        of[usize::from(self.after_write)]
     }
 
     fn leave_at(&mut self, done: u64, tag: u32, flush: bool) {
@@ -164,108 +172,9 @@ impl Hdd {
         self.leaving.insert(at, (done, tag, flush));
     }
 
-    /// Reading on has come as far as it has come by now.
-    fn catch_up(&mut self, now: u64) {
-        if let Some(ahead) = &mut self.ahead
-            && ahead.seen_ns < now
-        {
-            let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
-            (ahead.head, ahead.arm, ahead.seen_ns) = (reached.head, reached.arm, now);
-            self.segments.grow(ahead.segment, reached.head.next);
-        }
-    }
-
-    /// The medium is wanted for something else.
-    fn stop_reading_on(&mut self, now: u64) {
-        self.catch_up(now);
-        if let Some(ahead) = self.ahead.take() {
-            self.arm = ahead.arm;
-        }
-    }
-
-    fn read_on(&mut self, head: Head, segment: usize) {
-        let limit = (head.next + self.electronics.read_ahead).min(self.mechanics.sectors);
-        self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
-    }
-
-    /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further.
-    fn hit(&mut self, now: u64, command: &Waiting) -> bool {
-        let end = command.sector + command.nr;
-        let segment = self.segments.hold(command.sector, end);
-        if segment.is_none() && !self.dirty.hold(command.sector, end) {
-            return false;
-        }
-        self.stats.cache_hits += 1;
-        self.leave(command.ready_ns, command.tag, command.nr);
-        let Some(segment) = segment else { return true };
-        self.segments.touch(segment);
-        if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == segment) {
-            let stopped = ahead.head.next == ahead.limit;
-            let limit = (end + self.electronics.read_ahead).min(self.mechanics.sectors);
-            if limit > ahead.limit {
-                ahead.limit = limit;
-                ahead.head.at_ns = if stopped { ahead.head.at_ns.max(now) } else { ahead.head.at_ns };
-            }
-        }
-        true
-    }
-
     /// The arm is free: a command starts that was ready at `command.ready_ns`.
     fn start(&mut self, now: u64, command: Waiting) {
         if command.write { self.start_write(now, command) } else { self.start_read(now, command) }
-    }
-
-    fn start_read(&mut self, now: u64, command: Waiting) {
-        let Waiting { tag, sector, nr, .. } = command;
-        let end = sector + nr;
-        let begin = now.max(command.ready_ns);
-        let going_on = self.ahead.filter(|ahead| {
-            let held = self.segments.get(ahead.segment);
-            held.start <= sector && sector <= held.end
-        });
-        let (segment, walk, after) = if let Some(Ahead { head, limit, segment, .. }) = going_on {
-            // The medium goes on where it is; where it has stopped, the command has to start it again.
-            self.ahead = None;
-            self.segments.touch(segment);
-            let stopped = head.next == limit;
-            let from = if stopped { head.at_ns.max(begin) } else { head.at_ns };
-            let walk = self.mechanics.walk(from, head.arm, head.next, end - head.next, false, 0);
-            // What the head was on its way to anyhow is no seek and no search of this command's.
-            let waited = walk.end_ns.saturating_sub(now).min(walk.costs.transfer_ns);
-            self.account(if stopped { walk.costs } else { Costs { transfer_ns: waited, ..Costs::default() } });
-            let hit_ns = now.max(command.ready_ns) + self.bus_ns(nr);
-            (Some(segment), walk, hit_ns)
-        } else {
-            self.stop_reading_on(now);
-            let walk = self.mechanics.walk(begin, self.arm, sector, nr, false, 0);
-            self.account(walk.costs);
-            (None, walk, walk.first_ns + self.bus_ns(nr))
-        };
-        self.arm = walk.arm;
-        let done = (walk.end_ns + self.bus_ns(1)).max(after).max(begin);
-        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns, stale: false }));
-    }
-
-    fn start_write(&mut self, now: u64, command: Waiting) {
-        let Waiting { tag, sector, nr, .. } = command;
-        self.stop_reading_on(now);
-        let begin = now.max(command.ready_ns);
-        // The whole of it must have come over the bus when its last sector passes (as on the outermost tracks).
-        let passing = nr * self.mechanics.revolution_ns / self.mechanics.zones[0].sectors_per_track;
-        let earliest = command.ready_ns + self.bus_ns(1).max(self.bus_ns(nr).saturating_sub(passing));
-        let walk = self.mechanics.walk(begin, self.arm, sector, nr, true, earliest);
-        self.account(walk.costs);
-        self.arm = walk.arm;
-        self.current = Some((walk.end_ns, Work::Write { tag, sector, end: sector + nr }));
-    }
-
-    fn destage(&mut self, now: u64, at: usize) {
-        self.stop_reading_on(now);
-        let extent = self.dirty.start(at);
-        let walk = self.mechanics.walk(now, self.arm, extent.sector, extent.nr, true, 0);
-        self.account(walk.costs);
-        self.arm = walk.arm;
-        self.current = Some((walk.end_ns, Work::Destage(extent)));
     }
 
     fn account(&mut self, costs: Costs) {
@@ -295,7 +204,10 @@ impl Hdd {
                 }
                 self.done(tag, done);
             }
-            Work::Destage(extent) => self.dirty.finish(extent),
+            Work::Destage(extent) => {
+                self.dirty.finish(extent);
+                self.segments.fill(extent.sector, extent.sector + extent.nr);
+            }
         }
     }
 
@@ -305,26 +217,14 @@ impl Hdd {
         done.push(tag);
     }
 
-    /// What was in the read cache of these sectors is old.
-    fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
-        let mut stop = false;
-        let reading_on = self.ahead.map(|ahead| ahead.segment);
-        self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
-        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current {
-            let emptied = segment.is_some_and(|segment| self.segments.get(segment).end == 0);
-            *stale |= emptied || sector < *end && *first < sector + nr;
-        }
-        if stop && let Some(ahead) = self.ahead.take() {
-            self.arm = self.mechanics.reading_on(now, ahead.head, ahead.limit).arm;
-        }
-    }
-
     fn take_transfer(&mut self, now: u64, tag: u32, op: Op, sector: u64, nr: u64) {
         let write = op == Op::Write;
         self.transfers += 1;
         self.stats.transfers += 1;
         self.stats.bytes += nr * SECTOR_BYTES;
-        let overhead = if write { self.electronics.write_overhead_ns } else { self.electronics.read_overhead_ns };
+        let overhead = self.overhead_ns(write);
+        let hit_overhead = self.electronics.hit_overhead_ns[usize::from(self.after_write)];
+        self.after_write = write;
         let mut command = Waiting { tag, write, sector, nr, ready_ns: now + overhead };
         if write {
             if !self.caches(nr) {
@@ -332,15 +232,12 @@ impl Hdd {
             }
         } else {
             self.catch_up(now);
-            command.ready_ns = now + self.electronics.hit_overhead_ns;
-            if self.hit(now, &command) {
+            command.ready_ns = now + hit_overhead;
+            if self.hit(now, &command, now + overhead) {
                 return;
             }
-            let going_on = self.ahead.is_some_and(|ahead| {
-                let held = self.segments.get(ahead.segment);
-                held.start <= sector && sector <= held.end && ahead.head.next < ahead.limit
-            });
-            if !going_on {
+            let partial = self.partial(sector);
+            if partial.is_none() || partial != self.reading_segment() {
                 command.ready_ns = now + overhead;
             }
         }
@@ -360,7 +257,7 @@ impl Hdd {
 impl Disk for Hdd {
     fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
         let write = request.op == Op::Write;
-        let overhead = if write { self.electronics.write_overhead_ns } else { self.electronics.read_overhead_ns };
+        let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);
         let begin = (now.as_ns() + overhead).max(free);
         let known = begin - (now.as_ns() + overhead);
@@ -455,10 +352,10 @@ impl DeviceModel for Hdd {
         let of_mechanics = self.mechanics.numbers();
         let of_electronics = [
             u64::from(e.nearest_first),
-            e.read_overhead_ns,
-            e.hit_overhead_ns,
-            e.write_overhead_ns,
-            e.bus_bytes_per_s,
+            e.read_overhead_ns[0],
+            e.hit_overhead_ns[0],
+            e.write_overhead_ns[0],
+            e.bus_bytes_per_s[0],
             e.read_ahead,
             u64::from(e.immediate_reporting),
             self.segments.count() as u64,
@@ -469,10 +366,16 @@ impl DeviceModel for Hdd {
         let mut tables = Tables::new(Kind::Hdd, self.mechanics.sectors, e.queue_depth)
             .numbers(&of_mechanics)
             .numbers(&of_electronics)
+            .numbers(&e.later_numbers())
+            .numbers(&[self.mechanics.write_lead_ns])
             .numbers(&[zones.len() as u64, near.len() as u64]);
         for zone in zones {
             let skews = [zone.track_skew, zone.skew_per_cylinder];
-            tables = tables.numbers(&[zone.cylinders.into(), zone.sectors_per_track]).numbers(&skews);
+            let layout = [zone.phase, zone.reserved_tracks, zone.spare_tracks, zone.slipped.len() as u64];
+            tables = tables.numbers(&[zone.cylinders.into(), zone.sectors_per_track]).numbers(&skews).numbers(&layout);
+        }
+        for zone in zones {
+            tables = tables.numbers(&zone.slipped);
         }
         Some(tables.words(near).finish())
     }

@@ -3,6 +3,7 @@
 
 use elevator::SeekCurve;
 
+use super::dirty::MOST_RUNS;
 use super::mechanics::{Mechanics, Zone};
 use super::segments::Segments;
 use super::{Electronics, Hdd};
@@ -10,24 +11,15 @@ use crate::device::description::Description;
 use crate::device::error::DeviceError;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
+/// Slipped tracks of a zone at most.
+const MOST_SLIPPED: usize = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Makes the drive.
 pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError> {
     let trial_ms = from.number_or("trial_ms", 60_000, 1, 86_400_000)?;
     let mechanics = mechanics(from)?;
-    let read_overhead_ns = from.number_or("read_overhead_ns", 0, 0, SECOND_NS)?;
-    let electronics = Electronics {
-        trial_ms,
-        queue_depth: from.number_or("queue_depth", 1, 1, 4096)? as u32,
-        nearest_first: from.word_or_first("order", &["nearest", "arrival"])? == 0,
-        read_overhead_ns,
-        hit_overhead_ns: from.number_or("hit_overhead_ns", read_overhead_ns, 0, SECOND_NS)?,
-        write_overhead_ns: from.number_or("write_overhead_ns", read_overhead_ns, 0, SECOND_NS)?,
-        bus_bytes_per_s: from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?,
-        read_ahead: from.number_or("read_ahead", 0, 0, 1 << 20)?,
-        immediate_reporting: from.switch_or("immediate_reporting", false)?,
-    };
+    let electronics = electronics(from, trial_ms)?;
     let count = from.number_or("segments", 0, 0, 4096)?;
     let size = from.number_or("segment_sectors", 128, 1, 1 << 20)?;
     if electronics.read_ahead > size && count > 0 {
@@ -40,14 +32,57 @@ pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError
     Ok(Hdd::new(mechanics, electronics, Segments::new(count as usize, size), write_cache))
 }
 
+fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, DeviceError> {
+    let read_overhead_ns = overheads(from, "read", 0)?;
+    Ok(Electronics {
+        trial_ms,
+        queue_depth: from.number_or("queue_depth", 1, 1, 4096)? as u32,
+        nearest_first: from.word_or_first("order", &["nearest", "arrival"])? == 0,
+        read_overhead_ns,
+        hit_overhead_ns: overheads(from, "hit", read_overhead_ns[0])?,
+        write_overhead_ns: overheads(from, "write", read_overhead_ns[0])?,
+        reconnect_ns: from.number_or("reconnect_ns", 0, 0, SECOND_NS)?,
+        read_completion_ns: from.number_or("read_completion_ns", 0, 0, SECOND_NS)?,
+        write_completion_ns: from.number_or("write_completion_ns", 0, 0, SECOND_NS)?,
+        write_seek_least_ns: from.number_or("write_seek_least_ns", 0, 0, SECOND_NS)?,
+        bus_bytes_per_s: bus(from)?,
+        read_watermark: from.number_or("read_watermark_percent", 0, 0, 100)?,
+        write_watermark: from.number_or("write_watermark", 1, 1, 1 << 20)?,
+        read_ahead: from.number_or("read_ahead", 0, 0, 1 << 20)?,
+        read_to_track_end: from.word_or_first("read_on", &["sectors", "track"])? == 1,
+        read_on_idle_hit: from.switch_or("read_on_idle_hit", true)?,
+        almost_hits: from.switch_or("almost_hits", true)?,
+        immediate_reporting: from.switch_or("immediate_reporting", false)?,
+        write_runs: from.number_or("write_runs", MOST_RUNS, 1, MOST_RUNS)?,
+    })
+}
+
+/// The overhead of a kind of command after a read, and after a write: as after a read, if the description has no other.
+fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
+    let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
+    Ok([after_read, from.number_or(&format!("{of}_overhead_after_write_ns"), after_read, 0, SECOND_NS)?])
+}
+
+/// The drive's bus, for reads and for writes; through the host at which it was measured, if that is asked for, at most what that
+/// host did.
+fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
+    let bus = from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
+    let reads = from.number_or("host_bytes_per_s", 1 << 40, 1000, 1 << 40)?;
+    let writes = from.number_or("host_write_bytes_per_s", reads, 1000, 1 << 40)?;
+    let through = from.switch_or("through_host", false)?;
+    if through && !from.has("host_bytes_per_s") {
+        return Err(from.inconsistent("through_host", "needs host_bytes_per_s, what the host takes"));
+    }
+    Ok(if through { [bus.min(reads), bus.min(writes)] } else { [bus; 2] })
+}
+
 fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
     let cylinders = from.number("cylinders", "cylinders of the disk", 1, 1_000_000)?;
     let heads = from.number("heads", "data surfaces", 1, 256)?;
     let rpm = from.number("rpm", "revolutions a minute", 300, 100_000)?;
     let spare = from.number_or("spare_sectors_per_cylinder", 0, 0, 65_535)?;
     let zones = zones(from, cylinders, heads, spare)?;
-    let total =
-        zones.last().map_or(0, |zone| zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder);
+    let total = zones.last().map_or(0, |zone| zone.first_sector + zone.sectors());
     let sectors = from.number_or("sectors", total, 1, u64::MAX >> 16)?;
     if sectors > total {
         return Err(from.inconsistent("sectors", format!("{sectors} sectors, but the zones hold {total}")));
@@ -59,13 +94,14 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
         sectors,
         (60 * SECOND_NS + rpm / 2) / rpm,
         from.number_or("head_switch_ns", 0, 0, SECOND_NS)?,
-        from.number_or("write_settle_ns", 0, 0, SECOND_NS)?,
+        [from.number_or("write_settle_ns", 0, 0, SECOND_NS)?, from.number_or("write_lead_ns", 0, 0, SECOND_NS)?],
         spare,
         seek,
     ))
 }
 
-/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in, or `zone_count` zones of
+/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in, each of them perhaps with the angle
+/// of its first track in sectors, the reserved tracks at its front and the spare ones at its end, and then its slipped tracks; or `zone_count` zones of
 /// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and `sectors_per_track_inner`, whose skews keep the
 /// time of the outermost.
 fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Result<Vec<Zone>, DeviceError> {
@@ -74,14 +110,22 @@ fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Resu
     if listed > 0 {
         for at in 0..listed {
             let key = format!("zones.{at}");
-            if from.length(&key, 4)? != 4 {
-                let why = "a zone is [cylinders, sectors per track, track skew, cylinder skew]";
+            let parts = from.length(&key, 7 + MOST_SLIPPED)?;
+            if parts != 4 && parts < 7 {
+                let why = "a zone is [cylinders, sectors per track, track skew, cylinder skew], or these and [angle of its first \
+                           track, reserved tracks, spare tracks, slipped tracks]";
                 return Err(from.inconsistent(&key, why));
             }
             let mut number = |part: usize, min, max| from.number(&format!("{key}.{part}"), "part of a zone", min, max);
             let (count, spt) = (number(0, 1, cylinders)?, number(1, 1, 65_535)?);
             let skews = [number(2, 0, spt)?, number(3, 0, spt)?];
-            add(from, &key, &mut zones, [count, spt, skews[0], skews[1]], heads, spare)?;
+            let (mut layout, most) = (Layout::default(), count * heads - 1);
+            if parts > 4 {
+                let [phase, reserved, spare] = [number(4, 0, spt - 1)?, number(5, 0, most)?, number(6, 0, most)?];
+                let slipped = (7..parts).map(|at| number(at, 0, most)).collect::<Result<_, _>>()?;
+                layout = Layout { phase, reserved, spare, slipped };
+            }
+            add(from, &key, &mut zones, ([count, spt, skews[0], skews[1]], layout), heads, spare)?;
         }
         let sum: u64 = zones.iter().map(|zone| u64::from(zone.cylinders)).sum();
         if sum != cylinders {
@@ -101,16 +145,52 @@ fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Resu
         let spt = outer - (outer - inner) * at / (count - 1).max(1);
         let size = cylinders * (at + 1) / count - cylinders * at / count;
         let [track, cylinder] = skews.map(|skew| (skew * spt).div_ceil(outer));
-        add(from, "zone_count", &mut zones, [size, spt, track, cylinder], heads, spare)?;
+        add(from, "zone_count", &mut zones, ([size, spt, track, cylinder], Layout::default()), heads, spare)?;
     }
     Ok(zones)
+}
+
+/// Where in a zone its numbered sectors are; without any of it, everywhere.
+#[derive(Default)]
+struct Layout {
+    /// The angle of the first track, in sectors.
+    phase: u64,
+    /// Tracks at the front, and at the end.
+    reserved: u64,
+    spare: u64,
+    slipped: Vec<u64>,
+}
+
+impl Layout {
+    /// What is wrong with it in a zone of so many tracks, on a disk with so many spare sectors a cylinder.
+    fn check(&self, tracks: u64, spare_sectors: u64) -> Result<(), String> {
+        let Layout { reserved, spare, slipped, .. } = self;
+        let last = tracks - 1 - (*spare).min(tracks - 1) + slipped.len() as u64;
+        if reserved + spare >= tracks {
+            Err(format!("{reserved} reserved and {spare} spare tracks leave none of {tracks}"))
+        } else if spare_sectors > 0 && reserved + spare > 0 {
+            Err("a disk has spare sectors in its cylinders or spare and reserved tracks in its zones, not both"
+                .to_owned())
+        } else if slipped.len() as u64 > *spare {
+            Err(format!("{} slipped tracks, but {spare} spare ones", slipped.len()))
+        } else if !slipped.is_sorted_by(|before, after| before < after) {
+            Err("the slipped tracks do not grow".to_owned())
+        } else if slipped.iter().any(|track| track < reserved || *track >= last) {
+            Err(format!(
+                "slipped tracks lie between the reserved ones and the last one in use, {reserved} to {}",
+                last - 1
+            ))
+        } else {
+            Ok(())
+        }
+    }
 }
 
 fn add(
     from: &Description,
     key: &str,
     zones: &mut Vec<Zone>,
-    [cylinders, spt, track_skew, cylinder_skew]: [u64; 4],
+    ([cylinders, spt, track_skew, cylinder_skew], layout): ([u64; 4], Layout),
     heads: u64,
     spare: u64,
 ) -> Result<(), DeviceError> {
@@ -118,12 +198,10 @@ fn add(
         let why = format!("{spare} spare sectors in a cylinder, but its tracks have {spt} sectors");
         return Err(from.inconsistent(key, why));
     }
-    let (first_sector, first_cylinder) = zones.last().map_or((0, 0), |zone: &Zone| {
-        (
-            zone.first_sector + u64::from(zone.cylinders) * zone.sectors_per_cylinder,
-            zone.first_cylinder + zone.cylinders,
-        )
-    });
+    layout.check(cylinders * heads, spare).map_err(|why| from.inconsistent(key, why))?;
+    let (first_sector, first_cylinder) = zones
+        .last()
+        .map_or((0, 0), |zone: &Zone| (zone.first_sector + zone.sectors(), zone.first_cylinder + zone.cylinders));
     zones.push(Zone {
         first_sector,
         first_cylinder,
@@ -132,6 +210,10 @@ fn add(
         sectors_per_cylinder: heads * spt - spare,
         track_skew,
         skew_per_cylinder: ((heads - 1) * track_skew + cylinder_skew) % spt,
+        phase: layout.phase,
+        reserved_tracks: layout.reserved,
+        spare_tracks: layout.spare,
+        slipped: layout.slipped,
     });
     Ok(())
 }

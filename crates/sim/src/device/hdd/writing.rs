@@ -1,0 +1,54 @@
+//! Writes: to the medium at once, or from the write cache; and what they make of the read cache.
+
+use super::mechanics::{Transfer, Walk};
+use super::{Hdd, Waiting, Work};
+
+impl Hdd {
+    /// When the medium may begin to write: the whole of it must have come over the bus when its last sector passes (as on tracks
+    /// like its first one).
+    pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
+        let passing = command.nr * self.mechanics.revolution_ns / self.mechanics.sectors_per_track(command.sector);
+        command.ready_ns
+            + self
+                .bus_ns(true, command.nr.min(self.electronics.write_watermark))
+                .max(self.bus_ns(true, command.nr).saturating_sub(passing))
+    }
+
+    pub(super) fn start_write(&mut self, now: u64, command: Waiting) {
+        let Waiting { tag, sector, nr, .. } = command;
+        let earliest_ns = self.earliest_ns(&command);
+        let walk = self.write(now, now.max(command.ready_ns), sector, nr, earliest_ns);
+        let done = walk.end_ns + self.electronics.reconnect_ns + self.electronics.write_completion_ns;
+        self.current = Some((done, Work::Write { tag, sector, end: sector + nr }));
+    }
+
+    /// A run of the write cache goes to the medium.
+    pub(super) fn destage(&mut self, now: u64, at: usize) {
+        let extent = self.dirty.start(at);
+        let walk = self.write(now, now.max(extent.ready_ns), extent.sector, extent.nr, extent.earliest_ns);
+        self.current = Some((walk.end_ns, Work::Destage(extent)));
+    }
+
+    fn write(&mut self, now: u64, begin: u64, sector: u64, nr: u64, earliest_ns: u64) -> Walk {
+        self.stop_reading_on(now);
+        let earliest_ns = earliest_ns.max(begin + self.electronics.write_seek_least_ns);
+        let walk = self.mechanics.walk(begin, self.arm, Transfer { sector, nr, write: true, earliest_ns, mark: 0 });
+        self.account(walk.costs);
+        self.arm = walk.arm;
+        walk
+    }
+
+    /// What was in the read cache of these sectors is old.
+    pub(super) fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
+        let mut stop = false;
+        let reading_on = self.ahead.map(|ahead| ahead.segment);
+        self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
+        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current {
+            let emptied = segment.is_some_and(|segment| self.segments.get(segment).end == 0);
+            *stale |= emptied || sector < *end && *first < sector + nr;
+        }
+        if stop && let Some(ahead) = self.ahead.take() {
+            self.arm = self.mechanics.reading_on(now, ahead.head, ahead.limit).arm;
+        }
+    }
+}
