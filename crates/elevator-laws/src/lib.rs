@@ -15,6 +15,7 @@ mod drive;
 pub mod input;
 pub mod laws;
 mod order;
+pub mod original;
 pub mod promises;
 pub mod samples;
 #[cfg(feature = "proptest")]

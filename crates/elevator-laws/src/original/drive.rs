@@ -1,0 +1,164 @@
+//! A script on a scheduler of ours, in its queue.
+//!
+//! The driver is that of the oracle: it takes requests as long as the device has room, when the queue runs it; that is on a
+//! submission if the scheduler was empty, on a completion, on a timer, and when the scheduler itself says so. Plugs are pulled at once.
+
+use std::fmt::{self, Write};
+
+use elevator::{Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Piece, Priority, Queue, Time};
+
+use super::script::{Event, Kind, PROCESSES, Script};
+use crate::drive::catch_panic;
+
+/// Requests in each direction: none of a script ever waits for one.
+const NR_REQUESTS: u32 = 20_000;
+
+/// A request that goes to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dispatch {
+    /// During which event.
+    pub event: u32,
+    /// First sector.
+    pub sector: u64,
+    /// Length.
+    pub nr_sectors: u32,
+}
+
+impl fmt::Display for Dispatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}+{}", self.event, self.sector, self.nr_sectors)
+    }
+}
+
+/// Dispatches as an oracle prints them.
+pub fn shown(dispatches: &[Dispatch]) -> String {
+    let mut text = String::new();
+    for dispatch in dispatches {
+        write!(text, " {dispatch}").expect("a string takes everything");
+    }
+    text
+}
+
+/// What the scheduler does with a script, at this many ticks a second. An error: it panicked.
+pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispatch>, String> {
+    catch_panic(|| {
+        let mut side = Side::new(kind, hz, script);
+        for (at, event) in script.events.iter().enumerate() {
+            side.event = at as u32;
+            side.happens(kind, event);
+        }
+        side.dispatched
+    })
+}
+
+struct Side {
+    queue: Queue,
+    clock: Clock,
+    tick: u64,
+    priorities: Vec<Priority>,
+    in_device: Vec<u32>,
+    event: u32,
+    dispatched: Vec<Dispatch>,
+}
+
+impl Side {
+    fn new(kind: &ElevatorKind, hz: u32, script: &Script) -> Side {
+        let clock = Clock::new(hz);
+        let build = Build { hz, ..Build::default() };
+        let limits = Limits {
+            nr_requests: NR_REQUESTS,
+            queue_depth: script.queue_depth,
+            max_sectors: script.max_sectors,
+            merge: true,
+        };
+        Side {
+            queue: Queue::new(kind, &build, limits),
+            clock,
+            tick: 0,
+            priorities: vec![Priority::default(); PROCESSES as usize],
+            in_device: Vec::new(),
+            event: 0,
+            dispatched: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.clock.at(self.tick)
+    }
+
+    fn happens(&mut self, kind: &ElevatorKind, event: &Event) {
+        let now = self.now();
+        match event {
+            Event::Submit { .. } => self.submit(event),
+            Event::Ticks(nr) => (0..*nr).for_each(|_| self.tick()),
+            Event::Complete(nr) => {
+                if let Some(tag) = self.pull(*nr) {
+                    self.queue.complete(now, tag, &mut Vec::new(), &mut ignore);
+                    self.run();
+                }
+            }
+            Event::Requeue(nr) => {
+                if let Some(tag) = self.pull(*nr) {
+                    self.queue.requeue(now, tag);
+                }
+            }
+            Event::Ask => {
+                self.queue.ask();
+                self.run();
+            }
+            Event::Exit(process) => {
+                self.queue.exited(now, *process);
+                self.priorities[*process as usize] = Priority::default();
+                self.run();
+            }
+            Event::Priority(process, priority) => self.priorities[*process as usize] = *priority,
+            Event::Set(name, value) => {
+                if let Some(tunable) = kind.tunables.iter().find(|tunable| tunable.name == name) {
+                    self.queue.set_tunable(name, (*value).clamp(tunable.min, tunable.max));
+                }
+            }
+        }
+    }
+
+    fn submit(&mut self, event: &Event) {
+        let Event::Submit { process, kind, meta, sector, nr_sectors } = *event else { return };
+        let piece = Piece {
+            cookie: 0,
+            process,
+            op: if kind == Kind::Read { Op::Read } else { Op::Write },
+            sector,
+            nr_sectors,
+            sync: kind != Kind::Write,
+            meta,
+            priority: self.priorities[process as usize],
+            release: None,
+            deadline: None,
+        };
+        self.queue.submit(self.now(), piece, &mut ignore);
+        self.run();
+    }
+
+    fn tick(&mut self) {
+        self.tick += 1;
+        let now = self.now();
+        if self.queue.next_timer().is_some_and(|at| at <= now) {
+            self.queue.on_timer(now, &mut ignore);
+            self.run();
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(request) = self.queue.dispatch(self.now(), &NoDisk) {
+            let (sector, nr_sectors) = (request.sector, request.nr_sectors);
+            self.dispatched.push(Dispatch { event: self.event, sector, nr_sectors });
+            self.in_device.push(request.tag);
+        }
+    }
+
+    fn pull(&mut self, nr: u32) -> Option<u32> {
+        let at = (nr as usize).checked_rem(self.in_device.len())?;
+        Some(self.in_device.remove(at))
+    }
+}
+
+fn ignore(_: Entry) {}
