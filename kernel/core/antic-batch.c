@@ -16,9 +16,10 @@ static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 {
 	struct antic_class *class = &antic->classes[of];
 
-	if (now.ticks - class->last_check < antic->fifo_expire[of])
+	if (class->was_checked && now.ticks - class->last_check < antic->fifo_expire[of])
 		return false;
 	class->last_check = now.ticks;
+	class->was_checked = true;
 	return class->nr && now.ticks > antic->slots[class->fifo.head].expires;
 }
 
@@ -65,6 +66,7 @@ static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads,
 			antic->changed = true;
 		antic->dir = ANTIC_SYNC;
 		antic->classes[ANTIC_SYNC].last_check = now.ticks;
+		antic->classes[ANTIC_SYNC].was_checked = true;
 		return antic->classes[ANTIC_SYNC].fifo.head;
 	}
 	if (antic->dir == ANTIC_SYNC) {

@@ -135,7 +135,8 @@ u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 
 /*
  * The request to serve after @tag, which is in the sorted list: the better of its predecessor and
- * its successor, where the lowest request succeeds the highest.
+ * its successor, where the lowest request succeeds the highest, from where the class was served
+ * last. Also for a request that was joined to another.
  */
 static u32 next_after(const struct antic *antic, u32 tag)
 {
@@ -150,7 +151,7 @@ static u32 next_after(const struct antic *antic, u32 tag)
 		up = class->sorted[0];
 	if (at > 0)
 		down = class->sorted[at - 1];
-	return antic_choose(antic, up, down, antic_end_of(rq));
+	return antic_choose(antic, up, down, class->last_sector);
 }
 
 /* ---- Dispatch ---- */
@@ -175,7 +176,7 @@ static void list_add_sorted(struct antic *antic, u32 tag)
 	u64 boundary = antic->list_end, sector = antic->slots[tag].sector;
 	u32 before = antic->list.tail;
 
-	while (before != CORE_NONE) {
+	while (before != CORE_NONE && !antic->slots[before].barrier) {
 		u64 other = antic->slots[before].sector;
 
 		if ((other < boundary) == (sector < boundary) ? other <= sector : other >= boundary)

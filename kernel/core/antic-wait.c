@@ -57,7 +57,7 @@ void antic_start_waiting(struct antic *antic)
 
 static bool is_over(struct antic *antic, struct antic_moment now)
 {
-	if (antic->state == ANTIC_WAIT_NEXT)
+	if (antic->state == ANTIC_WAIT_NEXT && !antic->rule->period_is_current)
 		return now.ns >= antic->antic_ends;
 	return antic_period_is_over(antic, antic->rule->period(antic, antic->awaited), now);
 }
@@ -85,9 +85,10 @@ static bool is_close(struct antic *antic, struct antic_moment now, u64 next)
 		/* Milliseconds against ticks, as in the source. */
 		if (delay_ms > ticks)
 			return true;
-		window <<= delay_ms;
+		/* The source shifts an int, which overflows from 18 ms on. */
+		window = (u64)(int)((u32)CLOSE << delay_ms);
 	}
-	if (last <= core_add(next, window / 2) && next <= last + window)
+	if (last <= next + window / 2 && next <= last + window)
 		return true;
 	expected = process->seek.samples ? process->seek.mean : antic->newcomers.seek_mean;
 	return antic->rule->mean_seek_is_close(antic) && core_diff(last, next) < expected;

@@ -17,10 +17,8 @@
  *
  * Departures from the Rust elevator:
  * - A process is identified by its record, not by a number. When it exits, the part of the record
- *   that its requests need is copied into the core, and the record is not referenced any more. In
- *   the Rust elevator a new process with a reused number takes over the requests of the old one and
- *   ends a wait for it; in a kernel the two are unrelated. (In 2.6.20 the disks share a process's
- *   record; in blk-mq each queue has its own.)
+ *   that its requests need is copied into the core, and the record is not referenced any more. (In
+ *   2.6.20 the disks share a process's record; in blk-mq each queue has its own.)
  * - front_merge() looks up front merges; in Rust the queue's hash does.
  *
  * The sorted list of a class is an array with binary search. Insertion moves the tags above, which
@@ -48,6 +46,7 @@ static void insert_at_head(struct antic *antic, const struct core_request *rq)
 	slot->write = rq->write;
 	slot->sync = rq->sync;
 	slot->place = ANTIC_LISTED;
+	slot->barrier = true;
 	antic_chain_add(antic, &antic->list, rq->tag, CORE_NONE, antic->list.head);
 	antic->nr_listed++;
 }
@@ -74,6 +73,7 @@ void antic_insert(void *core, u64 now_ns, const struct core_request *rq, bool at
 	slot->write = rq->write;
 	slot->sync = rq->sync;
 	slot->place = ANTIC_QUEUED;
+	slot->barrier = false;
 	slot->expires = now.ticks + antic->fifo_expire[rq->sync];
 	antic_add_sorted(antic, rq->tag);
 	antic_chain_add(antic, &class->fifo, rq->tag, class->fifo.tail, CORE_NONE);

@@ -58,6 +58,7 @@ struct antic_slot {
 	u32 before, after;	/* in its FIFO or in the dispatch list */
 	u8 place;
 	bool write, sync;
+	bool barrier;		/* at the head of the dispatch list: nothing is sorted in before */
 };
 
 /* A list of tags, linked through their slots. */
@@ -73,6 +74,7 @@ struct antic_class {
 	u32 next;		/* next in elevator order; valid if nr > 0 */
 	u64 last_sector;	/* end of the request dispatched last */
 	u64 last_check;		/* last check of the FIFO for expired requests, in ticks */
+	bool was_checked;	/* there was one; otherwise it is long ago */
 };
 
 enum antic_state {
@@ -113,6 +115,8 @@ struct antic_rule {
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
 	/* Rule 8: true if antic->awaited should not be waited for. */
 	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_phase phase);
+	/* A wait that has begun lasts as long as period() says now, not as it said then. */
+	bool period_is_current;
 	/* Whether a request within the mean seek of the awaited process counts as close. */
 	bool (*mean_seek_is_close)(const struct antic *antic);
 	/* A synchronous request arrives. May be NULL. */

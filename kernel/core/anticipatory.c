@@ -38,6 +38,7 @@ static const struct antic_rule rule = {
 	.is_on = is_on,
 	.period = period,
 	.refuses = refuses,
+	.period_is_current = true,
 	.mean_seek_is_close = mean_seek_is_close,
 };
 

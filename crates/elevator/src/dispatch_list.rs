@@ -12,6 +12,8 @@ pub(crate) struct DispatchList {
     list: VecDeque<BlockRequest>,
     /// Where circular order begins: the end of what was appended or handed over last.
     end_sector: u64,
+    /// Requests at its head that were put there; nothing is sorted in before them (the kernel's soft barrier).
+    heads: usize,
 }
 
 impl DispatchList {
@@ -32,6 +34,7 @@ impl DispatchList {
     /// Puts it before all others.
     pub(crate) fn add_head(&mut self, request: BlockRequest) {
         self.list.push_front(request);
+        self.heads += 1;
     }
 
     /// Inserts in circular ascending order from the boundary: sectors at or above it first, ascending in each part.
@@ -40,8 +43,8 @@ impl DispatchList {
             return self.list.push_back(request);
         }
         let place = |sector: u64| (sector < self.end_sector, sector);
-        let at =
-            self.list.iter().rposition(|other| place(other.sector) <= place(request.sector)).map_or(0, |at| at + 1);
+        let before = self.list.range(self.heads..).rposition(|other| place(other.sector) <= place(request.sector));
+        let at = self.heads + before.map_or(0, |at| at + 1);
         self.list.insert(at, request);
     }
 
@@ -53,8 +56,9 @@ impl DispatchList {
 
     /// Takes a request out that was joined into another.
     pub(crate) fn remove(&mut self, tag: u32) {
-        let at = self.list.iter().position(|held| held.tag == tag);
-        self.list.remove(at.expect("the request is in the dispatch list"));
+        let at = self.list.iter().position(|held| held.tag == tag).expect("the request is in the dispatch list");
+        self.list.remove(at);
+        self.heads -= usize::from(at < self.heads);
     }
 
     /// The end of the last request in the list.
@@ -66,6 +70,7 @@ impl DispatchList {
     pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
         let request = self.list.pop_front()?;
         self.end_sector = request.end();
+        self.heads = self.heads.saturating_sub(1);
         Some(request)
     }
 }

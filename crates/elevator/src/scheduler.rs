@@ -36,6 +36,29 @@ pub enum Search {
     Own(Option<(u32, Merge)>),
 }
 
+/// What the queue of Linux 2.6.20 asks of a scheduler when it joins pieces and requests: its trees, and no hash, decide.
+///
+/// All of these are about requests that the scheduler holds, by tag. A scheduler with trees is also asked for requests as that
+/// kernel asks: see [`Elevator::take_run`].
+pub trait Trees {
+    /// Whether a held request is still sorted; if not, it is on a dispatch list, where nothing joins it.
+    fn is_sorted(&self, tag: u32) -> bool;
+
+    /// The request that starts at the end of `piece`, where the scheduler looks for one (elevator_merge_fn).
+    fn front(&self, piece: &BlockRequest) -> Option<u32>;
+
+    /// The neighbour before a sorted request (elevator_former_req_fn).
+    fn former(&self, tag: u32) -> Option<u32>;
+
+    /// The neighbour behind it (elevator_latter_req_fn).
+    fn latter(&self, tag: u32) -> Option<u32>;
+
+    /// Whether a piece may join a sorted request (elevator_allow_merge_fn); asked for pieces, not for two requests.
+    fn allows(&self, _tag: u32, _piece: &BlockRequest) -> bool {
+        true
+    }
+}
+
 /// Access to the disk's current positioning times, for schedulers that use them.
 ///
 /// No kernel scheduler can ask this; [`crate::Geometry`] is what one could be configured with.
@@ -161,6 +184,19 @@ pub trait Elevator: fmt::Debug + Send {
     /// own refuses.
     fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
         true
+    }
+
+    /// The trees of a scheduler of Linux 2.6; None: the queue's own hashes find what joins what, and the scheduler is asked for
+    /// requests after every event.
+    fn trees(&self) -> Option<&dyn Trees> {
+        None
+    }
+
+    /// Whether the scheduler has asked since the last call that the queue runs, that is, that the driver asks for requests. Matters
+    /// only for a scheduler with [`Elevator::trees`]: the driver asks it on a submission if it was empty, on a completion, and when
+    /// the scheduler wants it.
+    fn take_run(&mut self) -> bool {
+        false
     }
 
     /// Whether two held requests that touch after one of them has grown become one. Where the kernel only adds pieces to requests, it

@@ -163,7 +163,11 @@ const TWINS: &[(&[&str], &str)] = &[
     ),
     (&["fscan", "yfq"], "no more wait than one batch has"),
     (&["hybrid", "bfq-2010"], "nobody uses up a budget"),
-    (&["fcfs", "pclock"], "all flows have the same arrival curve and bound unless they are promised others"),
+    (
+        &["fcfs", "pclock", "noop"],
+        "all flows have the same arrival curve and bound unless they are promised others; the piece that is merged at a \
+         request's front touches the one in noop's cache",
+    ),
     (&["k2", "iocost"], "nothing is real-time, and virtual time is never short: both are orders of arrival"),
     (&["sptf", "asptf"], "nothing waits long enough to count as old"),
 ];

@@ -100,6 +100,11 @@ impl Rule for MeanThinkTime {
         Period::Ticks(self.antic_expire)
     }
 
+    fn fixes_period(&self) -> bool {
+        // The timer is set once; whether a wait is over is compared with the tunable as it is.
+        false
+    }
+
     fn refuses(&mut self, see: &Outlook<'_>) -> bool {
         thinks_too_long(see, self.antic_expire)
     }

@@ -33,7 +33,7 @@ use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
@@ -56,7 +56,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunable("write_expire", "ms", INT_MAX, "age from which a write is taken out of order"),
         tunable("writes_starved", "decisions", INT_MAX, "decisions for reads while writes wait"),
         tunable("fifo_batch", "requests", INT_MAX, "contiguous requests dispatched without a new decision"),
-        tunable("front_merges", "switch", 1, "1: front and back merges; 0: back merges only"),
+        tunable("front_merges", "switch", 1, "1: front and back merges; 0: front merges by the one-hit cache only"),
     ],
     build,
 };
@@ -120,6 +120,13 @@ impl Deadline {
         match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
+        }
+    }
+
+    fn sorted(&self, op: Op) -> &Starts {
+        match op {
+            Op::Read => &self.reads.sorted,
+            Op::Write => &self.writes.sorted,
         }
     }
 
@@ -221,6 +228,26 @@ impl Deadline {
     }
 }
 
+impl Trees for Deadline {
+    fn is_sorted(&self, tag: u32) -> bool {
+        self.held.get(tag as usize).is_some_and(Option::is_some)
+    }
+
+    fn front(&self, piece: &BlockRequest) -> Option<u32> {
+        self.sorted(piece.op).at(piece.end()).filter(|_| self.front_merges)
+    }
+
+    fn former(&self, tag: u32) -> Option<u32> {
+        let (request, _) = self.held(tag);
+        self.sorted(request.op).below(request.sector)
+    }
+
+    fn latter(&self, tag: u32) -> Option<u32> {
+        let (request, _) = self.held(tag);
+        self.sorted(request.op).above(request.sector)
+    }
+}
+
 impl Elevator for Deadline {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
@@ -240,6 +267,10 @@ impl Elevator for Deadline {
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn trees(&self) -> Option<&dyn Trees> {
+        Some(self)
+    }
 
     fn len(&self) -> usize {
         self.reads.sorted.len() + self.writes.sorted.len() + self.list.len()

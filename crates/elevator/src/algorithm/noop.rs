@@ -1,26 +1,26 @@
-//! noop: a queue in order of arrival with back merges. The choice in Linux 2.6 for devices that later use `none`.
+//! noop: a queue in order of arrival with merges. The choice in Linux 2.6 for devices that later use `none`.
 //!
 //! Problem: as none.
 //!
 //! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting has no effect: order
-//! of arrival. Back merges by the queue's hash; no front merges; a piece may be merged into a request of any process.
+//! of arrival. Back merges by the queue's hash; front merges into the request that was joined or inserted last, by the queue's
+//! one-hit cache; a piece may be merged into a request of any process. Two requests are joined if they are neighbours in the list.
 //!
 //! Source: Linux 2.6.20 block/noop-iosched.c; confirmed.
 //!
-//! Parameters: none. Departures: the source merges two requests only if they are neighbours in the list; here the queue
-//! merges any two that are contiguous.
+//! Parameters: none. Departures: none known.
 
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Trees};
 use crate::vocabulary::Time;
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "noop",
     origin: Origin::LegacyLinux,
-    help: "order of arrival with back merges; for devices that sort requests",
+    help: "order of arrival with merges; for devices that sort requests",
     source: "Linux 2.6.20 block/noop-iosched.c",
     evidence: Evidence::Confirmed,
     promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
@@ -50,6 +50,24 @@ impl Noop {
     }
 }
 
+impl Trees for Noop {
+    fn is_sorted(&self, tag: u32) -> bool {
+        self.order.contains(tag)
+    }
+
+    fn front(&self, _piece: &BlockRequest) -> Option<u32> {
+        None
+    }
+
+    fn former(&self, tag: u32) -> Option<u32> {
+        self.order.before(tag)
+    }
+
+    fn latter(&self, tag: u32) -> Option<u32> {
+        self.order.after(tag)
+    }
+}
+
 impl Elevator for Noop {
     fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
         match at {
@@ -65,6 +83,10 @@ impl Elevator for Noop {
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
+
+    fn trees(&self) -> Option<&dyn Trees> {
+        Some(self)
+    }
 
     fn len(&self) -> usize {
         self.order.len()

@@ -18,11 +18,14 @@ use super::tags::direction;
 use super::{Queue, Slot, State};
 use crate::request::BlockRequest;
 use crate::scheduler::{Merge, Search};
-use crate::vocabulary::Time;
+use crate::vocabulary::{Op, Time};
 
 impl Queue {
     /// Joins a piece to a request, if there is one that it fits. The tag of the request that holds it then.
     pub(super) fn merge(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
+        if self.runs_on_demand {
+            return self.join(now, piece, part);
+        }
         let (tag, how) = match self.elevator.search(piece, self.limits.max_sectors) {
             Search::Queue => self.search(piece)?,
             Search::Own(found) => {
@@ -50,16 +53,25 @@ impl Queue {
     /// A request can be found by pieces from now on.
     pub(super) fn remember(&mut self, request: &BlockRequest) {
         if self.limits.merge {
-            self.starts.insert(direction(request.op), request.sector, request.tag);
-            self.ends.insert(direction(request.op), request.end(), request.tag);
-            self.last_merge = self.last_merge.or(Some(request.tag));
+            if !self.runs_on_demand {
+                self.starts.insert(direction(request.op), request.sector, request.tag);
+            }
+            self.ends.insert(self.end_key(request.op), request.end(), request.tag);
+            self.last_merge = self.cached().or(Some(request.tag));
         }
+    }
+
+    /// What requests are hashed by besides their ends: the direction, which Linux 2.6 leaves out.
+    pub(super) fn end_key(&self, op: Op) -> usize {
+        if self.runs_on_demand { 0 } else { direction(op) }
     }
 
     /// A held request leaves the elevator; nothing joins it any more.
     pub(super) fn forget(&mut self, tag: u32) {
         if self.limits.merge {
-            self.starts.remove(tag);
+            if !self.runs_on_demand {
+                self.starts.remove(tag);
+            }
             self.ends.remove(tag);
             self.last_merge = self.last_merge.filter(|last| *last != tag);
         }
@@ -104,18 +116,17 @@ impl Queue {
     }
 
     /// A held request grows by the sectors of a piece or of a contiguous request.
-    fn grow(&mut self, now: Time, tag: u32, piece: &BlockRequest) {
+    pub(super) fn grow(&mut self, now: Time, tag: u32, piece: &BlockRequest) {
         let before = self.slot(tag).request;
-        let mut after = before;
-        after.nr_sectors += piece.nr_sectors;
-        after.deadline = before.deadline.into_iter().chain(piece.deadline).min();
+        let after = grown(&before, piece);
         if piece.sector < before.sector {
-            after.sector = piece.sector;
-            self.starts.remove(tag);
-            self.starts.insert(direction(after.op), after.sector, tag);
+            if !self.runs_on_demand {
+                self.starts.remove(tag);
+                self.starts.insert(direction(after.op), after.sector, tag);
+            }
         } else {
             self.ends.remove(tag);
-            self.ends.insert(direction(after.op), after.end(), tag);
+            self.ends.insert(self.end_key(after.op), after.end(), tag);
         }
         self.slot_mut(tag).request = after;
         self.elevator.merged(now, &before, &after);
@@ -138,19 +149,34 @@ impl Queue {
                 .map(|former| (former, grown)),
         };
         let Some((survivor, gone)) = pair else { return grown };
+        self.unite(now, survivor, gone, None);
+        survivor
+    }
+
+    /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above, with the piece between them.
+    pub(super) fn unite(&mut self, now: Time, survivor: u32, gone: u32, piece: Option<&BlockRequest>) {
         let Slot { request: taken, parts, .. } = *self.slot(gone);
         let survivors = *self.slot(survivor);
         self.forget(gone);
         self.slot_mut(gone).state = State::Free;
         self.elevator.coalesced(now, &survivors.request, &taken);
         self.slot_mut(survivor).parts = self.pieces.join(survivors.parts, parts);
-        self.grow(now, survivor, &taken);
+        self.grow(now, survivor, &piece.map_or(taken, |piece| grown(&taken, piece)));
         self.give(gone, &taken);
         self.counters.coalesced += 1;
-        survivor
     }
 
-    fn slot_mut(&mut self, tag: u32) -> &mut Slot {
+    pub(super) fn slot_mut(&mut self, tag: u32) -> &mut Slot {
         self.slots[tag as usize].as_mut().expect("the tag is in use")
+    }
+}
+
+/// `request` with the sectors of `piece`, which it touches.
+pub(super) fn grown(request: &BlockRequest, piece: &BlockRequest) -> BlockRequest {
+    BlockRequest {
+        sector: request.sector.min(piece.sector),
+        nr_sectors: request.nr_sectors + piece.nr_sectors,
+        deadline: request.deadline.into_iter().chain(piece.deadline).min(),
+        ..*request
     }
 }

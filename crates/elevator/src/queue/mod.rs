@@ -9,11 +9,18 @@
 //! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among waiters is proposed: the kernel
 //! wakes them one by one as requests are freed, and a new arrival can overtake them (recalled).
 //!
-//! Plugging (2.6.20 holds back the first requests until there are four) is not implemented: a client that waits for I/O unplugs
-//! at once. Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
+//! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with [`crate::Trees`]) is asked as
+//! __make_request and the drivers of 2.6.20 do it: on a submission if it was empty, on a completion, and when the scheduler itself
+//! runs the queue. [`Queue::dispatch`] returns nothing otherwise, so its caller need not know.
+//!
+//! Departures: plugging (2.6.20 holds back the first requests until there are four) is not implemented: a client that waits for I/O
+//! unplugs at once. A driver asks only if the device has room; the SCSI layer looks at one more request.
+//!
+//! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
 
 mod bitmap;
 mod index;
+mod joining;
 mod lines;
 mod merge;
 mod pieces;
@@ -58,6 +65,8 @@ struct Slot {
     parts: List,
     /// Its tag in blk-mq's bitmap.
     bit: Option<u32>,
+    /// It has refused a piece for its size, and takes no more; in the queue of Linux 2.6 (REQ_NOMERGE).
+    is_full: bool,
 }
 
 /// A queue with its elevator.
@@ -85,6 +94,9 @@ pub struct Queue {
     lines: Vec<Lines>,
     nr_waiting: usize,
     in_flight: u32,
+    /// The scheduler is asked only when the queue runs; and whether it does.
+    runs_on_demand: bool,
+    runs: bool,
     /// The latest time of a call.
     now: Time,
 }
@@ -107,6 +119,8 @@ impl Queue {
                 Origin::BlkMq => (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect(),
                 _ => Vec::new(),
             },
+            runs_on_demand: elevator.trees().is_some(),
+            runs: false,
             elevator,
             limits,
             counters: Counters::default(),
@@ -155,10 +169,13 @@ impl Queue {
     /// The next request for the device, if the device accepts one and the elevator returns one.
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
-        if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
+        if self.runs_on_demand && !self.runs {
             return None;
         }
-        let request = self.elevator.dispatch(now, disk)?;
+        let Some(request) = self.next_request(now, disk) else {
+            self.runs = false;
+            return None;
+        };
         let slot = self.slots.get_mut(request.tag as usize).and_then(Option::as_mut);
         let slot = slot.expect("an elevator dispatches tags that were inserted");
         let state = slot.state;
@@ -179,6 +196,19 @@ impl Queue {
         Some(request)
     }
 
+    /// What the elevator gives, if the device has room. A run that it has asked for while it gave nothing follows at once.
+    fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+        if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
+            self.elevator.take_run();
+            return None;
+        }
+        let request = self.elevator.dispatch(now, disk);
+        match request.is_none() && self.elevator.take_run() {
+            true => self.elevator.dispatch(now, disk),
+            false => request,
+        }
+    }
+
     /// The device has completed the request with this tag. The cookies of pieces that complete with it are appended to `done`, in
     /// order of submission; `seen` is called for pieces that waited for a free request.
     pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>, seen: &mut dyn FnMut(Entry)) -> Finished {
@@ -189,6 +219,7 @@ impl Queue {
         self.counters.completed += 1;
         let finished = Finished { request, issued };
         self.elevator.complete(now, &finished);
+        self.ask();
         let before = done.len();
         self.pieces.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
@@ -225,6 +256,7 @@ impl Queue {
         }
         if self.elevator.next_timer().is_some_and(|at| at <= now) {
             self.elevator.on_timer(now);
+            self.runs |= self.elevator.take_run();
         }
     }
 
@@ -232,6 +264,18 @@ impl Queue {
     pub fn exited(&mut self, now: Time, process: u32) {
         self.tick(now);
         self.elevator.exited(now, process);
+        self.runs |= self.elevator.take_run();
+    }
+
+    /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after a requeue, when the device may take
+    /// the request again.
+    pub fn ask(&mut self) {
+        self.runs |= !self.elevator.is_empty() || self.elevator.take_run();
+    }
+
+    /// Sets a tunable of the scheduler, which is not asked for that reason.
+    pub fn set_tunable(&mut self, tunable: &str, value: u64) {
+        self.elevator.set(tunable, value);
     }
 
     /// Requests that the device has.
@@ -280,8 +324,9 @@ impl Queue {
     }
 
     /// The scheduler, to set tunables and promise flows something. A tunable that frees tags for a kind of request takes
-    /// effect with the next submission or completion.
+    /// effect with the next submission or completion. The driver asks afterwards, since anything may have changed.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
+        self.runs = true;
         self.elevator.as_mut()
     }
 
@@ -372,10 +417,12 @@ impl Queue {
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues() + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..request };
         let parts = Pieces::list(part);
-        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit });
+        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
         self.counters.inserted += 1;
         self.remember(&request);
+        self.runs |= self.elevator.is_empty();
         self.elevator.insert(now, request, InsertAt::Sorted);
+        self.runs |= self.elevator.take_run();
         request
     }
 

@@ -68,7 +68,7 @@ impl<R: Rule> Machine<R> {
         if reads && !(writes && self.dir == SYNC) {
             self.changed |= self.dir == ASYNC;
             self.dir = SYNC;
-            self.classes[SYNC].last_check = now.jiffies;
+            self.classes[SYNC].last_check = Some(now.jiffies);
             return self.oldest(SYNC).map(|(first, _)| first);
         }
         if self.dir == SYNC {
@@ -114,10 +114,11 @@ impl<R: Rule> Machine<R> {
     /// Whether the oldest request of a class is too old. Looks once in an expiry interval at most: seeks to old requests cost
     /// so much that a crowd of them must not decide everything.
     fn fifo_expired(&mut self, now: Moment, class: usize) -> bool {
-        if now.jiffies - self.classes[class].last_check < self.settings.fifo_expire[class] {
+        let recently = |last| now.jiffies - last < self.settings.fifo_expire[class];
+        if self.classes[class].last_check.is_some_and(recently) {
             return false;
         }
-        self.classes[class].last_check = now.jiffies;
+        self.classes[class].last_check = Some(now.jiffies);
         self.oldest(class).is_some_and(|(_, expires)| now.jiffies > expires)
     }
 

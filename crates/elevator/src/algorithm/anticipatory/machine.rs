@@ -14,7 +14,7 @@ use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::Build;
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge, Trees};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 
@@ -49,7 +49,12 @@ pub(crate) struct Machine<R> {
     pub(super) classes: [Class; 2],
     pub(super) list: DispatchList,
     pub(super) slots: Vec<Option<Slot>>,
+    /// Records of processes; a number whose process has ended gets another one.
     pub(super) processes: Vec<History>,
+    /// The record of a number, if its process has issued a request and not ended.
+    numbers: Vec<Option<u32>>,
+    /// Records of processes that have ended.
+    ended: Vec<u32>,
     pub(super) newcomers: Newcomers,
     /// The request that the one-hit cache of merges points at.
     pub(super) last_merge: Option<u32>,
@@ -78,6 +83,8 @@ pub(crate) struct Machine<R> {
     pub(super) who: Option<u32>,
     /// A request of it has completed since.
     pub(super) who_done: bool,
+    /// A wait has ended, and the queue is to be run.
+    pub(super) runs: bool,
     pub(super) counts: Anticipation,
 }
 
@@ -91,7 +98,7 @@ impl<R: Rule> Machine<R> {
             fifo: Fifo::new(build.nr_tags),
             next: None,
             last_sector: 0,
-            last_check: 0,
+            last_check: None,
         };
         Machine {
             rule,
@@ -100,6 +107,8 @@ impl<R: Rule> Machine<R> {
             list: DispatchList::default(),
             slots: vec![None; build.nr_tags as usize],
             processes: Vec::new(),
+            numbers: Vec::new(),
+            ended: Vec::new(),
             newcomers: Newcomers::default(),
             last_merge: None,
             dir: ASYNC,
@@ -115,6 +124,7 @@ impl<R: Rule> Machine<R> {
             antic_ends: Time::ZERO,
             who: None,
             who_done: false,
+            runs: false,
             counts: Anticipation::default(),
             settings,
         }
@@ -125,31 +135,47 @@ impl<R: Rule> Machine<R> {
     }
 
     pub(super) fn history(&mut self, process: u32) -> &mut History {
-        let at = process as usize;
-        if at >= self.processes.len() {
-            self.processes.resize_with(at + 1, History::default);
-        }
-        &mut self.processes[at]
+        &mut self.processes[process as usize]
     }
 
-    /// A request of a number whose process has ended is a new process's, of which nothing is known. (If the old one is just waited
-    /// for, the new one's request ends that wait as its own would have.)
-    fn meet(&mut self, process: u32) {
-        let history = self.history(process);
-        if !history.running {
-            let (queued, listed, in_device) = (history.queued, history.listed, history.in_device);
-            *history = History { queued, listed, in_device, ..History::default() };
-            self.rule.forget(process);
+    /// The record of a process. A request of a number whose process has ended is a new process's, of which nothing is known and
+    /// which has nothing to do with the old one.
+    fn record(&mut self, number: u32) -> u32 {
+        let at = number as usize;
+        if at >= self.numbers.len() {
+            self.numbers.resize(at + 1, None);
         }
+        if let Some(record) = self.numbers[at] {
+            return record;
+        }
+        let unused = self.ended.iter().position(|ended| {
+            let History { queued, listed, in_device, .. } = self.processes[*ended as usize];
+            queued + listed + in_device == 0 && self.who != Some(*ended)
+        });
+        let record = match unused {
+            Some(at) => self.ended.swap_remove(at),
+            None => {
+                self.processes.push(History::default());
+                self.processes.len() as u32 - 1
+            }
+        };
+        self.processes[record as usize] = History::default();
+        self.rule.forget(record);
+        self.numbers[at] = Some(record);
+        record
     }
 
     /// A synchronous request joins what is known of a process: its own, or the one that it works together with.
     pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
-        self.history(process);
         let history = &mut self.processes[process as usize];
         let arrival = history.arrive(now, process, request, max_think, &mut self.newcomers);
         self.rule.learn(&arrival);
+    }
+
+    fn class_of(&self, tag: u32) -> &Class {
+        let slot = self.slot(tag).expect("only held requests have neighbours");
+        &self.classes[usize::from(slot.request.sync)]
     }
 
     /// The oldest request of a class that has some, and when it expires.
@@ -160,16 +186,37 @@ impl<R: Rule> Machine<R> {
 
     /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
     fn insert_at_head(&mut self, request: &BlockRequest) {
-        let given_back = self.slot(request.tag).is_some_and(|slot| slot.place == State::Device);
-        let history = self.history(request.process);
+        let given_back = self.slot(request.tag).filter(|slot| slot.place == State::Device).map(|slot| slot.process);
+        let process = given_back.unwrap_or_else(|| self.record(request.process));
+        let history = self.history(process);
         history.listed += 1;
-        if given_back {
+        if given_back.is_some() {
             history.in_device -= 1;
         } else {
             self.nr_dispatched += 1;
         }
-        self.put(request, State::Listed, 0);
+        self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
         self.list.add_head(*request);
+    }
+}
+
+impl<R: Rule> Trees for Machine<R> {
+    fn is_sorted(&self, tag: u32) -> bool {
+        self.slot(tag).is_some_and(|slot| slot.place == State::Queued)
+    }
+
+    fn front(&self, piece: &BlockRequest) -> Option<u32> {
+        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the direction, write = 1.
+        let index = if self.settings.front_merge { piece.sync } else { piece.op == Op::Write };
+        self.classes[usize::from(index)].tree.at(piece.end())
+    }
+
+    fn former(&self, tag: u32) -> Option<u32> {
+        self.class_of(tag).order.before(tag)
+    }
+
+    fn latter(&self, tag: u32) -> Option<u32> {
+        self.class_of(tag).order.after(tag)
     }
 }
 
@@ -180,13 +227,13 @@ impl<R: Rule> Elevator for Machine<R> {
         }
         let now = self.moment(now);
         let of = usize::from(request.sync);
-        self.meet(request.process);
+        let process = self.record(request.process);
         if request.sync {
-            self.learn(now, request.process, &request);
+            self.learn(now, process, &request);
         }
-        self.history(request.process).queued += 1;
+        self.history(process).queued += 1;
         self.plant(&request);
-        self.put(&request, State::Queued, now.jiffies + self.settings.fifo_expire[of]);
+        self.put(Slot { request, process, place: State::Queued, expires: now.jiffies + self.settings.fifo_expire[of] });
         let class = &mut self.classes[of];
         class.fifo.push_back(request.tag);
         class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
@@ -201,8 +248,10 @@ impl<R: Rule> Elevator for Machine<R> {
             self.move_to_dispatch(&next);
         }
         let request = self.list.pop()?;
-        self.put(&request, State::Device, 0);
-        let history = self.history(request.process);
+        let slot = self.slots[request.tag as usize].as_mut().expect("what is listed is held");
+        slot.place = State::Device;
+        let process = slot.process;
+        let history = self.history(process);
         history.listed -= 1;
         history.in_device += 1;
         Some(request)
@@ -211,14 +260,14 @@ impl<R: Rule> Elevator for Machine<R> {
     fn complete(&mut self, now: Time, done: &Finished) {
         let now = self.moment(now);
         let request = &done.request;
-        self.slots[request.tag as usize] = None;
+        let process = self.slots[request.tag as usize].take().expect("what completes was dispatched").process;
         self.batch_completed(now, usize::from(request.sync));
-        self.history(request.process).in_device -= 1;
-        if self.who == Some(request.process) {
+        self.history(process).in_device -= 1;
+        if self.who == Some(process) {
             self.awaited_completed(now);
         }
         if request.sync {
-            self.history(request.process).end(now);
+            self.history(process).end(now);
         }
     }
 
@@ -237,8 +286,17 @@ impl<R: Rule> Elevator for Machine<R> {
         }
     }
 
+    fn trees(&self) -> Option<&dyn Trees> {
+        Some(self)
+    }
+
+    fn take_run(&mut self) -> bool {
+        std::mem::take(&mut self.runs)
+    }
+
     fn may_exceed(&self, process: u32) -> bool {
-        matches!(self.antic, Antic::WaitReq | Antic::WaitNext) && self.who == Some(process)
+        let record = self.numbers.get(process as usize).copied().flatten();
+        matches!(self.antic, Antic::WaitReq | Antic::WaitNext) && record.is_some() && self.who == record
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
@@ -275,19 +333,22 @@ impl<R: Rule> Elevator for Machine<R> {
             let fifo = &mut self.classes[usize::from(one.request.sync)].fifo;
             fifo.remove(survivor.tag);
             fifo.insert_before(survivor.tag, gone.tag);
-            self.put(&one.request, one.place, two.expires);
+            self.put(Slot { expires: two.expires, ..one });
         }
         self.take_out(&two.request);
         self.slots[gone.tag as usize] = None;
         self.last_merge = Some(survivor.tag);
         if two.request.sync {
             // Its process is let go of as if it had completed.
-            self.history(two.request.process).end(now);
+            self.history(two.process).end(now);
         }
     }
 
     fn exited(&mut self, _now: Time, process: u32) {
-        self.history(process).running = false;
+        if let Some(record) = self.numbers.get_mut(process as usize).and_then(Option::take) {
+            self.history(record).running = false;
+            self.ended.push(record);
+        }
     }
 
     fn get(&self, tunable: &str) -> u64 {

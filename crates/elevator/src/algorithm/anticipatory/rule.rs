@@ -65,7 +65,12 @@ pub(crate) trait Rule: fmt::Debug + Send {
         true
     }
 
-    /// The number of a process that has ended belongs to another one from now on.
+    /// Whether a wait that has begun lasts as long as was said then, whatever is learned or set meanwhile.
+    fn fixes_period(&self) -> bool {
+        true
+    }
+
+    /// The record of a process that has ended is another one's from now on.
     fn forget(&mut self, _process: u32) {}
 
     /// A synchronous request arrives.

@@ -24,8 +24,8 @@ pub(super) struct Class {
     pub(super) next: Option<BlockRequest>,
     /// The end of the one that was dispatched last.
     pub(super) last_sector: u64,
-    /// When the FIFO was looked at, in jiffies.
-    pub(super) last_check: u64,
+    /// When the FIFO was looked at, in jiffies; None: not yet, which is long ago.
+    pub(super) last_check: Option<u64>,
 }
 
 /// Where a request is.
@@ -42,6 +42,8 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) request: BlockRequest,
+    /// The record of its process.
+    pub(super) process: u32,
     pub(super) place: State,
     /// When it expires, in jiffies.
     pub(super) expires: u64,
@@ -56,8 +58,9 @@ impl<R: Rule> Machine<R> {
         self.antic = Antic::Off;
         let of = usize::from(request.sync);
         self.classes[of].last_sector = request.end();
+        let process = self.slot(request.tag).expect("what is sorted is held").process;
         if request.sync {
-            self.who = Some(request.process);
+            self.who = Some(process);
         } else {
             self.who = None;
             self.writes_left = self.writes_left.saturating_sub(1);
@@ -66,8 +69,8 @@ impl<R: Rule> Machine<R> {
         self.classes[of].next = self.next_after(request);
         self.take_out(request);
         self.list.add_sorted(*request);
-        self.put(request, State::Listed, 0);
-        self.history(request.process).listed += 1;
+        self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
+        self.history(process).listed += 1;
         self.nr_dispatched += 1;
     }
 
@@ -79,17 +82,18 @@ impl<R: Rule> Machine<R> {
         self.slot(request.tag).is_some_and(|slot| slot.place == State::Queued)
     }
 
-    pub(super) fn put(&mut self, request: &BlockRequest, place: State, expires: u64) {
-        let at = request.tag as usize;
+    pub(super) fn put(&mut self, slot: Slot) {
+        let at = slot.request.tag as usize;
         if at >= self.slots.len() {
             self.slots.resize(at + 1, None);
         }
-        self.slots[at] = Some(Slot { request: *request, place, expires });
+        self.slots[at] = Some(slot);
     }
 
     /// Out of tree and FIFO.
     pub(super) fn take_out(&mut self, request: &BlockRequest) {
-        self.history(request.process).queued -= 1;
+        let process = self.slot(request.tag).expect("what is sorted is held").process;
+        self.history(process).queued -= 1;
         let of = usize::from(request.sync);
         if self.classes[of].next.is_some_and(|next| next.tag == request.tag) {
             self.classes[of].next = self.next_after(request);
@@ -123,11 +127,11 @@ impl<R: Rule> Machine<R> {
     }
 
     /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where there is none) against its
-    /// predecessor.
+    /// predecessor, from where its class was served last. Also for a request that was joined to another.
     fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
-        let order = &self.classes[usize::from(request.sync)].order;
+        let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
         let held = |tag| self.slot(tag).map(|slot| slot.request);
         let up = order.after(request.tag).or_else(|| order.head().filter(|lowest| *lowest != request.tag));
-        BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), request.end())
+        BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), *last_sector)
     }
 }

@@ -36,7 +36,7 @@ impl<R: Rule> Machine<R> {
     /// Whether to wait instead of serving `candidate`: the kernel's can_break_anticipation.
     pub(super) fn judge(&mut self, now: Moment, candidate: Option<&BlockRequest>, asked: Asked) -> Verdict {
         let who = self.who.expect("somebody was served last");
-        if candidate.is_some_and(|request| request.process == who) {
+        if candidate.is_some_and(|request| self.slot(request.tag).is_some_and(|slot| slot.process == who)) {
             return Verdict::Wanted;
         }
         if self.who_done && self.is_over(now, who) {
@@ -120,6 +120,7 @@ impl<R: Rule> Machine<R> {
     fn finish(&mut self, now: Moment, ending: Ending) {
         let wait_ns = if self.antic == Antic::WaitNext { now.time - self.antic_start.time } else { 0 };
         self.antic = Antic::Finished;
+        self.runs = true;
         match ending {
             Ending::Success => {
                 self.counts.successes += 1;
@@ -143,7 +144,7 @@ impl<R: Rule> Machine<R> {
 
     fn is_over(&mut self, now: Moment, who: u32) -> bool {
         match self.antic {
-            Antic::WaitNext => now.time >= self.antic_ends,
+            Antic::WaitNext if self.rule.fixes_period() => now.time >= self.antic_ends,
             _ => self.rule.period(self.ticker.clock(), who).is_over(self.antic_start, now),
         }
     }
@@ -175,11 +176,12 @@ impl<R: Rule> Machine<R> {
         let window = if delay_ms == 0 {
             CLOSE
         } else if delay_ms <= 20 && delay_ms <= self.rule.period(clock, who).in_ticks(clock) {
-            CLOSE << delay_ms
+            // The source shifts an int, which from 18 ms on overflows: to almost everything, then to nothing.
+            i64::from((CLOSE as i32) << delay_ms) as u64
         } else {
             return true;
         };
-        if last <= next.saturating_add(window / 2) && next <= last + window {
+        if last <= next.wrapping_add(window / 2) && next <= last.wrapping_add(window) {
             return true;
         }
         let seek = &self.processes[who as usize].seek;

@@ -1,0 +1,124 @@
+//! Merging as in Linux 2.6.20, for schedulers with [`Trees`](crate::Trees).
+//!
+//! Source: block/elevator.c (elv_merge, elv_try_merge, elv_rqhash_find, elv_merged_request, elv_merge_requests) and
+//! block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn, attempt_merge); confirmed, and held against them in
+//! use.
+//!
+//! A piece is offered to one request: to the one-hit cache in either direction; else to the request that was hashed last of those
+//! that end where it starts; else to the one that the scheduler's tree has where the piece ends. If that request is too large for it,
+//! the search is over and the request takes no further piece, from anywhere. A request that has grown is joined with its neighbour in
+//! the scheduler's tree (or list), which with overlapping requests need not be the one that it touches. That takes neither the
+//! scheduler's permission nor the request's history into account, only its size.
+//!
+//! The hash is by the sector alone: a read can hide a write that ends at the same sector. A request that grew at its start keeps its
+//! place in it.
+//!
+//! Departures: none known. Limits on segments are not modelled, only that on sectors.
+
+use super::merge::grown;
+use super::{Queue, Slot, State};
+use crate::request::BlockRequest;
+use crate::scheduler::Merge;
+use crate::vocabulary::Time;
+
+impl Queue {
+    /// Joins a piece to a request, if the kernel would. The tag of the request that holds it then.
+    pub(super) fn join(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
+        let (tag, how) = self.candidate(piece)?;
+        if !self.is_within(self.slot(tag).request.nr_sectors, piece) {
+            self.slot_mut(tag).is_full = true;
+            self.last_merge = self.last_merge.filter(|last| *last != tag);
+            return None;
+        }
+        match how {
+            Merge::Back => self.counters.back_merges += 1,
+            Merge::Front => self.counters.front_merges += 1,
+        }
+        let mut parts = self.slot(tag).parts;
+        self.pieces.append(&mut parts, part);
+        self.slot_mut(tag).parts = parts;
+        let tag = match self.neighbour(tag, piece, how) {
+            Some(next) => self.join_three(now, tag, piece, next, how),
+            None => {
+                self.grow(now, tag, piece);
+                tag
+            }
+        };
+        self.last_merge = Some(tag);
+        self.runs |= self.elevator.take_run();
+        Some(tag)
+    }
+
+    /// The one-hit cache, as long as the request can be joined by pieces.
+    pub(super) fn cached(&self) -> Option<u32> {
+        self.last_merge.filter(|tag| !self.runs_on_demand || self.is_sorted(*tag))
+    }
+
+    /// The request that a piece is offered to.
+    fn candidate(&self, piece: &BlockRequest) -> Option<(u32, Merge)> {
+        if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, piece)) {
+            let request = &self.slot(tag).request;
+            if request.end() == piece.sector {
+                return Some((tag, Merge::Back));
+            }
+            if piece.end() == request.sector {
+                return Some((tag, Merge::Front));
+            }
+        }
+        let hashed = self.ends.at(self.end_key(piece.op), piece.sector).find(|tag| self.is_mergeable(*tag));
+        if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, piece)) {
+            return Some((tag, Merge::Back));
+        }
+        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
+        let front = trees.front(piece).filter(|tag| self.accepts(*tag, piece))?;
+        assert_eq!(self.slot(front).request.sector, piece.end(), "a tree finds by the first sector");
+        Some((front, Merge::Front))
+    }
+
+    /// The neighbour that a request touches once it has grown by `piece`, and that may become one with it.
+    fn neighbour(&self, tag: u32, piece: &BlockRequest, how: Merge) -> Option<u32> {
+        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
+        let request = grown(&self.slot(tag).request, piece);
+        let next = match how {
+            Merge::Back => trees.latter(tag)?,
+            Merge::Front => trees.former(tag)?,
+        };
+        let other = self.slot(next).request;
+        let touches = match how {
+            Merge::Back => request.end() == other.sector,
+            Merge::Front => other.end() == request.sector,
+        };
+        let joins = touches && other.op == request.op && self.is_mergeable(next);
+        (joins && self.is_within(request.nr_sectors, &other)).then_some(next)
+    }
+
+    /// Two neighbours and the piece between them become one request, the lower one; the scheduler is called for the end result only.
+    fn join_three(&mut self, now: Time, tag: u32, piece: &BlockRequest, next: u32, how: Merge) -> u32 {
+        let (survivor, gone) = match how {
+            Merge::Back => (tag, next),
+            Merge::Front => (next, tag),
+        };
+        self.unite(now, survivor, gone, Some(piece));
+        survivor
+    }
+
+    /// elv_rq_merge_ok: whether a request takes this piece, apart from position and size.
+    fn accepts(&self, tag: u32, piece: &BlockRequest) -> bool {
+        let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
+        self.is_mergeable(tag) && self.slot(tag).request.op == piece.op && trees.allows(tag, piece)
+    }
+
+    /// rq_mergeable, of a request that can be found.
+    fn is_mergeable(&self, tag: u32) -> bool {
+        self.is_sorted(tag) && !self.slot(tag).is_full
+    }
+
+    fn is_sorted(&self, tag: u32) -> bool {
+        let held = matches!(self.slots.get(tag as usize), Some(Some(Slot { state: State::Held, .. })));
+        held && self.elevator.trees().is_some_and(|trees| trees.is_sorted(tag))
+    }
+
+    fn is_within(&self, nr_sectors: u32, piece: &BlockRequest) -> bool {
+        nr_sectors + piece.nr_sectors <= self.limits.max_sectors
+    }
+}
