@@ -29,6 +29,8 @@
 //! * a queue preempts another only if it is itself waited for, which only the queue in service can be: only the idle class
 //!   is preempted, and since that has no slice beyond a round, only after a change of class. `preempt_slip` 0 removes that
 //!   condition, as later kernels did.
+//! * two requests that are joined: the survivor should take the older one's place in the FIFO, but the caller has already given it
+//!   the older one's age, so that the comparison never holds.
 //! * a new or preempted queue is meant to be first in its list but behind other new ones; the code inserts it *before the
 //!   last* of them, and at the end if there is none. `new_queue_slip` 0 does what the comment in the source says.
 //! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may reach beyond the slice.
@@ -38,17 +40,17 @@
 //! dispatch list, as in the source; with requests all over the disk, sorting it then takes time in its length.
 //!
 //! Departures:
-//! * In the source a dispatch attempt while the timer of a wait runs restarts the timer. There attempts are made when the
-//!   queue is run: on a request to an empty scheduler, or on a completion. Here all events attempt a dispatch, and only
-//!   those two restart the timer.
 //! * A process may exceed the pool while it is waited for; the source allows one request per slice.
 //! * No boost for holders of file system locks; no forced dispatch, because schedulers are not switched while requests are
 //!   held.
-//! * Jiffies start at 0, so that the idle class waits its 100 ms at the start as well.
-//! * If the next request of a queue is displaced by a front merge of another, the source has no next one; here it is the
-//!   other one.
+//! * If the next request of a queue is displaced by a front merge of another, the source has no next one, and follows a null pointer
+//!   if it is then to dispatch; here it dispatches the lowest.
+//! * A process without an explicit priority has the default as if it had been set. In the source it also finds any shared queue,
+//!   whatever the priority.
+//! * A priority is that of the requests: setting the one that a process has already is no event here, and files no queue again.
 
 mod lists;
+mod owners;
 mod process;
 mod service;
 mod tunables;
@@ -59,7 +61,7 @@ use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, Finished, Priority};
-use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Anticipation, Disk, Elevator, InsertAt, Merge, Trees};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
 use lists::Lists;
@@ -88,9 +90,13 @@ struct Now {
 /// The synchronous requests of a process, or the asynchronous ones of all processes of a priority.
 #[derive(Debug)]
 struct ProcessQueue {
-    /// None: shared, of asynchronous requests.
-    process: Option<u32>,
+    /// The number of its process. None: shared, of asynchronous requests.
+    number: Option<u32>,
     priority: Priority,
+    /// Its process has another one since.
+    priority_changed: bool,
+    /// Processes that use it, and requests.
+    references: u32,
     sorted: Starts,
     fifo: Chain,
     /// The tag of the request to serve next, as long as none is expired.
@@ -121,6 +127,8 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     queue: u32,
+    /// The record of its process.
+    process: u32,
     stage: Stage,
     /// While it is in a tree: the request as it is now.
     request: Option<BlockRequest>,
@@ -129,7 +137,7 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot { queue: 0, stage: Stage::Nowhere, request: None, start: 0 };
+    const EMPTY: Slot = Slot { queue: 0, process: 0, stage: Stage::Nowhere, request: None, start: 0 };
 }
 
 /// The scheduler.
@@ -138,9 +146,16 @@ struct Cfq {
     clock: Clock,
     tunables: Tunables,
     queues: Vec<ProcessQueue>,
-    processes: Vec<Option<Process>>,
-    /// The shared queues, by class and level.
-    shared: [[Option<u32>; 8]; 3],
+    /// Queues that may be used for others.
+    dead: Vec<u32>,
+    /// Shared queues and those of each number, in order of creation.
+    shared: Vec<u32>,
+    of_numbers: Vec<Vec<u32>>,
+    processes: Vec<Process>,
+    /// The record of a number, if its process has issued a request and not ended.
+    numbers: Vec<Option<u32>>,
+    /// Records of processes that have ended.
+    ended: Vec<u32>,
     lists: Lists,
     slots: Vec<Slot>,
     links: Links,
@@ -153,18 +168,18 @@ struct Cfq {
     sent: u64,
     /// The end of the last request on the dispatch list.
     last_sector: u64,
-    /// The last completion that was not the idle class's.
-    last_end: u64,
+    /// The last completion that was not the idle class's; None: long ago.
+    last_end: Option<u64>,
     in_driver: u32,
     /// More than four requests were in the driver at once.
     device_queues: bool,
     /// Ticks at which the wait for a request and the wait of the idle class end.
     idle_timer: Option<u64>,
     class_timer: Option<u64>,
-    /// An event after which the next dispatch restarts the idle timer.
-    rearm: bool,
     /// When the present wait began, until its outcome is counted.
     waiting_since: Option<Time>,
+    /// The queue is to be run.
+    runs: bool,
     anticipation: Anticipation,
 }
 
@@ -183,8 +198,12 @@ impl Cfq {
             clock,
             tunables: Tunables::new(clock),
             queues: Vec::new(),
+            dead: Vec::new(),
+            shared: Vec::new(),
+            of_numbers: Vec::new(),
             processes: Vec::new(),
-            shared: [[None; 8]; 3],
+            numbers: Vec::new(),
+            ended: Vec::new(),
             lists: Lists::new(),
             slots: vec![Slot::EMPTY; build.nr_tags as usize],
             links: Links::new(build.nr_tags),
@@ -194,13 +213,13 @@ impl Cfq {
             active_process: None,
             sent: 0,
             last_sector: 0,
-            last_end: 0,
+            last_end: None,
             in_driver: 0,
             device_queues: false,
             idle_timer: None,
             class_timer: None,
-            rearm: false,
             waiting_since: None,
+            runs: false,
             anticipation: Anticipation::default(),
         }
     }
@@ -220,13 +239,30 @@ impl Cfq {
     fn queue(&mut self, queue: u32) -> &mut ProcessQueue {
         &mut self.queues[queue as usize]
     }
+}
 
-    fn process(&mut self, now: Now, process: u32) -> &mut Process {
-        let at = process as usize;
-        if at >= self.processes.len() {
-            self.processes.resize(at + 1, None);
-        }
-        self.processes[at].get_or_insert_with(|| Process::new(now.jiffies))
+impl Trees for Cfq {
+    fn is_sorted(&self, tag: u32) -> bool {
+        self.slots.get(tag as usize).is_some_and(|slot| slot.stage == Stage::Sorted)
+    }
+
+    fn front(&self, piece: &BlockRequest) -> Option<u32> {
+        let queue = self.known_queue(piece)?;
+        self.queues[queue as usize].sorted.at(piece.end())
+    }
+
+    fn former(&self, tag: u32) -> Option<u32> {
+        let slot = &self.slots[tag as usize];
+        self.queues[slot.queue as usize].sorted.below(slot.request?.sector)
+    }
+
+    fn latter(&self, tag: u32) -> Option<u32> {
+        let slot = &self.slots[tag as usize];
+        self.queues[slot.queue as usize].sorted.above(slot.request?.sector)
+    }
+
+    fn allows(&self, tag: u32, piece: &BlockRequest) -> bool {
+        self.known_queue(piece) == Some(self.slots[tag as usize].queue)
     }
 }
 
@@ -238,15 +274,14 @@ impl Elevator for Cfq {
             self.insert_at_head(now, request);
             return;
         }
-        self.rearm |= self.lists.is_empty();
-        let queue = self.queue_of(now, &request);
+        let (queue, process) = self.admit(now, &request);
         let start = if request.allocated == now.time { now.jiffies } else { self.clock.jiffies(request.allocated) };
-        *self.slot(request.tag) = Slot { queue, stage: Stage::Sorted, request: Some(request), start };
+        *self.slot(request.tag) = Slot { queue, process, stage: Stage::Sorted, request: Some(request), start };
         self.add_sorted(queue, request);
         let this = &mut self.queues[queue as usize];
         self.links.push_back(&mut this.fifo, request.tag);
         this.meta_pending += u32::from(request.meta);
-        self.enqueued(now, queue, &request);
+        self.enqueued(now, queue, process, &request);
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
@@ -286,9 +321,19 @@ impl Elevator for Cfq {
         }
     }
 
+    fn trees(&self) -> Option<&dyn Trees> {
+        Some(self)
+    }
+
+    fn take_run(&mut self) -> bool {
+        std::mem::take(&mut self.runs)
+    }
+
     fn may_exceed(&self, process: u32) -> bool {
-        let record = self.processes.get(process as usize).and_then(Option::as_ref);
-        record.and_then(|record| record.sync_queue).is_some_and(|queue| self.queues[queue as usize].wait_request)
+        let record = self.numbers.get(process as usize).copied().flatten();
+        record
+            .and_then(|record| self.processes[record as usize].sync_queue)
+            .is_some_and(|queue| self.queues[queue as usize].wait_request)
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
@@ -310,37 +355,26 @@ impl Elevator for Cfq {
         this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(before.meta);
         // It stays the next one, if it was, wherever it starts now.
         self.add_sorted(queue, *after);
-        self.queue(queue).next.get_or_insert(after.tag);
     }
 
-    fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         self.held -= 1;
         let (old, young) = (*self.slot(gone.tag), *self.slot(survivor.tag));
-        if old.stage != Stage::Sorted {
+        if old.stage == Stage::Sorted {
+            // The survivor is as old as the older one, but stays where it is in the FIFO: the source compares after it has changed.
+            self.slot(survivor.tag).start = old.start.min(young.start);
+            self.remove_sorted(old.queue, gone);
+        } else {
             self.list.remove(gone.tag);
             self.queue(old.queue).in_flight -= 1;
-            self.slot(gone.tag).stage = Stage::Nowhere;
-            return;
         }
-        let together = young.stage == Stage::Sorted && young.queue == old.queue;
-        if together && gone.seq < survivor.seq {
-            let fifo = &mut self.queues[old.queue as usize].fifo;
-            self.links.remove(fifo, survivor.tag);
-            self.links.insert_before(fifo, survivor.tag, gone.tag);
-            self.slot(survivor.tag).start = old.start.min(young.start);
-        }
-        self.remove_sorted(old.queue, gone);
         self.slot(gone.tag).stage = Stage::Nowhere;
+        self.release(self.now(now), old.queue, old.process);
     }
 
     fn exited(&mut self, now: Time, process: u32) {
         let now = self.now(now);
-        let record = self.process(now, process);
-        record.alive = false;
-        let queues = [record.async_queue, record.sync_queue];
-        if self.active.is_some() && queues.contains(&self.active) {
-            self.expire(now, false);
-        }
+        self.end_process(now, process);
     }
 
     fn get(&self, tunable: &str) -> u64 {

@@ -1,6 +1,7 @@
 //! The history of a process in cfq: mean think time and seek distance.
 
 use crate::decay::{DecayingMean, Rounding};
+use crate::request::Priority;
 
 /// A mean distance from which a process counts as seeking, in sectors.
 const SEEKY_SECTORS: u64 = 128 * 1024;
@@ -11,6 +12,10 @@ const FARTHEST: u64 = 1 << 48;
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) alive: bool,
+    /// Its requests.
+    pub(super) requests: u32,
+    /// As its last request had it.
+    pub(super) priority: Priority,
     /// Its own queue, for what it waits for.
     pub(super) sync_queue: Option<u32>,
     /// The shared queue that it last used, for what it does not wait for.
@@ -27,9 +32,11 @@ pub(super) struct Process {
 
 impl Process {
     /// A process without history.
-    pub(super) fn new(now: u64) -> Process {
+    pub(super) fn new(now: u64, priority: Priority) -> Process {
         Process {
             alive: true,
+            requests: 0,
+            priority,
             sync_queue: None,
             async_queue: None,
             last_end: now,
@@ -71,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_sequential_process_stops_counting_as_far_after_its_first_requests() {
-        let mut process = Process::new(0);
+        let mut process = Process::new(0, Priority::default());
         let mut far = 0;
         for at in 0..20 {
             process.asked(0, 90_000_000 + 8 * at, 90_000_008 + 8 * at, 16);
@@ -83,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_random_process_is_seeky_from_its_third_request_on() {
-        let mut process = Process::new(0);
+        let mut process = Process::new(0, Priority::default());
         let seeky: Vec<bool> = (1..5)
             .map(|at| {
                 process.asked(0, 70_000_000 * (at % 2), 8, 16);
@@ -95,7 +102,7 @@ mod tests {
 
     #[test]
     fn think_times_are_cut_off_and_believed_after_three() {
-        let mut process = Process::new(10);
+        let mut process = Process::new(10, Priority::default());
         process.asked(10, 0, 8, 16);
         process.asked(500, 8, 16, 16);
         assert_eq!(process.think_time(), None);
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_farthest_seeks_overflow_nothing() {
-        let mut process = Process::new(0);
+        let mut process = Process::new(0, Priority::default());
         for _ in 0..200 {
             process.asked(0, u64::MAX, 0, u64::from(u32::MAX) * 2000);
         }

@@ -1,100 +1,12 @@
-//! Queues and slices: the queue of a request, the queue in service, its dispatches, and the end of its slice.
+//! Queues and slices: the queue in service, its dispatches, and the end of its slice.
 
 use super::lists::{Position, Rank};
-use super::process::Process;
-use super::{Cfq, Now, ProcessQueue, Slot, Stage, is_sync};
-use crate::chain::Chain;
+use super::{Cfq, Now, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
-use crate::request::{BlockRequest, PrioClass, Priority};
-use crate::starts::Starts;
+use crate::request::{BlockRequest, PrioClass};
 
 /// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
 const SLICE_SCALE: u64 = 5;
-
-// The queue of a request.
-impl Cfq {
-    /// The queue of a request of this kind, if it exists.
-    pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
-        if is_sync(request) {
-            self.processes.get(request.process as usize)?.as_ref()?.sync_queue
-        } else {
-            let priority = effective(request.priority);
-            self.shared[priority.class as usize][usize::from(priority.level)]
-        }
-    }
-
-    /// The queue of a request, created at its first request.
-    pub(super) fn queue_of(&mut self, now: Now, request: &BlockRequest) -> u32 {
-        let (sync, priority) = (is_sync(request), effective(request.priority));
-        let known = self.known_queue(request);
-        let queue = known.unwrap_or_else(|| {
-            self.queues.push(ProcessQueue {
-                process: sync.then_some(request.process),
-                priority,
-                sorted: Starts::default(),
-                fifo: Chain::default(),
-                next: None,
-                in_flight: 0,
-                meta_pending: 0,
-                slice_end: 0,
-                slice_left: 2 * self.tunables.slice_idle,
-                wait_request: false,
-                must_dispatch: false,
-                fifo_checked: false,
-                idle_window: priority.class != PrioClass::Idle,
-                is_new: true,
-            });
-            self.queues.len() as u32 - 1
-        });
-        let slice_left = 2 * self.tunables.slice_idle;
-        let process = self.process(now, request.process);
-        // A number whose process has ended is a new process's.
-        let is_another = !process.alive;
-        if is_another {
-            let own = process.sync_queue;
-            *process = Process::new(now.jiffies);
-            process.sync_queue = own;
-        }
-        if let Some(own) = process.sync_queue.filter(|_| is_another) {
-            let unused = !self.lists.contains(own) && self.active != Some(own);
-            let this = self.queue(own);
-            if unused && this.in_flight == 0 && this.next.is_none() {
-                (this.slice_left, this.is_new) = (slice_left, true);
-            }
-            this.idle_window = this.priority.class != PrioClass::Idle;
-        }
-        let process = self.process(now, request.process);
-        if sync {
-            process.sync_queue = Some(queue);
-            self.reprioritize(queue, priority);
-        } else {
-            process.async_queue = Some(queue);
-            self.shared[priority.class as usize][usize::from(priority.level)] = Some(queue);
-        }
-        queue
-    }
-
-    /// A process has another priority now.
-    fn reprioritize(&mut self, queue: u32, priority: Priority) {
-        let this = self.queue(queue);
-        if this.priority == priority {
-            return;
-        }
-        this.priority = priority;
-        this.idle_window &= priority.class != PrioClass::Idle;
-        if self.lists.contains(queue) {
-            self.refile(queue, false);
-        }
-    }
-}
-
-/// The priority that counts: the idle class has one level, the last.
-fn effective(priority: Priority) -> Priority {
-    match priority.class {
-        PrioClass::Idle => Priority { class: PrioClass::Idle, level: 7 },
-        class => Priority { class, level: priority.level.min(7) },
-    }
-}
 
 // Requests in and out of the trees.
 impl Cfq {
@@ -129,9 +41,9 @@ impl Cfq {
         if self.slot(request.tag).stage == Stage::Driver {
             self.in_driver -= 1;
         } else {
-            let queue = self.queue_of(now, &request);
+            let (queue, process) = self.admit(now, &request);
             self.queue(queue).in_flight += 1;
-            *self.slot(request.tag) = Slot { queue, ..Slot::EMPTY };
+            *self.slot(request.tag) = Slot { queue, process, ..Slot::EMPTY };
         }
         self.slot(request.tag).stage = Stage::Listed;
         self.list.add_head(request);
@@ -232,7 +144,7 @@ impl Cfq {
                 if !this.sorted.is_empty() {
                     return Some(active);
                 }
-                if this.in_flight > 0 || (this.process.is_some() && self.keep_waiting(now, active)) {
+                if this.in_flight > 0 || (this.number.is_some() && self.keep_waiting(now, active)) {
                     return None;
                 }
             }
@@ -245,8 +157,7 @@ impl Cfq {
     fn pick(&mut self, now: Now) -> Option<u32> {
         let queue = self.lists.next().or_else(|| {
             let idle = self.lists.next_idle()?;
-            let end = self.idle_class_from();
-            if now.jiffies < end {
+            if let Some(end) = self.idle_class_from().filter(|end| now.jiffies < *end) {
                 self.class_timer = Some(end);
                 return None;
             }
@@ -264,10 +175,15 @@ impl Cfq {
         let only_once = self.queue(queue).priority.class == PrioClass::Idle;
         let round = if only_once { 1 } else { self.tunables.quantum };
         for _ in 0..round {
-            let tag = self.expired_request(now, queue).or(self.queue(queue).next);
-            let request = self.send(queue, tag.expect("a queue in a list has a next request"));
+            // Without a next one (see the departures) the lowest.
+            let tag = self.expired_request(now, queue).or_else(|| {
+                let this = &self.queues[queue as usize];
+                this.next.or_else(|| this.sorted.first())
+            });
+            let request = self.send(queue, tag.expect("a queue in a list holds a request"));
             self.sent += 1;
-            self.active_process.get_or_insert(request.process);
+            let process = self.slot(request.tag).process;
+            self.active_process.get_or_insert(process);
             if self.queue(queue).sorted.is_empty() {
                 break;
             }
@@ -278,7 +194,7 @@ impl Cfq {
         if this.slice_end == 0 {
             this.slice_end = now.jiffies + slice;
         }
-        let used_up = this.process.is_none() && sent >= most;
+        let used_up = this.number.is_none() && sent >= most;
         if used_up || only_once || !this.idle_window {
             self.expire(now, false);
         }
@@ -292,7 +208,7 @@ impl Cfq {
         }
         let oldest = this.fifo.oldest()?;
         let values = &self.tunables;
-        let expire = if this.process.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
+        let expire = if this.number.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
         if now.jiffies <= self.slots[oldest as usize].start + expire {
             return None;
         }
@@ -303,7 +219,7 @@ impl Cfq {
     /// The length of a queue's slice, in jiffies.
     pub(super) fn slice(&self, queue: u32) -> u64 {
         let this = &self.queues[queue as usize];
-        let base = if this.process.is_some() { self.tunables.slice_sync } else { self.tunables.slice_async };
+        let base = if this.number.is_some() { self.tunables.slice_sync } else { self.tunables.slice_async };
         let (step, level) = (base / SLICE_SCALE, u64::from(this.priority.level));
         base + 4 * step - level * step
     }
@@ -319,12 +235,13 @@ impl Cfq {
         let Some(active) = self.active.take() else { return };
         self.end_wait(now, false);
         let this = self.queue(active);
-        let waited = this.wait_request;
+        let (waited, all_back) = (this.wait_request, this.in_flight == 0);
         (this.must_dispatch, this.wait_request, this.is_new) = (false, false, false);
         this.slice_left = this.slice_end.saturating_sub(now.jiffies);
         if waited {
             self.idle_timer = None;
         }
+        self.runs |= !preempted && all_back && !self.lists.is_empty();
         if self.lists.contains(active) {
             self.refile(active, preempted);
         }

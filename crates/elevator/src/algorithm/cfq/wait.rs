@@ -11,34 +11,37 @@ const IDLE_GRACE: u64 = 10;
 
 impl Cfq {
     /// A request has come to a queue: it may end a wait, or another's slice.
-    pub(super) fn enqueued(&mut self, now: Now, queue: u32, request: &BlockRequest) {
+    pub(super) fn enqueued(&mut self, now: Now, queue: u32, process: u32, request: &BlockRequest) {
         let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
         self.queue(queue).next = next;
         if !is_sync(request) {
             // The process that is waited for has done something else, so it will not be reading next.
-            if self.active_process == Some(request.process) && self.idle_timer.take().is_some() {
+            if self.active_process == Some(process) && self.idle_timer.take().is_some() {
                 self.expire(now, false);
+                self.runs = true;
             }
             return;
         }
         let longest = 2 * self.tunables.slice_idle;
-        self.process(now, request.process).asked(now.jiffies, request.sector, request.end(), longest);
-        self.update_idle_window(now, queue, request.process);
+        self.processes[process as usize].asked(now.jiffies, request.sector, request.end(), longest);
+        self.update_idle_window(queue, process);
         if self.active == Some(queue) {
             if self.queue(queue).wait_request {
                 self.queue(queue).must_dispatch = true;
                 self.idle_timer = None;
+                self.runs = true;
                 self.end_wait(now, true);
             }
         } else if self.preempts(queue, request) {
             self.preempt(now, queue);
+            self.runs = true;
         }
     }
 
     /// Waits are for processes that think shortly, and do not make a device seek that could sort by itself.
-    fn update_idle_window(&mut self, now: Now, queue: u32, process: u32) {
+    fn update_idle_window(&mut self, queue: u32, process: u32) {
         let (slice_idle, device_queues) = (self.tunables.slice_idle, self.device_queues);
-        let record = self.process(now, process);
+        let record = &self.processes[process as usize];
         let window = if !record.alive || slice_idle == 0 || (device_queues && record.is_far()) {
             Some(false)
         } else {
@@ -61,7 +64,7 @@ impl Cfq {
         if (self.tunables.preempt_slip && !new.wait_request) || new.slice_left < self.tunables.slice_idle {
             return false;
         }
-        (is_sync(request) && active.process.is_none()) || (request.meta && active.meta_pending == 0)
+        (is_sync(request) && active.number.is_none()) || (request.meta && active.meta_pending == 0)
     }
 
     fn preempt(&mut self, now: Now, queue: u32) {
@@ -81,22 +84,21 @@ impl Cfq {
         let slot = self.slot(request.tag);
         assert_eq!(slot.stage, Stage::Driver, "what completes was dispatched: {request:?}");
         slot.stage = Stage::Nowhere;
-        let queue = slot.queue;
+        let (queue, process) = (slot.queue, slot.process);
         let sync = is_sync(request);
-        self.rearm = true;
         self.in_driver -= 1;
         let this = self.queue(queue);
         this.in_flight -= 1;
         let (all_back, idle_class) = (this.in_flight == 0, this.priority.class == PrioClass::Idle);
         let (slice_end, empty) = (this.slice_end, this.sorted.is_empty());
         if !idle_class {
-            self.last_end = now.jiffies;
+            self.last_end = Some(now.jiffies);
         }
         if all_back && self.lists.contains(queue) {
             self.refile(queue, false);
         }
         if sync {
-            self.process(now, request.process).last_end = now.jiffies;
+            self.processes[process as usize].last_end = now.jiffies;
         }
         if self.active == Some(queue) {
             if now.jiffies > slice_end {
@@ -105,11 +107,12 @@ impl Cfq {
                 self.wait(now, queue);
             }
         }
+        self.release(now, queue, process);
     }
 
     /// Whether the served queue's process, which has nothing to send, is worth waiting for.
     fn can_wait(&self, queue: u32) -> bool {
-        let process = self.active_process.and_then(|process| self.processes[process as usize].as_ref());
+        let process = self.active_process.map(|process| &self.processes[process as usize]);
         self.tunables.slice_idle > 0
             && self.queues[queue as usize].idle_window
             && process.is_some_and(|process| process.alive)
@@ -120,19 +123,16 @@ impl Cfq {
         if !self.can_wait(queue) {
             return false;
         }
-        if self.rearm || self.idle_timer.is_none() || !self.queue(queue).wait_request {
-            self.wait(now, queue);
-        }
+        self.wait(now, queue);
         true
     }
 
     /// Starts the timer for the next request of the process that is served.
     fn wait(&mut self, now: Now, queue: u32) {
-        let process = self.active_process.and_then(|process| self.processes[process as usize].as_ref());
+        let process = self.active_process.map(|process| &self.processes[process as usize]);
         let seeky = process.is_some_and(|process| process.is_seeky());
         let shortened = if seeky { self.clock.from_ms(SEEKY_IDLE_MS) } else { u64::MAX };
         self.idle_timer = Some(now.jiffies + self.tunables.slice_idle.min(shortened));
-        self.rearm = false;
         let this = self.queue(queue);
         (this.must_dispatch, this.wait_request) = (true, true);
         if self.waiting_since.is_none() {
@@ -167,20 +167,23 @@ impl Cfq {
                 }
                 if !this.sorted.is_empty() {
                     this.must_dispatch = true;
+                    self.runs = true;
                     return;
                 }
             }
         }
         self.expire(now, false);
+        self.runs |= !self.lists.is_empty();
     }
 
     /// When the idle class may be served: so long after the last completion of another class, in jiffies.
-    pub(super) fn idle_class_from(&self) -> u64 {
-        self.last_end + self.clock.hz() / IDLE_GRACE
+    /// None: at once.
+    pub(super) fn idle_class_from(&self) -> Option<u64> {
+        self.last_end.map(|end| end + self.clock.hz() / IDLE_GRACE)
     }
 
     pub(super) fn class_timer_fired(&mut self, now: Now) {
-        let end = self.idle_class_from();
-        self.class_timer = (now.jiffies < end).then_some(end);
+        self.class_timer = self.idle_class_from().filter(|end| now.jiffies < *end);
+        self.runs |= self.class_timer.is_none() && !self.lists.is_empty();
     }
 }
