@@ -139,7 +139,8 @@ mod tests {
     fn a_linux_scheduler_is_turned_by_what_its_kernel_has() {
         let deadline = ["read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges"];
         assert_eq!(names("deadline"), deadline);
-        let ours = ["linux", "burst", "drain", "front_merge", "first_write", "variant_2_4_18", "direction"];
+        let ours =
+            ["linux", "still_clock", "burst", "drain", "front_merge", "first_write", "variant_2_4_18", "direction"];
         for kind in ELEVATORS.iter().filter(|kind| kind.name != "c-scan" && kind.name != "c-look") {
             for name in names(kind.name) {
                 assert!(!ours.contains(&name) && !name.ends_with("_slip"), "{} {name}", kind.name);

@@ -101,7 +101,9 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
         match (side, arm) {
             (Side::Sim { .. }, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
-            (Side::Sim { .. }, "bfq") => text += "tunables = { hz = 100, one_cpu = 1 }\n",
+            (Side::Sim { linux }, "bfq") => {
+                text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux}, still_clock = 1 }}\n");
+            }
             (Side::Sim { linux }, _) => text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux} }}\n"),
             (Side::Kernel(_), _) => {}
         }

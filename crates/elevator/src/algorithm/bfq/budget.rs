@@ -1,10 +1,11 @@
 //! Budgets: what a request is charged, when a queue's turn is over, and how much it gets next time.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up its time long before its sectors, is
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up its time long before its sectors, is
 //! charged by time: as if it had moved what the device moves in that time. Otherwise scattered I/O of few sectors would have
 //! the device for most of the time.
 
 use super::rate::MIN_IDLE_NS;
+use super::settings::{DEFAULT_SLICE_IDLE_NS, Settings};
 use super::{Bfq, MS};
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
@@ -37,7 +38,7 @@ impl Bfq {
     /// Sectors that a queue is charged for a request.
     pub(super) fn charge_for(&self, id: u32, request: &BlockRequest) -> u64 {
         let (queue, sectors) = (self.queue(id), u64::from(request.nr_sectors));
-        if queue.is_sync() || queue.is_raised() || self.is_asymmetric(Some(id)) {
+        if queue.sync || self.tree.get(id).coefficient > 1 || self.is_asymmetric(Some(id)) {
             sectors
         } else {
             sectors * ASYNC_CHARGE
@@ -70,7 +71,7 @@ impl Bfq {
     /// The peak rate or the time of a turn has changed.
     pub(super) fn resize_budget(&mut self) {
         if self.settings.max_budget == 0 {
-            self.max_budget = self.rate.sectors_in_ms(self.settings.timeout_sync_ms);
+            self.max_budget = self.rate.sectors_in_ms(self.clock.to_ms(self.timeout_ticks()));
         }
     }
 
@@ -83,111 +84,143 @@ impl Bfq {
     /// The turn of a queue begins.
     pub(super) fn start_budget(&mut self, now: Time, id: u32) {
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
+        self.forgive_waiting(id);
         self.budget_start = now;
-        let timeout = self.clock.from_ms(self.settings.timeout_sync_ms);
-        let jiffies = self.clock.jiffies(now);
+        let entity = self.tree.get(id);
+        // A raised queue has thirty times the time.
+        let factor = if self.is_soft(id) { 1 } else { entity.weight / entity.base };
+        let timeout = self.jiffies.saturating_add_unsigned(self.timeout_ticks().saturating_mul(factor));
         let queue = self.queue_mut(id);
         queue.fifo_checked = false;
-        // A raised queue has thirty times the time.
-        let factor = queue.entity.weight / queue.base_weight;
-        queue.budget_timeout = Some(jiffies + timeout * factor);
+        queue.budget_timeout = timeout;
+    }
+
+    /// The longest turn, in jiffies.
+    fn timeout_ticks(&self) -> u64 {
+        self.clock.from_ms(self.settings.timeout_sync_ms)
     }
 
     /// Whether the time of the queue in service is over.
-    pub(super) fn is_timed_out(&self, now: Time, id: u32) -> bool {
-        self.variant.times_out()
-            && self.queue(id).budget_timeout.is_some_and(|timeout| timeout <= self.clock.jiffies(now))
+    pub(super) fn is_timed_out(&self, id: u32) -> bool {
+        self.variant.times_out() && self.queue(id).budget_timeout <= self.jiffies
     }
 
     /// Whether the queue in service shall go because its time is over. While it is waited for, only if much of its budget is
     /// left: then it is slow.
-    pub(super) fn may_expire_for_timeout(&self, now: Time, id: u32) -> bool {
-        let entity = &self.queue(id).entity;
-        (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(now, id)
+    pub(super) fn may_expire_for_timeout(&self, id: u32) -> bool {
+        let entity = self.tree.get(id);
+        (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(id)
     }
 
     /// An idle queue gets its first request. Returns true if it continues with the budget of its last service.
     pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
         let charge = self.next_charge(id).expect("the queue has got a request");
-        let queue = self.queue_mut(id);
-        let left = queue.entity.left();
+        let queue = &mut self.queues[id as usize];
+        let entity = self.tree.get_mut(id);
+        let left = entity.left();
         let goes_on = queue.left_willingly && in_time && left > 0;
         queue.left_willingly = goes_on;
-        queue.entity.service = 0;
-        queue.entity.budget = if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
+        entity.service = 0;
+        entity.budget = if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
         goes_on
     }
 
     /// The turn of the queue in service is over. `idled`: it ended by idling, which does not count as service time.
     pub(super) fn expire(&mut self, now: Time, idled: bool, why: Expiry) {
-        let id = self.in_service.take().expect("a queue is in service");
+        let id = self.in_service.expect("a queue is in service");
         self.timer = None;
-        let jiffies = self.clock.jiffies(now);
+        let jiffies = self.jiffies;
         if why != Expiry::Exited {
             if self.variant.is_linux() {
                 self.charge_time(now, id, idled, why);
             } else {
                 self.charge_core(id, why);
             }
-            let low_latency = self.settings.low_latency;
-            let queue = self.queue_mut(id);
-            if low_latency && !queue.is_raised() {
-                queue.raise_mark = jiffies;
+            if self.settings.low_latency {
+                self.note_end_of_turn(id);
             }
+            (self.injection.injected, self.injection.awaits_dispatch) = (false, false);
+            self.injection.measured = None;
             self.feed_back(id, why);
         }
+        let queue = &mut self.queues[id as usize];
+        queue.merging.parts |= queue.merging.shared && queue.is_seeky();
         // Preempted while it was waited for to keep its share, it keeps its place among those that have requests.
-        let keeps_place = why == Expiry::Preempted && self.queue(id).alive && self.idling_keeps_guarantees(id);
+        let keeps_place = why == Expiry::Preempted && self.idling_keeps_guarantees(id);
         if self.queue(id).sorted.is_empty() && !keeps_place {
             let queue = self.queue_mut(id);
             if queue.dispatched == 0 {
-                queue.budget_timeout = Some(jiffies);
+                queue.budget_timeout = jiffies;
             }
             self.retire(id, true);
         } else {
-            self.requeue_served(id);
+            self.requeue(id, true);
+            if !self.queue(id).sorted.is_empty() {
+                self.update_position(id);
+            }
         }
+        self.in_service = None;
+        self.tree.end_service(id);
+        if why != Expiry::Exited || !self.variant.is_linux() {
+            let queue = &mut self.queues[id as usize];
+            if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
+                // The service is retained: if the next request arrives soon, the queue continues.
+                queue.left_willingly = true;
+            } else {
+                self.tree.get_mut(id).service = 0;
+            }
+            self.tree.reset_group_service(id);
+        }
+        self.release_forgotten();
+    }
+
+    /// A turn is over: when raising of its queue was last considered, and when it may be soft real time.
+    fn note_end_of_turn(&mut self, id: u32) {
+        let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
         let queue = self.queue_mut(id);
-        if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
-            // The service is retained: if the next request arrives soon, the queue continues.
-            queue.left_willingly = true;
-        } else {
-            queue.entity.service = 0;
+        if !raised {
+            queue.raising.mark = jiffies;
         }
-        self.release(id);
+        if queue.sorted.is_empty() {
+            if queue.dispatched == 0 {
+                self.set_next_soft_start(id);
+            } else {
+                queue.raising.updates_soft_start = true;
+            }
+        }
     }
 
     /// Charges a queue by time if it was slow or wasted its time.
     fn charge_time(&mut self, now: Time, id: u32, idled: bool, why: Expiry) {
         let until = if idled { self.idling_start.max(self.budget_start) } else { now };
         let served_ns = until - self.budget_start;
-        let queue = &self.queues[id as usize];
+        let entity = self.tree.get(id);
         let (slow, ms) = self.is_slow(id, served_ns);
-        let wasteful = why == Expiry::Timeout && queue.entity.left() >= queue.entity.budget / 3;
-        if queue.is_raised() || !(slow || wasteful) {
+        let wasteful = why == Expiry::Timeout && entity.left() >= entity.budget / 3;
+        if entity.coefficient > 1 || !(slow || wasteful) {
             return;
         }
-        let timeout_ms = self.settings.timeout_sync_ms;
+        let timeout_ms = Settings::default_timeout_ms(self.clock);
         let by_time = (u128::from(self.max_budget) * u128::from(ms.min(timeout_ms)) / u128::from(timeout_ms)) as u64;
-        let queue = &mut self.queues[id as usize];
-        let total = by_time.max(queue.entity.service);
-        queue.entity.budget = queue.entity.budget.max(total);
-        let more = total - queue.entity.service;
-        self.trees[queue.class].charge(&mut queue.entity, more);
+        let entity = self.tree.get_mut(id);
+        let total = by_time.max(entity.service);
+        entity.budget = entity.budget.max(total);
+        let more = total - entity.service;
+        self.charge(id, more);
     }
 
     /// Whether a queue was slow, and for how many milliseconds it is charged then.
     fn is_slow(&self, id: u32, served_ns: u64) -> (bool, u64) {
         let queue = self.queue(id);
-        if !queue.is_sync() {
-            (false, served_ns / MS)
+        if !queue.sync {
+            (false, 0)
         } else if served_ns < MS {
-            let ms = if self.rotational { self.settings.slice_idle_ns } else { MIN_IDLE_NS } / MS;
+            let ms = if self.rotational { DEFAULT_SLICE_IDLE_NS } else { MIN_IDLE_NS } / MS;
             (queue.is_seeky(), ms)
-        } else if served_ns <= 20 * MS {
+        } else if served_ns / 1000 <= 20_000 {
             (queue.is_seeky(), served_ns / MS)
         } else {
-            (queue.entity.service < self.max_budget / 2, served_ns / MS)
+            (self.tree.get(id).service < self.max_budget / 2, served_ns / MS)
         }
     }
 
@@ -196,14 +229,14 @@ impl Bfq {
         let (least, most) = (self.min_budget(), self.max_budget);
         let fixed = !self.variant.feeds_back();
         let automatic = self.budgets_given >= ENOUGH_BUDGETS && self.settings.max_budget == 0;
+        let raised = self.tree.get(id).coefficient > 1;
+        let service = self.tree.get(id).service;
         let queue = self.queue_mut(id);
         let old = queue.max_budget;
-        let mut budget = if fixed {
+        let mut budget = if fixed || !queue.sync {
             most
-        } else if queue.is_raised() {
+        } else if raised {
             2 * least
-        } else if !queue.is_sync() {
-            most
         } else {
             match why {
                 Expiry::TooIdle if queue.dispatched > 0 => (old * 2).min(most),
@@ -211,7 +244,7 @@ impl Bfq {
                 Expiry::TooIdle => least,
                 Expiry::Timeout => (old * 2).min(most),
                 Expiry::Exhausted => (old * 4).min(most),
-                Expiry::NoMoreRequests => queue.entity.service.max(least),
+                Expiry::NoMoreRequests => service.max(least),
                 Expiry::Preempted | Expiry::Exited => return,
             }
         };
@@ -220,7 +253,7 @@ impl Bfq {
         }
         queue.max_budget = budget;
         if let Some(charge) = self.next_charge(id) {
-            self.queue_mut(id).entity.budget = budget.max(charge);
+            self.tree.get_mut(id).budget = budget.max(charge);
         }
     }
 }

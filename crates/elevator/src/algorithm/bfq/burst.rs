@@ -1,14 +1,14 @@
 //! Bursts: many queues created at once belong to the threads of one program and are not interactive.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Eight queues created within 180 ms of one another, the first of them on an
-//! idle device, are a large burst: none of them is raised, nor those that follow within 180 ms. A queue leaves the burst when it
-//! had nothing to do for ten seconds. The switch `burst` is ours; in the kernel this is always on.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_handle_burst); confirmed. Eight queues of one group created within 180 ms of one
+//! another, the first of them on an idle device, are a large burst: none of them is raised, nor those that follow within 180 ms. A queue
+//! leaves the burst when it had nothing to do for ten seconds. The switch `burst` is ours; in the kernel this is always on.
 
 use super::Bfq;
 
 /// Queues that make a burst large.
 const LARGE: u32 = 8;
-const INTERVAL_MS: u64 = 180;
+pub(super) const INTERVAL_MS: u64 = 180;
 const FORGIVEN_MS: u64 = 10_000;
 
 /// The burst that is on.
@@ -19,13 +19,28 @@ pub(super) struct Burst {
     size: u32,
     large: bool,
     /// The jiffy at which the last queue joined.
-    mark: u64,
+    mark: i64,
+    group: u32,
 }
 
 impl Burst {
     /// A queue does not belong to it any more; it still counts.
     pub(super) fn forget(&mut self, id: u32) {
         self.queues.retain(|queue| *queue != id);
+    }
+
+    /// Whether a queue belongs to it, before it is large.
+    pub(super) fn holds(&self, id: u32) -> bool {
+        self.queues.contains(&id)
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        self.large
+    }
+
+    /// A queue takes the place of another that was counted.
+    pub(super) fn rejoin(&mut self, id: u32) {
+        self.queues.push(id);
     }
 }
 
@@ -37,19 +52,23 @@ impl Bfq {
 
     /// A queue that has not been busy yet gets a request: it may be one of a burst. With other queues busy and no burst on,
     /// there are others to protect it from, so it may be raised.
-    pub(super) fn observe_burst(&mut self, jiffies: u64, id: u32) {
+    pub(super) fn observe_burst(&mut self, id: u32) {
         let idle = self.busy == [0; 3];
         let queue = &self.queues[id as usize];
-        let known = queue.in_large_burst || self.burst.queues.contains(&id);
-        if !queue.just_created || known || (self.burst.size == 0 && !idle) {
+        if !queue.just_created || (self.burst.size == 0 && !idle) {
             return;
         }
-        if jiffies > self.burst.mark + self.clock.from_ms(INTERVAL_MS) {
+        if queue.in_large_burst || self.burst.holds(id) || self.is_fresh_part(id) {
+            return;
+        }
+        let group = self.tree.get(id).group;
+        let (mark, over) = (self.jiffies, self.jiffies > self.burst.mark + self.ticks(INTERVAL_MS));
+        if over || group != self.burst.group {
             let queues = if idle { vec![id] } else { Vec::new() };
-            self.burst = Burst { size: queues.len() as u32, queues, large: false, mark: jiffies };
+            self.burst = Burst { size: queues.len() as u32, queues, large: false, mark, group };
             return;
         }
-        self.burst.mark = jiffies;
+        self.burst.mark = mark;
         if self.burst.large {
             self.queue_mut(id).in_large_burst = true;
             return;
@@ -65,11 +84,11 @@ impl Bfq {
     }
 
     /// An idle queue gets a request: after a long time it is no more part of a burst.
-    pub(super) fn leave_burst_if_over(&mut self, jiffies: u64, id: u32) {
-        let forgiven = self.clock.from_ms(FORGIVEN_MS);
+    pub(super) fn leave_burst_if_over(&mut self, id: u32, long_idle: bool) {
+        let forgiven = self.ticks(FORGIVEN_MS);
+        let jiffies = self.jiffies;
         let queue = self.queue_mut(id);
-        let long = queue.budget_timeout.is_none_or(|since| jiffies > since.saturating_add(forgiven));
-        if !queue.just_created && queue.dispatched == 0 && long {
+        if !queue.just_created && long_idle && queue.budget_timeout + forgiven < jiffies {
             queue.in_large_burst = false;
             self.burst.forget(id);
         }

@@ -1,6 +1,6 @@
 //! Idling: whether to keep the device for a queue that has no request at the moment, and for how long.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's next request is near and soon; and
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's next request is near and soon; and
 //! it is needed for the shares if queues differ, because a synchronous queue that loses its turn whenever it thinks gets less.
 
 use super::budget::Expiry;
@@ -41,7 +41,7 @@ impl Bfq {
         }
         // Few requests because the queue in service is waited for say nothing.
         if let Some(queue) = self.in_service.map(|id| &self.queues[id as usize])
-            && queue.thinks_briefly
+            && queue.habits.thinks_briefly
             && queue.dispatched as usize + queue.sorted.len() < QUEUEING_THRESHOLD as usize
             && self.in_driver < QUEUEING_THRESHOLD
         {
@@ -56,22 +56,23 @@ impl Bfq {
 
     /// Whether queues differ so much that shares need idling. A queue of the smallest weight needs none for that reason.
     pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
-        let smallest = id.and_then(|id| self.queue(id).counted);
-        let is_smallest = smallest.is_some() && smallest == self.weights.first_key_value().map(|(weight, _)| *weight);
-        let weights_vary = !is_smallest && self.weights.len() > 1;
-        weights_vary || self.busy.iter().filter(|busy| **busy > 0).count() > 1
+        let weights = &self.tree.weights;
+        let smallest = id.and_then(|id| self.tree.get(id).counted);
+        let is_smallest = smallest.is_some() && smallest == weights.first_key_value().map(|(weight, _)| *weight);
+        let weights_vary = !is_smallest && weights.len() > 1;
+        weights_vary || self.busy.iter().filter(|busy| **busy > 0).count() > 1 || self.tree.groups_differ()
     }
 
     /// Whether idling for the queue in service is better than serving another.
     pub(super) fn better_to_idle(&self, id: u32) -> bool {
         let queue = self.queue(id);
-        if !queue.alive {
+        if queue.users == 0 {
             return false;
         }
         if self.settings.strict_guarantees {
             return true;
         }
-        if self.settings.slice_idle_ns == 0 || !queue.is_sync() || queue.class == 2 {
+        if self.settings.slice_idle_ns == 0 || !queue.sync || self.tree.get(id).class == 2 {
             return false;
         }
         !self.variant.is_linux() || self.idling_boosts_throughput(id) || self.idling_keeps_guarantees(id)
@@ -82,19 +83,22 @@ impl Bfq {
         self.queue(id).sorted.is_empty() && self.better_to_idle(id)
     }
 
-    fn idling_boosts_throughput(&self, id: u32) -> bool {
+    pub(super) fn idling_boosts_throughput(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let one_at_a_time = self.rotational && !self.queueing.detected;
-        let streams = !queue.is_seeky() && queue.io_bound && queue.thinks_briefly;
+        let streams = !queue.is_seeky() && queue.habits.io_bound && queue.habits.thinks_briefly;
         // Raised queues need the device free of requests that were let in for throughput.
-        self.raised_busy == 0 && (one_at_a_time || ((self.rotational || !self.queueing.detected) && streams))
+        queue.users > 0
+            && self.raised_busy == 0
+            && (one_at_a_time || ((self.rotational || !self.queueing.detected) && streams))
     }
 
     pub(super) fn idling_keeps_guarantees(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let busy: u32 = self.busy.iter().sum();
-        let raised = queue.is_raised() && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);
-        raised || self.is_asymmetric(Some(id)) || busy == 1
+        let raised =
+            self.tree.get(id).coefficient > 1 && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);
+        queue.users > 0 && (raised || self.is_asymmetric(Some(id)) || busy == 1)
     }
 
     /// A request of the queue in service is finished.
@@ -105,7 +109,7 @@ impl Bfq {
             if drained {
                 self.start_idling(now, id);
             }
-        } else if self.may_expire_for_timeout(now, id) {
+        } else if self.may_expire_for_timeout(id) {
             self.expire(now, false, Expiry::Timeout);
         } else if empty && (drained || !self.better_to_idle(id)) {
             self.expire(now, false, Expiry::NoMoreRequests);
@@ -117,7 +121,7 @@ impl Bfq {
         let slice = self.settings.slice_idle_ns;
         let ns = if !self.variant.is_linux() {
             slice
-        } else if queue.is_raised() {
+        } else if self.tree.get(id).coefficient > 1 {
             slice.max(RAISED_IDLE_NS)
         } else if queue.is_seeky() && !self.is_asymmetric(Some(id)) {
             slice.min(MIN_IDLE_NS)
@@ -125,6 +129,7 @@ impl Bfq {
             slice
         };
         self.idling_start = now;
+        self.idling_start_jiffies = self.jiffies;
         self.timer = Some(now + ns);
         self.anticipation.started += 1;
     }
@@ -138,7 +143,7 @@ impl Bfq {
         }
         let lone_and_small =
             alone && self.queue(id).sorted.first().is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
-        let timed_out = self.is_timed_out(now, id);
+        let timed_out = self.is_timed_out(id);
         // More of a stream may come and merge; the next dispatch call ends the wait anyway.
         if self.variant.is_linux() && lone_and_small && self.idling_boosts_throughput(id) && !timed_out {
             return;
@@ -158,7 +163,7 @@ impl Bfq {
             self.anticipation.failures += 1;
             self.anticipation.failure_wait_ns += now - self.idling_start;
         }
-        if self.is_timed_out(now, id) {
+        if self.is_timed_out(id) {
             self.expire(now, true, Expiry::Timeout);
         } else if empty {
             self.expire(now, true, Expiry::TooIdle);

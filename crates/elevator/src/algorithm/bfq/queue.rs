@@ -1,12 +1,17 @@
-//! A queue of bfq: the synchronous requests of one process, or the asynchronous ones of one priority, and what was learnt of
-//! of any process.
+//! A queue of bfq: the synchronous requests of a process, or of several that were merged, or the asynchronous ones of one priority,
+//! and what was learnt of their process.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. There a new queue's last completion is a nanosecond after its creation:
+//! its first request counts as thought of for no time, or, where the clock stands still meanwhile, for the longest time that there
+//! is, since the difference is minus one. As idle time the kernel adds the same, and has a process that does nothing but I/O for one
+//! that idles all the time until it does so for a nanosecond.
 
 use std::collections::BTreeMap;
 
+use super::inject::Waking;
+use super::merge::Merging;
+use super::raising::Raising;
 use super::rate::is_seeky;
-use super::wf2q::Entity;
 use crate::decay::{DecayingMean, Rounding};
 use crate::request::{BlockRequest, PrioClass, Priority};
 use crate::sorted::Sorted;
@@ -19,26 +24,26 @@ const SEEKY_OF_32: u32 = 19;
 /// The window in which it is observed how much of the time a queue has I/O.
 const INTENSITY_WINDOW_NS: u64 = 200_000_000;
 
+/// A jiffy before all others.
+pub(super) const LONG_AGO: i64 = i64::MIN / 4;
+
 /// A queue.
 #[derive(Debug)]
 pub(super) struct BfqQueue {
-    /// Whose it is; None: asynchronous requests of several.
-    pub(super) process: Option<u32>,
-    /// Whether the process lives; asynchronous queues always do.
-    pub(super) alive: bool,
+    /// Whether its requests are synchronous.
+    pub(super) sync: bool,
+    /// The only process that it belongs to; None: several, or asynchronous requests.
+    pub(super) owner: Option<u32>,
+    /// Processes that use it, or will once they are merged into it; asynchronous queues have one more.
+    pub(super) users: u32,
+    /// Processes that may be merged into it for good, later.
+    pub(super) stable_users: u32,
     /// Whether it has requests or is in service.
     pub(super) busy: bool,
-    /// Service class in force: 0 real time, 1 best effort, 2 idle.
-    pub(super) class: usize,
-    /// Class and weight asked for; in force when it is next sorted in.
-    pub(super) wanted: (usize, u64),
-    pub(super) entity: Entity,
-    /// Its weight in force, not raised.
-    pub(super) base_weight: u64,
+    /// Nothing refers to it: its number may be used again.
+    pub(super) gone: bool,
     /// The budget that feedback has given it.
     pub(super) max_budget: u64,
-    /// The weight by which it is counted among those that have requests held or in flight.
-    pub(super) counted: Option<u64>,
 
     pub(super) sorted: Sorted,
     /// Tags by position in the FIFO.
@@ -54,29 +59,32 @@ pub(super) struct BfqQueue {
 
     /// It was expired without requests, and not for time or budget: it may go on with its budget if it comes back soon.
     pub(super) left_willingly: bool,
-    /// In service: the jiffy at which its time is over. Otherwise: since when it has had nothing held or in flight; None: ever.
-    pub(super) budget_timeout: Option<u64>,
-    /// When its last request was completed.
-    pub(super) last_end: Option<Time>,
+    /// In service: the jiffy at which its time is over. Otherwise: since when it has had nothing held or in flight.
+    pub(super) budget_timeout: i64,
+    pub(super) just_created: bool,
+    pub(super) created: i64,
+    /// It was created together with many others.
+    pub(super) in_large_burst: bool,
+    pub(super) habits: Habits,
+    seek_history: u32,
+    pub(super) last_position: u64,
+    pub(super) raising: Raising,
+    pub(super) merging: Merging,
+    pub(super) waking: Waking,
+}
+
+/// How a process does I/O. A process takes it along from queue to queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Habits {
+    /// When the last request was completed; before the first, the creation.
+    pub(super) last_end: Time,
+    /// Whether one was completed.
+    pub(super) completed: bool,
     pub(super) think_time: DecayingMean,
     pub(super) thinks_briefly: bool,
     io_start: Time,
     idle_ns: u64,
     pub(super) io_bound: bool,
-    pub(super) just_created: bool,
-    /// It was created together with many others.
-    pub(super) in_large_burst: bool,
-    seek_history: u32,
-    pub(super) last_position: u64,
-
-    /// By how much its weight is raised; 1: not.
-    pub(super) coefficient: u64,
-    /// For how many jiffies it is raised.
-    pub(super) raised_for: u64,
-    /// The jiffy of the last start or end of raising.
-    pub(super) raise_mark: u64,
-    /// Sectors charged while raised.
-    pub(super) raised_service: u64,
 }
 
 /// The class and weight of a priority.
@@ -92,17 +100,15 @@ pub(super) fn class_and_weight(priority: Priority) -> (usize, u64) {
 
 impl BfqQueue {
     /// A queue without requests.
-    pub(super) fn new(now: Time, jiffies: u64, process: Option<u32>, wanted: (usize, u64), budget: u64) -> BfqQueue {
+    pub(super) fn new(now: Time, jiffies: i64, sync: bool, idle_class: bool, budget: u64) -> BfqQueue {
         BfqQueue {
-            process,
-            alive: true,
+            sync,
+            owner: None,
+            users: 0,
+            stable_users: 0,
             busy: false,
-            class: wanted.0,
-            wanted,
-            entity: Entity { weight: wanted.1, ..Entity::default() },
-            base_weight: wanted.1,
+            gone: false,
             max_budget: budget,
-            counted: None,
             sorted: Sorted::default(),
             fifo: BTreeMap::new(),
             fifo_checked: false,
@@ -110,33 +116,26 @@ impl BfqQueue {
             dispatched: 0,
             pins: 0,
             left_willingly: false,
-            budget_timeout: None,
-            last_end: None,
-            think_time: DecayingMean::new(Rounding::ThinkTime),
-            thinks_briefly: process.is_some() && wanted.0 != 2,
-            io_start: now,
-            idle_ns: 0,
-            io_bound: true,
-            just_created: process.is_some(),
+            budget_timeout: LONG_AGO,
+            just_created: sync,
+            created: jiffies,
             in_large_burst: false,
+            habits: Habits {
+                last_end: now,
+                completed: false,
+                think_time: DecayingMean::new(Rounding::ThinkTime),
+                thinks_briefly: sync && !idle_class,
+                io_start: now,
+                idle_ns: 0,
+                io_bound: true,
+            },
             // The first request is almost certainly far from anything.
             seek_history: 1,
             last_position: 0,
-            coefficient: 1,
-            raised_for: 0,
-            raise_mark: jiffies,
-            raised_service: 0,
+            raising: Raising::new(jiffies),
+            merging: Merging::default(),
+            waking: Waking::default(),
         }
-    }
-
-    /// Whether it holds synchronous requests.
-    pub(super) fn is_sync(&self) -> bool {
-        self.process.is_some()
-    }
-
-    /// Whether its weight is raised.
-    pub(super) fn is_raised(&self) -> bool {
-        self.coefficient > 1
     }
 
     /// Whether its requests are scattered.
@@ -144,41 +143,50 @@ impl BfqQueue {
         self.seek_history.count_ones() > SEEKY_OF_32
     }
 
-    /// Learns from a request that arrives: think time, seeks, and how much of the time there is I/O.
-    pub(super) fn learn(&mut self, now: Time, request: &BlockRequest, slice_idle_ns: u64, rotational: bool) {
-        // Only the time during which it had nothing outstanding is thinking.
-        if let Some(last) = self.last_end
-            && self.dispatched == 0
-            && !self.busy
-        {
-            self.think_time.add((now - last).min(2 * slice_idle_ns));
+    /// Whether each of its last 32 requests was far from the one before.
+    pub(super) fn is_all_seeky(&self) -> bool {
+        self.seek_history == u32::MAX
+    }
+
+    /// How long ago its last request was completed; `first_ns` if none was.
+    fn since_last_end(&self, now: Time, first_ns: u64) -> u64 {
+        if self.habits.completed { now - self.habits.last_end } else { first_ns }
+    }
+
+    /// Learns from a request that arrives how long its process thinks. Only the time during which it had nothing outstanding counts.
+    pub(super) fn learn_think_time(&mut self, now: Time, slice_idle_ns: u64, first_ns: u64) {
+        if self.dispatched == 0 && !self.busy {
+            self.habits.think_time.add(self.since_last_end(now, first_ns).min(2 * slice_idle_ns));
         }
-        if self.is_sync() && self.class != 2 && slice_idle_ns > 0 {
-            self.thinks_briefly = !(self.think_time.is_valid() && self.think_time.mean > slice_idle_ns / 2);
-        }
+    }
+
+    /// Whether its process is known to think for long.
+    pub(super) fn thinks_long(&self, slice_idle_ns: u64) -> bool {
+        self.habits.think_time.is_valid() && self.habits.think_time.mean > slice_idle_ns / 2
+    }
+
+    /// Learns from a request that arrives whether requests are scattered.
+    pub(super) fn learn_seeks(&mut self, request: &BlockRequest, rotational: bool) {
         let seeky = is_seeky(rotational, self.last_position, request);
         self.seek_history = self.seek_history << 1 | u32::from(seeky);
-        if self.is_sync() {
-            self.learn_intensity(now);
-        }
         self.last_position = request.end();
     }
 
-    fn learn_intensity(&mut self, now: Time) {
-        if let Some(last) = self.last_end
-            && self.sorted.is_empty()
-            && self.dispatched == 0
-        {
-            self.idle_ns += now - last;
+    /// Learns from a request that arrives how much of the time there is I/O. The sum wraps, as the kernel's does.
+    pub(super) fn learn_intensity(&mut self, now: Time, first_ns: u64) {
+        let idle_ns = self.since_last_end(now, first_ns);
+        let habits = &mut self.habits;
+        if self.sorted.is_empty() && self.dispatched == 0 {
+            habits.idle_ns = habits.idle_ns.wrapping_add(idle_ns);
         }
         if self.just_created {
             return;
         }
-        let observed = now - self.io_start;
-        self.io_bound = self.idle_ns.saturating_mul(5) <= observed;
+        let observed = now - habits.io_start;
+        habits.io_bound = habits.idle_ns.wrapping_mul(5) <= observed;
         if observed > INTENSITY_WINDOW_NS {
-            self.io_start = Time::from_ns(now.as_ns() - observed / 2);
-            self.idle_ns /= 2;
+            habits.io_start = Time::from_ns(now.as_ns() - observed / 2);
+            habits.idle_ns /= 2;
         }
     }
 }
@@ -196,7 +204,7 @@ mod tests {
     }
 
     fn queue() -> BfqQueue {
-        BfqQueue { just_created: false, ..BfqQueue::new(Time::ZERO, 0, Some(0), (1, 40), 100) }
+        BfqQueue { just_created: false, ..BfqQueue::new(Time::ZERO, 0, true, false, 100) }
     }
 
     #[test]
@@ -204,26 +212,27 @@ mod tests {
         let mut queue = queue();
         let mut far = Vec::new();
         for at in 1..40u64 {
-            queue.learn(Time::ZERO, &request(0, at * 10_000), 8_000_000, true);
+            queue.learn_seeks(&request(0, at * 10_000), true);
             far.push(queue.is_seeky());
         }
         // The first counts as seeky by default and by nothing else.
         assert_eq!(far.iter().position(|seeky| *seeky), Some(19));
-        (0..13).for_each(|_| queue.learn(Time::ZERO, &request(0, queue.last_position), 8_000_000, true));
+        assert!(queue.is_all_seeky());
+        (0..13).for_each(|_| queue.learn_seeks(&request(0, queue.last_position), true));
         assert!(!queue.is_seeky());
     }
 
     #[test]
     fn a_process_that_thinks_longer_than_half_of_the_idle_slice_is_known_after_three_samples() {
         let mut queue = queue();
-        let mut brief = Vec::new();
+        let mut long = Vec::new();
         for at in 1..6u64 {
             let now = at * 10_000_000;
-            queue.last_end = Some(Time::from_ns(now - 5_000_000));
-            queue.learn(Time::from_ns(now), &request(0, 0), 8_000_000, true);
-            brief.push(queue.thinks_briefly);
+            (queue.habits.last_end, queue.habits.completed) = (Time::from_ns(now - 5_000_000), at > 1);
+            queue.learn_think_time(Time::from_ns(now), 8_000_000, 5_000_000);
+            long.push(queue.thinks_long(8_000_000));
         }
-        assert_eq!(brief, [true, true, false, false, false]);
+        assert_eq!(long, [false, false, true, true, true]);
     }
 
     #[test]
@@ -232,10 +241,11 @@ mod tests {
             let mut queue = queue();
             for at in 1..=3u64 {
                 let now = Time::from_ns(at * 100_000_000);
-                queue.last_end = Some(Time::from_ns(now.as_ns() - think_ms * 1_000_000));
-                queue.learn(now, &request(0, 0), 8_000_000, true);
+                (queue.habits.last_end, queue.habits.completed) =
+                    (Time::from_ns(now.as_ns() - think_ms * 1_000_000), true);
+                queue.learn_intensity(now, 0);
             }
-            assert_eq!(queue.io_bound, bound, "{think_ms} % thinking");
+            assert_eq!(queue.habits.io_bound, bound, "{think_ms} % thinking");
         }
     }
 }

@@ -37,7 +37,8 @@ pub(super) struct Rate {
     largest: u64,
     first_dispatch: Time,
     last_dispatch: Time,
-    last_completion: Time,
+    /// None: nothing was completed yet, which is a very long time ago.
+    last_completion: Option<Time>,
     from_first_ns: u64,
     /// Where the last request that was dispatched ends.
     pub(super) last_position: u64,
@@ -54,7 +55,7 @@ impl Rate {
             largest: 0,
             first_dispatch: Time::ZERO,
             last_dispatch: Time::ZERO,
-            last_completion: Time::ZERO,
+            last_completion: None,
             from_first_ns: 0,
             last_position: 0,
         }
@@ -90,22 +91,27 @@ impl Rate {
         changed
     }
 
+    /// Nanoseconds since the last completion.
+    pub(super) fn since_completion(&self, now: Time) -> u64 {
+        self.last_completion.map_or(u64::MAX, |last| now - last)
+    }
+
     /// The device has finished a request. A completion that came so late that the device must have been slow for other reasons
     /// ends the observation. True if the estimate has changed.
     pub(super) fn completed(&mut self, now: Time) -> bool {
-        let since_us = (now - self.last_completion) / 1000;
+        let since_us = self.since_completion(now) / 1000;
         let slow = since_us > MIN_IDLE_NS / 1000 && (self.largest << RATE_BITS) / since_us < 1 << (RATE_BITS - 10);
         let changed = slow && self.close();
         if slow {
             self.samples = 0;
         }
-        self.last_completion = now;
+        self.last_completion = Some(now);
         changed
     }
 
     fn sample(&mut self, now: Time, request: &BlockRequest, in_driver: u32) {
         self.samples += 1;
-        let busy = in_driver > 0 || now - self.last_completion < MIN_IDLE_NS;
+        let busy = in_driver > 0 || self.since_completion(now) < MIN_IDLE_NS;
         if busy && !is_seeky(self.rotational, self.last_position, request) {
             self.sequential += 1;
         }
@@ -129,7 +135,8 @@ impl Rate {
         if self.samples < MIN_SAMPLES || self.from_first_ns < MIN_INTERVAL_NS {
             return false;
         }
-        let until_completion = self.last_completion.as_ns().saturating_sub(self.first_dispatch.as_ns());
+        let last = self.last_completion.map_or(0, Time::as_ns);
+        let until_completion = last.saturating_sub(self.first_dispatch.as_ns());
         let observed_ns = self.from_first_ns.max(until_completion);
         let rate = (self.sectors << RATE_BITS) / (observed_ns / 1000);
         let mostly_random = self.sequential < 3 * self.samples / 4;
@@ -151,7 +158,7 @@ mod tests {
 
     /// Sequential requests of 256 sectors, one at a time, each of this many microseconds.
     fn stream(rate: &mut Rate, us: u64, requests: u64, gap: u64) {
-        let mut now = rate.last_completion;
+        let mut now = rate.last_completion.unwrap_or_default();
         for at in 0..requests {
             let request = BlockRequest { nr_sectors: 256, ..request(0, 1000 + at * (256 + gap)) };
             rate.dispatched(now, &request, 0);

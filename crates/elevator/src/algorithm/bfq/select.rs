@@ -1,56 +1,124 @@
 //! The way of a request: into its queue, the choice of queue and request, out to the device.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c and bfq-wf2q.c; confirmed.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c and bfq-wf2q.c; confirmed.
 
-use super::queue::BfqQueue;
 use super::{Bfq, Expiry, State};
 use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
-/// The idle class has a turn at least this often.
-const IDLE_CLASS_MS: u64 = 200;
+/// After a change of the limit of injection, the least time until a change of the think time sets it anew.
+const BREVITY_MS: u64 = 100;
 
 impl Bfq {
-    /// Puts a request into its queue.
+    /// Puts a request into its queue, or into the one that its process is merged into.
     pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
-        self.observe_burst(self.clock.jiffies(now), id);
-        let (slice, rotational) = (self.settings.slice_idle_ns, self.rotational);
-        let (jiffies, fifo) = (self.clock.jiffies(now), self.slot(request.tag).fifo);
+        let id = self.redirect(id, &request);
+        let slice = self.settings.slice_idle_ns;
+        let first = if self.settings.still_clock { u64::MAX } else { 0 };
+        let rotational = self.rotational;
         let queue = self.queue_mut(id);
-        queue.learn(now, &request, slice, rotational);
+        queue.learn_think_time(now, slice, first);
+        self.learn_brevity(id);
+        self.queue_mut(id).learn_seeks(&request, rotational);
+        self.doubt_soft(id);
+        let was_raised = self.tree.get(id).coefficient > 1;
+        if self.queue(id).sync {
+            let owner = self.owner_of(&request).expect("a request has an owner");
+            if self.variant.is_linux() && self.process(owner).requests <= 1 {
+                self.observe_arrival(now, id);
+            }
+            self.queue_mut(id).learn_intensity(now, first);
+        }
+        let fifo = self.slot(request.tag).fifo;
+        let queue = self.queue_mut(id);
         queue.sorted.insert(by_sector(&request), request.tag);
         queue.fifo.insert(fifo, request.tag);
-        let was_raised = queue.is_raised();
-        let mut interactive = false;
-        if queue.busy {
-            if self.settings.low_latency && !was_raised {
-                self.raise_rare_async(now, id);
-            }
-            self.reconsider_next(id, request.tag);
-        } else {
-            queue.next = Some(request.tag);
-            interactive = self.becomes_busy(now, id);
-        }
-        let low_latency = self.settings.low_latency;
-        let queue = self.queue_mut(id);
-        if low_latency && (!was_raised || !queue.is_raised() || interactive) {
-            queue.raise_mark = jiffies;
-        }
+        self.last_merge = self.last_merge.or(Some(request.tag));
+        self.arrange(now, id, &request, was_raised);
         if self.in_service == Some(id) && self.timer.is_some() {
             self.waiting_is_rewarded(now, id);
         }
     }
 
-    /// A request of a busy queue is new or has moved: it may be the one to serve next.
+    /// A request was put into a queue: which is next, and whether the queue becomes busy.
+    fn arrange(&mut self, now: Time, id: u32, request: &BlockRequest, was_raised: bool) {
+        let low_latency = self.settings.low_latency;
+        let mut interactive = false;
+        if self.queue(id).busy {
+            let old = self.queue(id).next;
+            self.choose_next(id, request.tag);
+            if self.queue(id).next != old {
+                self.update_position(id);
+            }
+            if low_latency && !was_raised {
+                self.raise_rare_async(id);
+            }
+            if self.queue(id).next != old {
+                self.fit_budget(id);
+            }
+        } else {
+            self.queue_mut(id).next = Some(request.tag);
+            self.update_position(id);
+            interactive = self.becomes_busy(now, id, request.process);
+        }
+        if low_latency && (!was_raised || self.tree.get(id).coefficient == 1 || interactive) {
+            let jiffies = self.jiffies;
+            self.queue_mut(id).raising.mark = jiffies;
+        }
+    }
+
+    /// The queue that a request for this one goes to: that of a cooperator, which its process is moved to.
+    fn redirect(&mut self, id: u32, request: &BlockRequest) -> u32 {
+        if !self.variant.is_linux() {
+            return id;
+        }
+        let owner = request.process;
+        let Some(into) = self.cooperator(id, request.sector, owner) else { return id };
+        self.slot_mut(request.tag).queue = into;
+        self.queue_mut(into).pins += 1;
+        let mut at = id;
+        if self.process(owner).sync == Some(id) {
+            while at != into {
+                at = self.merge_step(owner, at);
+            }
+        }
+        self.queue_mut(id).just_created = false;
+        self.unpin(id);
+        into
+    }
+
+    /// Whether the process of a queue thinks for a short time is known better now.
+    fn learn_brevity(&mut self, id: u32) {
+        let slice = self.settings.slice_idle_ns;
+        let queue = self.queue(id);
+        if !queue.sync || self.tree.get(id).class == 2 || slice == 0 || self.is_parted_lately(id) {
+            return;
+        }
+        let briefly = !queue.thinks_long(slice);
+        let changed = briefly != queue.habits.thinks_briefly;
+        self.queue_mut(id).habits.thinks_briefly = briefly;
+        let waking = &self.queue(id).waking;
+        let settled = waking.inject_mark + self.ticks(BREVITY_MS) <= self.jiffies;
+        if changed && waking.last_service_ns == 0 && (settled || !briefly) {
+            self.reset_inject_limit(id);
+        }
+    }
+
+    /// A request of a busy queue has moved: it may be the one to serve next.
     pub(super) fn reconsider_next(&mut self, id: u32, tag: u32) {
         let old = self.queue(id).next;
-        let requests = [old, Some(tag)].map(|tag| tag.map(|tag| self.slot(tag).request));
-        let next = self.better(requests, self.rate.last_position);
-        self.queue_mut(id).next = next.map(|next| next.tag);
+        self.choose_next(id, tag);
         if self.queue(id).next != old {
             self.fit_budget(id);
+            self.update_position(id);
         }
+    }
+
+    fn choose_next(&mut self, id: u32, tag: u32) {
+        let requests = [self.queue(id).next, Some(tag)].map(|tag| tag.map(|tag| self.slot(tag).request));
+        let next = self.better(requests, self.rate.last_position);
+        self.queue_mut(id).next = next.map(|next| next.tag);
     }
 
     /// The one that the actuator at `last` should serve first; metadata before data.
@@ -66,24 +134,26 @@ impl Bfq {
     /// The next request of a waiting queue has changed: its budget has to suffice for it.
     fn fit_budget(&mut self, id: u32) {
         let Some(charge) = self.next_charge(id) else { return };
-        let queue = &mut self.queues[id as usize];
+        let queue = &self.queues[id as usize];
         if !queue.busy || self.in_service == Some(id) {
             return;
         }
-        let budget = queue.max_budget.max(charge).max(queue.entity.service);
-        if budget != queue.entity.budget {
-            self.trees[queue.class].rebudget(id, &mut queue.entity, budget);
+        let entity = self.tree.get_mut(id);
+        let budget = queue.max_budget.max(charge).max(entity.service);
+        if budget != entity.budget {
+            entity.budget = budget;
+            self.requeue(id, false);
         }
     }
 
     /// The request to serve after `request`, which is still in the tree: the oldest one if it has waited too long and was not
     /// looked at before in this turn, else the nearest.
-    fn next_after(&mut self, now: Time, id: u32, request: &BlockRequest) -> Option<u32> {
+    fn next_after(&mut self, id: u32, request: &BlockRequest) -> Option<u32> {
         let queue = &mut self.queues[id as usize];
         if !queue.fifo_checked {
             queue.fifo_checked = true;
             let oldest = queue.fifo.first_key_value().map(|(_, tag)| *tag);
-            let late = oldest.filter(|tag| *tag != request.tag && self.slot(*tag).expires <= now);
+            let late = oldest.filter(|tag| *tag != request.tag && self.slot(*tag).expires <= self.now);
             if late.is_some() {
                 return late;
             }
@@ -96,14 +166,15 @@ impl Bfq {
     }
 
     /// Takes a held request out of its queue.
-    pub(super) fn take_out(&mut self, now: Time, tag: u32) {
+    pub(super) fn take_out(&mut self, tag: u32) {
         let slot = *self.slot(tag);
         let id = slot.queue;
         let was_next = self.queue(id).next == Some(tag);
         if was_next {
-            let next = self.next_after(now, id, &slot.request);
+            let next = self.next_after(id, &slot.request);
             self.queue_mut(id).next = next;
         }
+        self.last_merge = self.last_merge.filter(|last| *last != tag);
         let in_service = self.in_service == Some(id);
         let queue = self.queue_mut(id);
         queue.sorted.remove(by_sector(&slot.request));
@@ -112,18 +183,22 @@ impl Bfq {
             queue.next = None;
             if queue.busy && !in_service {
                 self.retire(id, false);
-                let entity = &mut self.queue_mut(id).entity;
+                let entity = self.tree.get_mut(id);
                 (entity.budget, entity.service) = (0, 0);
             }
-        } else if was_next {
-            self.fit_budget(id);
+            self.drop_position(id);
+        } else {
+            if was_next {
+                self.fit_budget(id);
+            }
+            self.update_position(id);
         }
     }
 
     /// The queue whose next request the device shall get; None: somebody is waited for.
     pub(super) fn select_queue(&mut self, now: Time) -> Option<u32> {
         if let Some(id) = self.in_service
-            && self.may_expire_for_timeout(now, id)
+            && self.may_expire_for_timeout(id)
             && !self.must_idle(id)
         {
             self.expire(now, false, Expiry::Timeout);
@@ -134,13 +209,14 @@ impl Bfq {
                 None => self.put_in_service(now)?,
             };
             match self.next_charge(id) {
-                Some(charge) if charge > self.queue(id).entity.left() => self.expire(now, false, Expiry::Exhausted),
+                Some(charge) if charge > self.tree.get(id).left() => self.expire(now, false, Expiry::Exhausted),
                 Some(_) => {
                     self.timer = None;
                     return Some(id);
                 }
-                None if self.timer.is_some() => return None,
-                None if self.queue(id).dispatched > 0 && self.better_to_idle(id) => return None,
+                None if self.timer.is_some() || (self.queue(id).dispatched > 0 && self.better_to_idle(id)) => {
+                    return if self.variant.is_linux() { self.stand_in(id) } else { None };
+                }
                 None => self.expire(now, false, Expiry::NoMoreRequests),
             }
         }
@@ -148,136 +224,107 @@ impl Bfq {
 
     /// Begins the turn of the queue that is to be served next.
     fn put_in_service(&mut self, now: Time) -> Option<u32> {
-        let jiffies = self.clock.jiffies(now);
-        let mut first = 0;
-        if jiffies > self.idle_class_mark + self.clock.from_ms(IDLE_CLASS_MS) {
-            first = if self.trees[2].is_empty() { 0 } else { 2 };
-            self.idle_class_mark = jiffies;
+        if self.busy == [0; 3] {
+            return None;
         }
-        let (class, id) = (first..3).find_map(|class| Some((class, self.trees[class].choose()?)))?;
-        self.trees[class].remove(id, &self.queues[id as usize].entity);
+        let id = self.tree.serve_next()?;
         self.in_service = Some(id);
+        self.served_position = 0;
         self.start_budget(now, id);
         Some(id)
     }
 
-    /// Sends the next request of a queue.
+    /// Sends the next request of a queue, of the one in service or of one that stands in.
     pub(super) fn serve(&mut self, now: Time, id: u32) -> BlockRequest {
         let tag = self.queue(id).next.expect("a queue that is served has a request");
         let request = self.slot(tag).request;
         let charge = self.charge_for(id, &request);
-        let queue = &mut self.queues[id as usize];
-        self.trees[queue.class].charge(&mut queue.entity, charge);
-        if queue.is_raised() {
-            queue.raised_service += charge;
+        self.charge(id, charge);
+        let in_service = self.in_service == Some(id);
+        if in_service && std::mem::take(&mut self.injection.awaits_dispatch) {
+            self.injection.measured = Some(tag);
         }
+        // Before the queue may become empty, as in the kernel: what is in flight keeps it counted.
+        self.queue_mut(id).dispatched += 1;
         if self.rate.dispatched(now, &request, self.in_driver) {
             self.resize_budget();
         }
-        self.take_out(now, tag);
+        if in_service {
+            self.served_position = request.end();
+        }
+        self.take_out(tag);
         self.send(tag);
-        self.end_raising_if_due(now, id);
-        if self.queue(id).class == 2 && self.busy.iter().sum::<u32>() > 1 {
-            self.expire(now, false, Expiry::Exhausted);
+        if in_service {
+            self.end_raising_if_due(id);
+            if self.tree.get(id).class == 2 && self.busy.iter().sum::<u32>() > 1 {
+                self.expire(now, false, Expiry::Exhausted);
+            }
         }
         request
     }
 
-    /// Gives a request to the device.
+    /// Gives a request to the device; its queue has counted it as dispatched.
     pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = self.slot_mut(tag);
         slot.place = State::InFlight;
-        let (request, id) = (slot.request, slot.queue);
-        self.queue_mut(id).dispatched += 1;
+        let request = slot.request;
         self.in_driver += 1;
         self.held -= 1;
         request
     }
 
+    /// A queue is charged sectors.
+    pub(super) fn charge(&mut self, id: u32, sectors: u64) {
+        let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
+        let queue = self.queue_mut(id);
+        if queue.raising.service_since_idle == 0 {
+            queue.merging.first_io = jiffies;
+        }
+        if raised {
+            queue.raising.service += sectors;
+        }
+        queue.raising.service_since_idle += sectors;
+        self.tree.charge(id, sectors);
+    }
+
     /// A queue has got its first request: it waits for service.
     pub(super) fn activate(&mut self, id: u32) {
-        let queue = &mut self.queues[id as usize];
-        if queue.class != queue.wanted.0 {
-            self.trees[queue.class].forget(id, &queue.entity);
-            queue.class = queue.wanted.0;
-            queue.left_willingly = false;
-        }
-        let (weight, coefficient) = (effective_weight(queue), queue.coefficient);
-        let recover = std::mem::take(&mut queue.left_willingly);
-        self.trees[queue.class].activate(id, &mut queue.entity, weight, recover, coefficient);
-        queue.busy = true;
-        self.busy[queue.class] += 1;
-        self.raised_busy += u32::from(queue.is_raised());
-        self.count_weight(id);
-    }
-
-    /// The queue in service waits again.
-    pub(super) fn requeue_served(&mut self, id: u32) {
-        let queue = &mut self.queues[id as usize];
-        let (class, weight) = (queue.wanted.0, effective_weight(queue));
-        if class != queue.class {
-            self.trees[queue.class].drop_served(&queue.entity);
-            self.busy[queue.class] -= 1;
-            self.busy[class] += 1;
-            queue.class = class;
-            self.trees[class].activate(id, &mut queue.entity, weight, false, 1);
-        } else {
-            self.trees[class].requeue_served(id, &mut queue.entity);
-            if weight != queue.entity.weight {
-                self.trees[class].reweigh_waiting(id, &mut queue.entity, weight);
+        let recover = std::mem::take(&mut self.queue_mut(id).left_willingly);
+        self.tree.activate(id, recover);
+        self.queue_mut(id).busy = true;
+        let entity = *self.tree.get(id);
+        self.busy[entity.class] += 1;
+        if self.queue(id).dispatched == 0 {
+            self.tree.pend(id);
+            if entity.coefficient == 1 {
+                self.tree.count_weight(id);
             }
         }
-        self.count_weight(id);
+        self.raised_busy += u32::from(entity.coefficient > 1);
+        self.refresh_woken(id);
     }
 
-    /// A queue has no requests any more.
-    pub(super) fn retire(&mut self, id: u32, served: bool) {
+    /// A queue waits again, or with another budget. `served`: it is the one in service, whose turn is over. It may change its class.
+    pub(super) fn requeue(&mut self, id: u32, served: bool) {
+        let class = self.tree.get(id).class;
+        self.tree.requeue(id, served, served);
+        let new = self.tree.get(id).class;
+        self.busy[class] -= 1;
+        self.busy[new] += 1;
+    }
+
+    /// A queue has no requests any more. `expires`: its turn is over.
+    pub(super) fn retire(&mut self, id: u32, expires: bool) {
+        let entity = *self.tree.get(id);
         let queue = &mut self.queues[id as usize];
         queue.busy = false;
-        self.busy[queue.class] -= 1;
-        self.raised_busy -= u32::from(queue.is_raised());
-        let tree = &mut self.trees[queue.class];
-        if served {
-            tree.retire_served(id, &mut queue.entity);
-        } else {
-            tree.retire_waiting(id, &queue.entity);
-        }
-        if queue.dispatched == 0 {
-            self.uncount_weight(id);
+        let drained = queue.dispatched == 0;
+        self.busy[entity.class] -= 1;
+        self.raised_busy -= u32::from(entity.coefficient > 1);
+        self.tree.retire(id, expires);
+        if drained {
+            self.tree.unpend(id);
+            self.tree.uncount_weight(id);
         }
     }
-
-    /// The weight of the queue in service is to follow the end of its raising.
-    pub(super) fn reweigh_served(&mut self, id: u32) {
-        let queue = &mut self.queues[id as usize];
-        let weight = effective_weight(queue);
-        self.trees[queue.class].reweigh_served(&mut queue.entity, weight);
-        self.count_weight(id);
-    }
-
-    /// Counts a queue with requests under its weight; raised queues are not counted.
-    fn count_weight(&mut self, id: u32) {
-        self.uncount_weight(id);
-        let queue = &mut self.queues[id as usize];
-        if !queue.is_raised() {
-            queue.counted = Some(queue.entity.weight);
-            *self.weights.entry(queue.entity.weight).or_insert(0) += 1;
-        }
-    }
-
-    /// A queue has neither requests held nor in flight.
-    pub(super) fn uncount_weight(&mut self, id: u32) {
-        let Some(weight) = self.queue_mut(id).counted.take() else { return };
-        let count = self.weights.get_mut(&weight).expect("a counted weight is in the table");
-        *count -= 1;
-        if *count == 0 {
-            self.weights.remove(&weight);
-        }
-    }
-}
-
-/// The weight asked for comes into force: what is it now, raised?
-fn effective_weight(queue: &mut BfqQueue) -> u64 {
-    queue.base_weight = queue.wanted.1;
-    queue.base_weight * queue.coefficient
 }

@@ -1,13 +1,18 @@
 //! The tunables of bfq: rows, values, and what setting one changes.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs. Values are kept as they were set, not
-//! rounded to jiffies, so that they read back.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs. Values are kept as they were set,
+//! not rounded to jiffies, so that they read back; the default of timeout_sync is HZ / 8 jiffies, 120 ms with 100 of them a second.
 
 use super::{Bfq, MS};
 use crate::choose::BackSeek;
+use crate::clock::Clock;
 use crate::kind::{Role, Tunable};
+use crate::vocabulary::LINUX_VERSION;
 
 const INT_MAX: u64 = i32::MAX as u64;
+/// The version that `linux` says by default.
+const NEW: u64 = LINUX_VERSION;
+pub(super) const DEFAULT_SLICE_IDLE_NS: u64 = 8 * MS;
 
 /// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
@@ -54,6 +59,17 @@ pub(super) const TUNABLES: &[Tunable] = &[
         "1: queues created in a burst are not raised, as in Linux; 0: they are",
     )
     .of(Role::Reading),
+    Tunable::linux_version(
+        "612: as Linux 6.12; less: as 6.1 (what counts as groups that differ, and large requests injected)",
+    ),
+    Tunable::confirmed(
+        "still_clock",
+        "switch",
+        0,
+        1,
+        "1: the clock stands still while a request is inserted, as in a guest in virtual time; 0: it runs",
+    )
+    .of(Role::Reading),
 ];
 
 /// What the tunables are set to.
@@ -70,6 +86,8 @@ pub(super) struct Settings {
     pub(super) low_latency: bool,
     pub(super) strict_guarantees: bool,
     pub(super) burst: bool,
+    pub(super) linux: u64,
+    pub(super) still_clock: bool,
 }
 
 impl Settings {
@@ -92,29 +110,43 @@ impl Settings {
             "low_latency" => u64::from(self.low_latency),
             "strict_guarantees" => u64::from(self.strict_guarantees),
             "burst" => u64::from(self.burst),
+            "linux" => self.linux,
+            "still_clock" => u64::from(self.still_clock),
             _ => unreachable!("bfq has no tunable {tunable}"),
         }
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Settings {
+    pub(super) fn new(clock: Clock) -> Settings {
         Settings {
             fifo_expire_sync_ms: 125,
             fifo_expire_async_ms: 250,
             back_seek_max_kib: 16 * 1024,
             back_seek_penalty: 2,
-            slice_idle_ns: 8 * MS,
+            slice_idle_ns: DEFAULT_SLICE_IDLE_NS,
             max_budget: 0,
-            timeout_sync_ms: 125,
+            timeout_sync_ms: Settings::default_timeout_ms(clock),
             low_latency: true,
             strict_guarantees: false,
             burst: true,
+            linux: NEW,
+            still_clock: false,
         }
+    }
+
+    /// An eighth of a second in whole jiffies, one at least.
+    pub(super) fn default_timeout_ms(clock: Clock) -> u64 {
+        clock.to_ms(clock.hz() / 8).max(1)
     }
 }
 
 impl Bfq {
+    /// Whether it is the bfq of Linux 6.1.
+    pub(super) fn is_old(&self) -> bool {
+        self.settings.linux < NEW
+    }
+
     /// Sets a tunable.
     pub(super) fn change(&mut self, tunable: &str, value: u64) {
         match tunable {
@@ -131,6 +163,11 @@ impl Bfq {
             }
             "low_latency" => self.set_low_latency(value == 1),
             "burst" => self.settings.burst = value == 1,
+            "still_clock" => self.settings.still_clock = value == 1,
+            "linux" => {
+                self.settings.linux = value;
+                self.tree.count_groups_as(value < NEW);
+            }
             "strict_guarantees" => {
                 // Guarantees need idling long enough to be worth something.
                 if value == 1 && !self.settings.strict_guarantees {

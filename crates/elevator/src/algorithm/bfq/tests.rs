@@ -5,9 +5,10 @@ mod shares;
 
 use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
-use crate::request::{PrioClass, Priority};
-use crate::scheduler::NoDisk;
+use crate::request::{Finished, PrioClass, Priority};
+use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
 use crate::testing::request;
+use crate::vocabulary::Op;
 
 /// A process that reads 64 sectors, thinks, and reads on; `stride` sectors from start to start.
 #[derive(Clone, Copy)]
@@ -85,6 +86,16 @@ fn finish(bfq: &mut Bfq, now: Time, request: BlockRequest) {
     bfq.complete(now, &Finished { request, issued: now });
 }
 
+/// The queue of a process.
+fn of(bfq: &Bfq, process: u32) -> u32 {
+    bfq.processes[process as usize].sync.expect("the process has a queue")
+}
+
+/// Whether a queue's weight is raised.
+fn is_raised(bfq: &Bfq, id: u32) -> bool {
+    bfq.tree.get(id).coefficient > 1
+}
+
 fn by(process: u32, tag: u32, sector: u64) -> BlockRequest {
     BlockRequest { process, nr_sectors: 64, ..request(tag, sector) }
 }
@@ -100,11 +111,12 @@ fn only_the_right_queues_are_waited_for() {
         bfq.set("low_latency", 0);
         change(&mut bfq);
         insert(&mut bfq, ms(1), first);
-        insert(&mut bfq, ms(1), by(1, 1, 900_000));
-        let sent = send(&mut bfq, ms(1));
+        // So late that the two have not one queue on a device that queues.
+        insert(&mut bfq, ms(301), by(1, 1, 900_000));
+        let sent = send(&mut bfq, ms(301));
         assert_eq!(sent.tag, first.tag);
-        finish(&mut bfq, ms(2), sent);
-        bfq.next_timer().map(|timer| timer - ms(2))
+        finish(&mut bfq, ms(302), sent);
+        bfq.next_timer().map(|timer| timer - ms(302))
     };
     let class = |class| BlockRequest { priority: Priority { class, level: 4 }, ..by(0, 0, 100) };
     let one_at_a_time = |bfq: &mut Bfq| bfq.queueing.detected = false;
@@ -305,7 +317,7 @@ fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until
     finish(&mut bfq, ms(2), light);
     insert(&mut bfq, ms(3), level(4, by(0, 2, (1 << 32) + 64)));
     assert_eq!((bfq.in_service, bfq.busy), (None, [0, 2, 0]), "the heavy one has no request and stays");
-    let id = bfq.by_process[&1];
+    let id = of(&bfq, 1);
     assert!(bfq.queue(id).busy && bfq.queue(id).sorted.is_empty());
     finish(&mut bfq, ms(4), heavy);
     bfq.exited(ms(4), 1);
@@ -314,17 +326,27 @@ fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until
 }
 
 #[test]
-fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again() {
+fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again_when_virtual_time_has_passed_it() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 100));
-    insert(&mut bfq, ms(1), by(1, 1, 90_000));
-    let sent = send(&mut bfq, ms(1));
-    finish(&mut bfq, ms(2), sent);
-    assert_eq!((bfq.dispatch(ms(2), &NoDisk), bfq.next_timer().is_some()), (None, true));
-    bfq.exited(ms(3), 0);
-    assert_eq!((bfq.next_timer(), send(&mut bfq, ms(3)).tag), (None, 1));
-    insert(&mut bfq, ms(3), by(2, 2, 100));
+    // So late that they are not to be merged.
+    insert(&mut bfq, ms(301), by(1, 1, 90_000));
+    let sent = send(&mut bfq, ms(301));
+    finish(&mut bfq, ms(302), sent);
+    assert_eq!((bfq.dispatch(ms(302), &NoDisk), bfq.next_timer().is_some()), (None, true));
+    let gone = of(&bfq, 0);
+    bfq.exited(ms(303), 0);
+    assert_eq!((bfq.next_timer(), bfq.spare.len()), (None, 0));
+    for tag in 2..40 {
+        insert(&mut bfq, ms(303), by(1, tag, 90_000 + u64::from(tag) * 64));
+    }
+    for _ in 1..40 {
+        let sent = send(&mut bfq, ms(303));
+        finish(&mut bfq, ms(303), sent);
+    }
+    assert_eq!(bfq.spare, [gone]);
+    insert(&mut bfq, ms(303), by(2, 40, 100));
     assert_eq!(bfq.queues.len(), 2);
 }
 

@@ -10,7 +10,8 @@
 use super::{Bfq, budget};
 use crate::kind::Build;
 use crate::request::BlockRequest;
-use crate::scheduler::{Elevator, FlowSpec};
+use crate::scheduler::Elevator;
+use crate::vocabulary::Time;
 
 /// The largest budget of the core by default, in sectors: 2 MiB.
 const CORE_BUDGET: u64 = 4096;
@@ -18,7 +19,7 @@ const CORE_BUDGET: u64 = 4096;
 /// Which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Linux 6.12.
+    /// Linux 6.1 or 6.12.
     Linux,
     /// The paper of 2010.
     Paper,
@@ -59,22 +60,20 @@ impl Bfq {
         self.flows.known(request.process).map(|flow| flow as u32)
     }
 
-    /// The owner of a new request's queue, with class and weight, in the core.
-    pub(super) fn owner_in_core(&mut self, request: &BlockRequest) -> (u32, (usize, u64)) {
+    /// The queue of a new request, in the core.
+    pub(super) fn queue_in_core(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let flow = self.flows.of(request.process);
-        (flow as u32, (1, self.flows.weight(flow)))
-    }
-
-    /// A process belongs to a flow.
-    pub(super) fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
-        if self.variant.is_linux() {
-            match spec.weight {
-                Some(weight) => self.promised.insert(process, u64::from(weight.clamp(1, 1000))),
-                None => self.promised.remove(&process),
-            };
-        } else {
-            self.flows.declare(process, flow, spec);
+        let wanted = (1, self.flows.weight(flow));
+        if let Some(id) = self.process(flow as u32).sync {
+            let entity = self.tree.get_mut(id);
+            entity.changed |= entity.wanted != wanted;
+            entity.wanted = wanted;
+            return id;
         }
+        let id = self.create(now, true, 0, wanted);
+        self.queue_mut(id).users = 1;
+        self.assign(flow as u32, Some(id));
+        id
     }
 
     /// The largest budget before feedback and observation have had their say.
@@ -90,9 +89,7 @@ impl Bfq {
     /// What the core charges for a turn besides its sectors: a turn that took its whole time is charged its whole budget.
     pub(super) fn charge_core(&mut self, id: u32, why: budget::Expiry) {
         if why == budget::Expiry::Timeout {
-            let queue = &mut self.queues[id as usize];
-            let left = queue.entity.left();
-            self.trees[queue.class].charge(&mut queue.entity, left);
+            self.charge(id, self.tree.get(id).left());
         }
     }
 }

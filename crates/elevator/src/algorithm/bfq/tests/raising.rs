@@ -7,7 +7,7 @@ fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120
     let mut bfq = bfq(1, true);
     let mut readers = [reader(4, 2 * MS), reader(5, 2 * MS)];
     simulate(&mut bfq, &mut readers, 1, ms(1000));
-    let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.queue(bfq.by_process[&process]).coefficient);
+    let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.tree.get(of(bfq, process)).coefficient);
     assert_eq!(raised(&bfq), [30, 1], "only the default weight is raised");
     assert_eq!(bfq.raised_busy, 1);
     // 7 s × 14000/9333, or later if the peak rate has fallen; bounded by 25 s.
@@ -34,16 +34,17 @@ fn eight_processes_that_start_at_once_are_not_raised_nor_are_those_that_follow()
             reader.asks = Some(ms(1000 + gap_ms * at as u64));
         }
         simulate(&mut bfq, &mut readers, 32, ms(1200 + gap_ms * count));
-        assert_eq!(bfq.queues.iter().filter(|queue| queue.busy && queue.is_raised()).count(), bfq.raised_busy as usize);
-        bfq.queues.iter().filter(|queue| queue.is_raised()).count()
+        let raised: Vec<u32> = (0..bfq.queues.len() as u32).filter(|id| is_raised(&bfq, *id)).collect();
+        assert_eq!(raised.iter().filter(|id| bfq.queue(**id).busy).count(), bfq.raised_busy as usize);
+        raised.len()
     };
     assert_eq!([raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)], [7, 0, 0, 12]);
     assert!(raised(12, 190, 1) > 4, "they start too far apart");
 }
 
 #[test]
-fn a_process_that_comes_back_after_two_seconds_is_raised_again_and_one_that_comes_sooner_is_not() {
-    for (gap, coefficient) in [(1900, 1), (2100, 30)] {
+fn a_process_that_comes_back_after_two_seconds_is_interactive_and_one_that_comes_sooner_and_slowly_is_soft_real_time() {
+    for (gap, coefficient) in [(1900, 3000), (2100, 30)] {
         let mut bfq = bfq(1, true);
         bfq.set("low_latency", 0);
         insert(&mut bfq, ms(1), by(0, 0, 100));
@@ -52,7 +53,7 @@ fn a_process_that_comes_back_after_two_seconds_is_raised_again_and_one_that_come
         bfq.on_timer(bfq.next_timer().expect("it is waited for"));
         bfq.set("low_latency", 1);
         insert(&mut bfq, ms(10 + gap), by(0, 0, 164));
-        assert_eq!(bfq.queue(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");
+        assert_eq!(bfq.tree.get(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");
     }
 }
 

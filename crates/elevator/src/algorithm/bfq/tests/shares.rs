@@ -45,7 +45,7 @@ fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_the
     let mut readers = [reader(4, 30 * MS), reader(4, 0)];
     simulate(&mut bfq, &mut readers, 1, ms(20_000));
     let seen = bfq.anticipation().unwrap();
-    assert!(!bfq.queue(bfq.by_process[&0]).thinks_briefly && bfq.queue(bfq.by_process[&1]).thinks_briefly);
+    assert!(!bfq.queue(of(&bfq, 0)).habits.thinks_briefly && bfq.queue(of(&bfq, 1)).habits.thinks_briefly);
     assert!(seen.failures <= seen.started / 10, "{seen:?}");
 }
 
@@ -75,7 +75,7 @@ fn a_queue_that_used_up_its_time_on_few_sectors_is_charged_the_whole_budget_of_t
         assert_eq!(bfq.next_timer(), Some(ms(until + 8)));
         bfq.on_timer(ms(until + 8));
         // The time of idling is not charged.
-        assert_eq!(bfq.queue(id).entity.finish, wf2q::delta(charged, 40), "{until} ms");
+        assert_eq!(bfq.tree.get(id).finish, wf2q::delta(charged, 40), "{until} ms");
     }
 }
 
@@ -102,7 +102,7 @@ fn the_budget_of_a_waiting_queue_grows_with_its_next_request() {
     let id = bfq.slot(0).queue;
     bfq.queue_mut(id).max_budget = 10;
     insert(&mut bfq, ms(1), BlockRequest { nr_sectors: 200, ..by(0, 1, 1000) });
-    assert_eq!((bfq.queue(id).next, bfq.queue(id).entity.budget), (Some(1), 200));
+    assert_eq!((bfq.queue(id).next, bfq.tree.get(id).budget), (Some(1), 200));
 }
 
 #[test]
@@ -113,7 +113,8 @@ fn budgets_follow_what_became_of_the_last_one() {
         insert(&mut bfq, ms(1), by(0, 0, 100));
         let id = bfq.slot(0).queue;
         let queue = bfq.queue_mut(id);
-        (queue.max_budget, queue.dispatched, queue.entity.service) = (budget, dispatched, 700);
+        (queue.max_budget, queue.dispatched) = (budget, dispatched);
+        bfq.tree.get_mut(id).service = 700;
         bfq.feed_back(id, why);
         bfq.queue(id).max_budget
     };
@@ -131,8 +132,10 @@ fn a_scattered_reader_is_charged_by_time_and_does_not_take_the_device_from_a_seq
     bfq.set("low_latency", 0);
     // The device takes the same time for both, so by sectors both would get the same; requests of 64 sectors in a millisecond
     // are half of what a budget is worth for both, so both are slow or none is. The scattered one is not idled for long.
-    let mut readers = [reader(4, 0), Reader { stride: 1_000_000, ..reader(4, 0) }];
+    // They begin so far apart that they are not merged.
+    let far = Reader { stride: 1_000_000, asks: Some(ms(1000)), ..reader(4, 0) };
+    let mut readers = [reader(4, 0), far];
     simulate(&mut bfq, &mut readers, 1, ms(20_000));
     let [near, far] = readers.map(|reader| reader.served);
-    assert!(bfq.queue(bfq.by_process[&1]).is_seeky() && far > 0 && near >= far, "{near} and {far}");
+    assert!(bfq.queue(of(&bfq, 1)).is_seeky() && far > 0 && near >= far, "{near} and {far}");
 }

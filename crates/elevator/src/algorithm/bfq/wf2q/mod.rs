@@ -1,0 +1,382 @@
+//! B-WF2Q+, hierarchical: who is served next, by virtual times, first among groups and then within one.
+//!
+//! Problem: shares by weight among processes, and among groups of processes whatever their number.
+//!
+//! Approach: an entity is a queue, or a group that stands for its next queue. Each group, and the root, has a service tree for each
+//! class (`tree`), an entity in service, and the entity that is next. The next one is looked up when something changes, not when it is
+//! needed: virtual time jumps at that moment.
+//!
+//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Parameters: none of its own.
+//!
+//! Departures: one level of groups; the kernel's are as deep as the control groups.
+
+mod steps;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use tree::ServiceTree;
+pub(super) use tree::delta;
+
+/// An entity: the number of its queue, or of a group from [`GROUPS`] on.
+pub(super) type Id = u32;
+/// The first number of a group's entity.
+const GROUPS: Id = 1 << 31;
+const MAX_WEIGHT: u64 = 1000;
+/// The class of groups: best effort.
+const GROUP_CLASS: usize = 1;
+
+/// Where an entity is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum TreeState {
+    #[default]
+    Out,
+    /// Waits in a tree.
+    Active,
+    /// Has nothing, but is remembered.
+    Idle,
+    /// In service, in no tree.
+    Served,
+}
+
+/// The state of a queue or of a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Entity {
+    /// Virtual start.
+    pub(super) start: u64,
+    /// Virtual finish: of the whole budget while it waits, of the service received afterwards.
+    pub(super) finish: u64,
+    /// Sectors that it may be charged.
+    pub(super) budget: u64,
+    /// Sectors that it was charged of it.
+    pub(super) service: u64,
+    /// The weight in force.
+    pub(super) weight: u64,
+    /// The weight in force, not raised.
+    pub(super) base: u64,
+    /// By how much the weight is to be raised; 1: not.
+    pub(super) coefficient: u64,
+    /// Service class in force: 0 real time, 1 best effort, 2 idle.
+    pub(super) class: usize,
+    /// Class and weight asked for.
+    pub(super) wanted: (usize, u64),
+    /// What was asked for, or the coefficient, is not in force yet.
+    pub(super) changed: bool,
+    pub(super) state: TreeState,
+    /// The group that it is in; 0: the root.
+    pub(super) group: u32,
+    /// The weight by which it is counted among those that have requests held or in flight.
+    pub(super) counted: Option<u64>,
+    /// It is counted in its group, or as a group, among those with pending requests.
+    pending: bool,
+    /// Which insertion into a tree it was: breaks ties.
+    pub(super) order: u64,
+}
+
+impl Entity {
+    /// Sectors left of the budget.
+    pub(super) fn left(&self) -> u64 {
+        self.budget.saturating_sub(self.service)
+    }
+
+    /// Whether a tree knows it, or it is in service.
+    pub(super) fn is_known(&self) -> bool {
+        self.state != TreeState::Out
+    }
+}
+
+/// The root, or a group.
+#[derive(Debug, Default)]
+struct Group {
+    /// Unused for the root.
+    entity: Entity,
+    trees: [ServiceTree; 3],
+    in_service: Option<Id>,
+    next: Option<Id>,
+    /// The jiffy at which the idle class last had its turn.
+    idle_class_mark: u64,
+    /// Entities of it that wait.
+    active: u32,
+    /// Queues of it with pending requests.
+    pending_queues: u32,
+}
+
+/// The scheduler of queues and groups.
+#[derive(Debug)]
+pub(super) struct Wf2q {
+    entities: Vec<Entity>,
+    groups: Vec<Group>,
+    /// How many queues of each weight have requests held or in flight; raised ones are not counted.
+    pub(super) weights: BTreeMap<u64, u32>,
+    /// Groups with pending requests.
+    pub(super) pending_groups: u32,
+    /// Whether groups are counted as in 6.1.
+    pub(super) old: bool,
+    /// Queues that were forgotten: nothing of this refers to them any more.
+    pub(super) forgotten: Vec<Id>,
+    inserted: u64,
+    /// The idle class has a turn at least this often, in jiffies.
+    idle_class_ticks: u64,
+    /// The time, in jiffies.
+    pub(super) jiffies: u64,
+}
+
+impl Wf2q {
+    pub(super) fn new(idle_class_ticks: u64) -> Wf2q {
+        Wf2q {
+            entities: Vec::new(),
+            groups: vec![Group::default()],
+            weights: BTreeMap::new(),
+            pending_groups: 0,
+            old: false,
+            forgotten: Vec::new(),
+            inserted: 0,
+            idle_class_ticks,
+            jiffies: 0,
+        }
+    }
+
+    /// A queue with this number is new.
+    pub(super) fn add(&mut self, id: Id, group: u32, wanted: (usize, u64)) {
+        if self.entities.len() <= id as usize {
+            self.entities.resize(id as usize + 1, Entity::default());
+        }
+        let (class, weight) = wanted;
+        self.entities[id as usize] =
+            Entity { group, wanted, class, weight, base: weight, coefficient: 1, changed: true, ..Entity::default() };
+    }
+
+    /// A new group of this weight. Returns its number.
+    pub(super) fn add_group(&mut self, weight: u64) -> u32 {
+        let wanted = (GROUP_CLASS, weight);
+        let entity = Entity { wanted, class: GROUP_CLASS, weight, base: weight, coefficient: 1, ..Entity::default() };
+        self.groups.push(Group { entity, idle_class_mark: self.jiffies, ..Group::default() });
+        self.groups.len() as u32 - 1
+    }
+
+    /// A group has another weight from its next turn on.
+    pub(super) fn reweigh_group(&mut self, group: u32, weight: u64) {
+        let entity = &mut self.groups[group as usize].entity;
+        entity.changed = entity.changed || entity.wanted.1 != weight;
+        entity.wanted.1 = weight;
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: Id) -> &Entity {
+        if id < GROUPS { &self.entities[id as usize] } else { &self.groups[(id - GROUPS) as usize].entity }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: Id) -> &mut Entity {
+        if id < GROUPS { &mut self.entities[id as usize] } else { &mut self.groups[(id - GROUPS) as usize].entity }
+    }
+
+    /// The weight by which a queue is compared with one of another group.
+    pub(super) fn group_weight(&self, id: Id) -> u64 {
+        self.parent(id).map_or(self.get(id).weight, |group| self.get(group).weight)
+    }
+
+    /// A queue has got its first request. `recover`: it left willingly and came back in time, so it goes on from its old finish even
+    /// if virtual time has passed it.
+    pub(super) fn activate(&mut self, id: Id, recover: bool) {
+        self.enter(id, recover, false, false);
+    }
+
+    /// A queue waits again, or waits with another budget. `served`: it is the one in service; `expires`: its turn is over.
+    pub(super) fn requeue(&mut self, id: Id, served: bool, expires: bool) {
+        self.enter(id, false, served, expires);
+    }
+
+    /// A queue has no requests any more.
+    pub(super) fn retire(&mut self, id: Id, expires: bool) {
+        let mut current = Some(id);
+        let mut upper = None;
+        while let Some(id) = current {
+            upper = self.parent(id);
+            if !self.leave(id) {
+                return;
+            }
+            let group = self.get(id).group as usize;
+            if self.groups[group].next == Some(id) {
+                self.update_next(group, None, expires);
+            }
+            if self.groups[group].next.is_some() || self.groups[group].in_service.is_some() {
+                break;
+            }
+            current = upper;
+        }
+        while let Some(id) = upper {
+            self.put_back(id);
+            let group = self.get(id).group as usize;
+            if !self.update_next(group, Some(id), expires) && !expires {
+                break;
+            }
+            upper = self.parent(id);
+        }
+    }
+
+    /// A queue is charged sectors, and its group with it.
+    pub(super) fn charge(&mut self, id: Id, sectors: u64) {
+        let mut current = Some(id);
+        while let Some(id) = current {
+            self.get_mut(id).service += sectors;
+            let tree = self.tree(id);
+            tree.vtime += delta(sectors, tree.weights);
+            self.forget_passed(id);
+            current = self.parent(id);
+        }
+    }
+
+    /// Takes the queue out that is to be served.
+    pub(super) fn serve_next(&mut self) -> Option<Id> {
+        let mut group = 0;
+        let queue = loop {
+            let id = self.groups[group].next?;
+            self.groups[group].in_service = Some(id);
+            // A group with more queues that wait stays in its tree.
+            if id < GROUPS || self.groups[(id - GROUPS) as usize].active == 1 {
+                self.extract(id);
+                self.get_mut(id).state = TreeState::Served;
+            }
+            if id < GROUPS {
+                break id;
+            }
+            group = (id - GROUPS) as usize;
+        };
+        let mut current = Some(queue);
+        while let Some(id) = current {
+            let group = self.get(id).group as usize;
+            if !self.update_next(group, None, false) {
+                break;
+            }
+            current = self.parent(id);
+        }
+        Some(queue)
+    }
+
+    /// The turn of a queue is over.
+    pub(super) fn end_service(&mut self, id: Id) {
+        let mut current = Some(id);
+        while let Some(id) = current {
+            let group = self.get(id).group as usize;
+            self.groups[group].in_service = None;
+            current = self.parent(id);
+        }
+        if !self.get(id).is_known() {
+            self.forgotten.push(id);
+        }
+    }
+
+    /// The service of the groups of a queue is measured anew.
+    pub(super) fn reset_group_service(&mut self, id: Id) {
+        if let Some(group) = self.parent(id) {
+            self.get_mut(group).service = 0;
+        }
+    }
+
+    /// Whether another than the one in service would be chosen now.
+    pub(super) fn may_preempt(&self) -> bool {
+        self.groups[0].next != self.groups[0].in_service
+    }
+
+    /// What was asked for comes into force, but for the class unless `class_too`.
+    pub(super) fn update_weight(&mut self, id: Id, class_too: bool) {
+        let entity = *self.get(id);
+        if !entity.changed {
+            return;
+        }
+        let is_queue = id < GROUPS;
+        self.tree(id).weights -= entity.weight;
+        let of = self.get_mut(id);
+        if of.wanted.1 != of.base {
+            of.base = of.wanted.1.clamp(1, MAX_WEIGHT);
+        }
+        if is_queue && class_too {
+            of.class = of.wanted.0;
+        }
+        of.changed = is_queue && of.class != of.wanted.0;
+        let weight = of.base * of.coefficient;
+        if is_queue && weight != entity.weight {
+            self.uncount_weight(id);
+        }
+        let of = self.get_mut(id);
+        of.weight = weight;
+        if is_queue && weight != entity.weight && of.coefficient == 1 {
+            self.count_weight(id);
+        }
+        let moved = self.get(id).class != entity.class;
+        let tree = self.tree(id);
+        tree.weights += weight;
+        let vtime = tree.vtime;
+        if moved {
+            self.get_mut(id).start = vtime;
+        }
+    }
+
+    /// Counts a queue with requests under its weight.
+    pub(super) fn count_weight(&mut self, id: Id) {
+        let entity = self.get_mut(id);
+        if entity.counted.is_none() {
+            entity.counted = Some(entity.weight);
+            let weight = entity.weight;
+            *self.weights.entry(weight).or_insert(0) += 1;
+        }
+    }
+
+    /// A queue is counted no more.
+    pub(super) fn uncount_weight(&mut self, id: Id) {
+        let Some(weight) = self.get_mut(id).counted.take() else { return };
+        let count = self.weights.get_mut(&weight).expect("a counted weight is in the table");
+        *count -= 1;
+        if *count == 0 {
+            self.weights.remove(&weight);
+        }
+    }
+
+    /// A queue that has nothing in flight has got requests (since 6.2; before, groups are counted when they are activated).
+    pub(super) fn pend(&mut self, id: Id) {
+        if !self.old && !self.get(id).pending {
+            self.get_mut(id).pending = true;
+            let group = self.get(id).group as usize;
+            self.groups[group].pending_queues += 1;
+            self.pending_groups += u32::from(self.groups[group].pending_queues == 1);
+        }
+    }
+
+    /// A queue has neither requests held nor in flight.
+    pub(super) fn unpend(&mut self, id: Id) {
+        if self.old {
+            if let Some(parent) = self.parent(id) {
+                let group = &mut self.groups[(parent - GROUPS) as usize];
+                if group.next.is_none() && group.in_service.is_none() && std::mem::take(&mut group.entity.pending) {
+                    self.pending_groups -= 1;
+                }
+            }
+        } else if std::mem::take(&mut self.get_mut(id).pending) {
+            let group = self.get(id).group as usize;
+            self.groups[group].pending_queues -= 1;
+            self.pending_groups -= u32::from(self.groups[group].pending_queues == 0);
+        }
+    }
+
+    /// Groups are counted as in 6.1, or not; set while nothing waits.
+    pub(super) fn count_groups_as(&mut self, old: bool) {
+        self.old = old;
+    }
+
+    /// The queues that wait, the last one sorted in first.
+    pub(super) fn waiting(&self) -> Vec<Id> {
+        let of = |(_, entity): &(Id, &Entity)| entity.state == TreeState::Active;
+        let mut waiting: Vec<(Id, &Entity)> = (0..).zip(&self.entities).filter(of).collect();
+        waiting.sort_unstable_by_key(|(_, entity)| std::cmp::Reverse(entity.order));
+        waiting.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Whether so many groups have requests that shares among them need idling.
+    pub(super) fn groups_differ(&self) -> bool {
+        self.pending_groups > u32::from(!self.old)
+    }
+}
