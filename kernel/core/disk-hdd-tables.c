@@ -16,7 +16,7 @@ enum field {
 	READ_AFTER_WRITE_NS, HIT_AFTER_WRITE_NS, WRITE_AFTER_WRITE_NS, RECONNECT_NS,
 		READ_COMPLETION_NS, WRITE_COMPLETION_NS, WRITE_SEEK_LEAST_NS, WATERMARK,
 		TO_TRACK_END, ON_IDLE_HIT, ALMOST_HITS, WRITE_RUNS, WRITE_BUS, WRITE_WATERMARK,
-		WRITE_LEAD_NS,
+		ORDER_WINDOW, WRITE_LEAD_NS,
 	ZONES, NEAR, NR_FIELDS
 };
 
@@ -56,6 +56,7 @@ static const struct {
 	[WRITE_RUNS] = { 1, DISK_EXTENTS },
 	[WRITE_BUS] = { 1000, 1ull << 40 },
 	[WRITE_WATERMARK] = { 1, 1 << 20 },
+	[ORDER_WINDOW] = { 1, 4096 },
 	[WRITE_LEAD_NS] = { 0, DISK_SECOND_NS },
 	[ZONES] = { 1, 4096 },
 	[NEAR] = { 1, 1000000 },
@@ -291,6 +292,7 @@ void disk_hdd_init(struct core_disk *disk, const u8 *tables)
 	e->write_completion_ns = field(tables, WRITE_COMPLETION_NS);
 	e->write_seek_least_ns = field(tables, WRITE_SEEK_LEAST_NS);
 	e->write_watermark = field(tables, WRITE_WATERMARK);
+	e->order_window = field(tables, ORDER_WINDOW);
 	e->read_watermark = field(tables, WATERMARK);
 	e->read_ahead = field(tables, READ_AHEAD);
 	hdd->most_extents = (u32)field(tables, WRITE_RUNS);

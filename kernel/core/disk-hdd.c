@@ -243,7 +243,6 @@ static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command
 	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
 			       disk_sectors_per_track(&hdd->mechanics, command->sector));
 	u64 bus = bus_ns(hdd, true, command->nr), late = bus > passing ? bus - passing : 0;
-
 	u64 first = disk_min(command->nr, hdd->electronics.write_watermark);
 
 	return command->ready_ns + disk_max(bus_ns(hdd, true, first), late);
@@ -424,15 +423,16 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
 	u32 at, next = DISK_NONE;
-	u64 nearest = 0;
+	u64 nearest = 0, window = hdd->electronics.order_window;
 
 	*blocked = false;
 	for (at = 0; at < hdd->nr_waiting; at++) {
 		if (waits_for_room(hdd, &hdd->waiting[at])) {
 			*blocked = true;
-		} else if (!oldest_first) {
+		} else if (!oldest_first && window > 0) {
 			u64 time = time_to(hdd, now, at);
 
+			window--;
 			if (next == DISK_NONE || time < nearest) {
 				next = at;
 				nearest = time;

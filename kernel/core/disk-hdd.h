@@ -76,6 +76,7 @@ struct disk_electronics {
 	u64 reconnect_ns, read_completion_ns, write_completion_ns, write_seek_least_ns;
 	u64 bus_bytes_per_s[2];		/* of reads, of writes */
 	u64 write_watermark, read_watermark, read_ahead;
+	u64 order_window;		/* the nearest of as many commands, the oldest ones */
 };
 
 struct hdd {

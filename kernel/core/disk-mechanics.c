@@ -96,7 +96,8 @@ static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
 
-	return spot.zone->phase + cylinder * spot.zone->skew_per_cylinder + spot.arm.head * spot.zone->track_skew +
+	return spot.zone->phase + cylinder * spot.zone->skew_per_cylinder +
+	       spot.arm.head * spot.zone->track_skew +
 	       spot.sector;
 }
 

@@ -83,7 +83,7 @@ struct disk_mechanics {
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
-/* Moves the head from @arm to the first sector of a transfer, beginning at @ns, and transfers all. */
+/* Moves the head from @arm to the start of a transfer, beginning at @ns, and transfers all of it. */
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
 			   struct disk_transfer transfer);
 

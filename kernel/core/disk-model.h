@@ -13,10 +13,10 @@
  *         reconnect_ns, read and write completion_ns, least seek_ns of a write, read watermark in
  *         percent, read-ahead to the end of the track (0, 1), read-ahead on an idle hit (0, 1),
  *         almost hits (0, 1), runs of the write cache, bus bytes a second of writes, write
- *         watermark in sectors, write lead_ns, number of zones, number of near seek times; then by
- *         zone: cylinders, sectors of a track, track skew, skew from cylinder to cylinder, angle of
- *         its first track in sectors, reserved tracks, spare tracks, number of slipped tracks; then
- *         the slipped tracks of all zones, u64 each; then the near seek times in ns, u32 each, from
+ *         watermark in sectors, order window, write lead_ns, number of zones, number of near seek
+ *         times; then by zone: cylinders, sectors of a track, track skew, skew from cylinder to
+ *         cylinder, angle of its first track in sectors, reserved tracks, spare tracks, number of
+ *         slipped tracks; then the slipped tracks of all zones, u64 each; then the near seek times in ns, u32 each, from
  *         distance 0 on; longer seeks take c_ns + e_ps * distance / 1000.
  *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
  *         of its stream.

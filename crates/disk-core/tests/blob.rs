@@ -105,7 +105,7 @@ proptest! {
 }
 
 /// The numbers of a hard disk's tables that have bounds: their place, and a value just outside of them.
-const BEYOND: [(usize, u64); 55] = [
+const BEYOND: [(usize, u64); 57] = [
     (16, 0),
     (16, 1 << 48),
     (24, 0),
@@ -150,17 +150,19 @@ const BEYOND: [(usize, u64); 55] = [
     (272, 999),
     (280, 0),
     (280, (1 << 20) + 1),
-    (288, 1_000_000_001),
-    (296, 0),
+    (288, 0),
+    (288, 4097),
+    (296, 1_000_000_001),
     (304, 0),
-    (312, 1961),
-    (320, 65_536),
-    (328, 73),
-    (336, 72),
+    (312, 0),
+    (320, 1961),
+    (328, 65_536),
+    (336, 73),
     (344, 72),
-    (352, 1962 * 19),
+    (352, 72),
     (360, 1962 * 19),
-    (368, 1),
+    (368, 1962 * 19),
+    (376, 1),
 ];
 
 #[test]
@@ -173,7 +175,7 @@ fn each_number_out_of_its_bounds_is_refused() {
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");
     }
     // More sectors than the zones hold, a seek that takes time over no distance, and one over two seconds.
-    for (at, value) in [(16, 2_684_017), (376, 1), (384, u64::from(2_000_000_001_u32))] {
+    for (at, value) in [(16, 2_684_017), (384, 1), (392, u64::from(2_000_000_001_u32))] {
         let mut bad = good.clone();
         bad[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");

@@ -17,7 +17,7 @@ const OF_DISKS: [&str; 9] = [
     ":queue_depth=5:order=arrival:segments=4:segment_sectors=1000:read_ahead=1000:write_cache=2000:immediate_reporting=1",
     ":queue_depth=64:segments=0:bus_bytes_per_s=3333333:write_cache=300:immediate_reporting=1",
     ":queue_depth=3:segments=1:segment_sectors=4000:read_ahead=4000:bus_bytes_per_s=777777777:hit_overhead_ns=1:read_overhead_ns=0",
-    ":queue_depth=4:segments=3:segment_sectors=200:read_ahead=0:read_on=track:read_on_idle_hit=0:almost_hits=0:read_watermark_percent=60\
+    ":queue_depth=9:order_window=3:segments=3:segment_sectors=200:read_ahead=0:read_on=track:read_on_idle_hit=0:almost_hits=0:read_watermark_percent=60\
      :reconnect_ns=90000:read_completion_ns=70001:write_completion_ns=50003:write_seek_least_ns=1200000:write_lead_ns=700000",
     ":queue_depth=6:segments=2:segment_sectors=300:read_ahead=300:read_on=track:write_cache=700:immediate_reporting=1:write_runs=2\
      :write_watermark=9:host_bytes_per_s=4000001:host_write_bytes_per_s=2999999:through_host=1:hit_overhead_after_write_ns=7\
@@ -108,11 +108,11 @@ fn edges(tables: &[u8]) -> Vec<u64> {
     if tables[8] != 1 {
         return vec![0];
     }
-    let (heads, spare, zones) = (number(40), number(72), number(296) as usize);
+    let (heads, spare, zones) = (number(40), number(72), number(304) as usize);
     let mut first = 0;
     let next = |zone: usize| {
         let here = first;
-        let zone = 312 + 64 * zone;
+        let zone = 320 + 64 * zone;
         let (tracks, spt) = (number(zone) * heads, number(zone + 8));
         first += (tracks - number(zone + 40) - number(zone + 48)) * spt - number(zone) * spare;
         here

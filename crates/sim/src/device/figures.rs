@@ -129,6 +129,15 @@ const PUBLISHED: &[Published] = &[
         full: (353_181, 15.7),
         outer: [3072, 10, 435, 676, 0],
     },
+    Published {
+        name: "st2000dm006",
+        sectors: 3_907_029_168,
+        rpm: 7200,
+        mean: Some(13.57),
+        single: 1.038,
+        full: (384_000, 24.57),
+        outer: [3418, 4, 410, 547, 0],
+    },
 ];
 
 fn near(what: &str, seen: f64, published: f64) {

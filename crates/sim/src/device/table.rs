@@ -87,6 +87,12 @@ pub static DEVICES: &[DeviceKind] = &[
         Proposed,
         "DiskSim (WD), marked experimental there; skews and queue ours"
     ),
+    preset!(
+        "st2000dm006",
+        "Seagate BarraCuda, 2 TB, 7200 rpm, NCQ that hardly orders",
+        Proposed,
+        "ublk-disksim's measurements of one drive; layout and caches ours"
+    ),
     preset!("sata-ssd", "an SSD at SATA: 4 channels, NCQ 32", Proposed, "MQSim's flash; link and overhead ours"),
     preset!(
         "nvme",

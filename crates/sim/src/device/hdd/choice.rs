@@ -1,7 +1,8 @@
 //! What the drive does next when its arm is free: the nearest of its commands, in time (RPO, algorithms.md §5.2: the shortest
 //! positioning time first over at most the queue depth; a proposal), the oldest, or a run of the write cache.
 //!
-//! The nearest first can pass a command over for long; no bound is set on that, as none is known of drives.
+//! The nearest first can pass a command over for long; no bound in time is set on that, as none is known of drives. A drive that
+//! orders little looks at the oldest few of its commands only (`order_window`).
 
 use super::{Hdd, Waiting, Work};
 
@@ -90,7 +91,7 @@ impl Hdd {
         let command = if self.waiting.len() == 1 || !self.electronics.nearest_first {
             free.next().map(|at| (0, at))
         } else {
-            free.map(|at| (time(at), at)).min()
+            free.take(self.electronics.order_window as usize).map(|at| (time(at), at)).min()
         };
         match command {
             None => dirty().map(|(_, at)| Choice::Dirty(at)),

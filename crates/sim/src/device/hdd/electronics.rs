@@ -6,6 +6,8 @@ pub(super) struct Electronics {
     pub(super) queue_depth: u32,
     /// Whether the drive picks the nearest of its commands; otherwise the oldest.
     pub(super) nearest_first: bool,
+    /// Commands of which it picks the nearest: the oldest ones.
+    pub(super) order_window: u64,
     /// Overheads after a read, after a write.
     pub(super) read_overhead_ns: [u64; 2],
     pub(super) hit_overhead_ns: [u64; 2],
@@ -44,7 +46,7 @@ impl Electronics {
     }
 
     /// What the tables for the kernel's driver have of it besides what they had from the start.
-    pub(super) fn later_numbers(&self) -> [u64; 14] {
+    pub(super) fn later_numbers(&self) -> [u64; 15] {
         [
             self.read_overhead_ns[1],
             self.hit_overhead_ns[1],
@@ -60,6 +62,7 @@ impl Electronics {
             self.write_runs,
             self.bus_bytes_per_s[1],
             self.write_watermark,
+            self.order_window,
         ]
     }
 }

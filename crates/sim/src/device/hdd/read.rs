@@ -38,6 +38,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
         trial_ms,
         queue_depth: from.number_or("queue_depth", 1, 1, 4096)? as u32,
         nearest_first: from.word_or_first("order", &["nearest", "arrival"])? == 0,
+        order_window: from.number_or("order_window", 4096, 1, 4096)?,
         read_overhead_ns,
         hit_overhead_ns: overheads(from, "hit", read_overhead_ns[0])?,
         write_overhead_ns: overheads(from, "write", read_overhead_ns[0])?,
