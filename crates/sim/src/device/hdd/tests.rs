@@ -322,7 +322,6 @@ fn the_modern_drive_reads_as_the_measured_one_did() {
     // ublk-disksim's ST2000DM006: 17.5 ms alone, of which the seek curve is made, and 94 a second at depth 32, of which it is not.
     let one = random_reads("st2000dm006:queue_depth=1", 1) as f64 / 1e6;
     let at_32 = 1e9 / random_reads("st2000dm006", 32) as f64;
-    println!("{one:.2} ms alone, {at_32:.1} a second at depth 32");
     assert!((one / 17.5 - 1.0).abs() < 0.03, "{one} ms alone");
     assert!((at_32 / 94.0 - 1.0).abs() < 0.2, "{at_32} a second at depth 32");
 }
