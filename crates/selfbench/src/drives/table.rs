@@ -4,8 +4,18 @@ use std::fmt;
 
 use super::{Direction, Report, Row};
 
-const HEADS: [&str; 8] =
-    ["preset", "drive", "requests", "measured", "modelled", "reads / writes", "demerit", "DiskSim's demerit"];
+const HEADS: [&str; 10] = [
+    "preset",
+    "drive",
+    "requests",
+    "measured",
+    "modelled",
+    "reads / writes",
+    "demerit",
+    "DiskSim's",
+    "drawn",
+    "DiskSim's, drawn",
+];
 
 /// What a demerit may be at most: milliseconds, or a share of the measured mean.
 const MOST_MS: f64 = 0.4;
@@ -23,6 +33,8 @@ fn cells(row: &Row) -> Vec<String> {
         format!("{} / {}", of(&row.reads), of(&row.writes)),
         format!("{}{}", ms(row.demerit_ms), if row.is_far() { "!" } else { "" }),
         ms(row.disksim_demerit_ms),
+        ms(row.drawn_demerit_ms),
+        ms(row.disksim_drawn_demerit_ms),
     ]
 }
 
@@ -33,12 +45,14 @@ impl Row {
 }
 
 fn explained(report: &Report) -> String {
-    let at_least = |row: &&Row| row.demerit_ms <= row.disksim_demerit_ms + 0.005;
+    let at_least = |row: &&Row| row.demerit_ms <= row.disksim_demerit_ms + 0.0005;
     let closer = report.rows.iter().filter(at_least).count();
     format!(
         "Milliseconds. Measured, modelled: mean response times. Demerit: root mean square of the horizontal distance of the two \
          distributions, of reads and of writes alone, and of all; !: above {MOST_MS} ms and above 5 % of the mean. DiskSim's: of its \
-         own model, by its script runvalid. At most DiskSim's: {closer} of {}.",
+         own model, by its script runvalid. Drawn: the mean demerit where each pause is longer by up to 12 ms, of {} replays, of DiskSim \
+         six. At most DiskSim's: {closer} of {}.",
+        super::DRAWS,
         report.rows.len()
     )
 }

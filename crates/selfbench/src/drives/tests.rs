@@ -16,13 +16,13 @@ fn synthetic(specification: &str) -> Vec<Request> {
             Request { op, sector, nr_sectors, service_us: 0.0, think_us }
         })
         .collect();
-    let times = replay(model.as_mut(), &requests);
+    let times = replay(model.as_mut(), &requests, || 0);
     requests.iter_mut().zip(times).for_each(|(request, ns)| request.service_us = ns as f64 / 1e3);
     requests
 }
 
 fn demerit_of(specification: &str, trace: &[Request]) -> f64 {
-    let times = replay(device(specification, 1).unwrap().as_mut(), trace);
+    let times = replay(device(specification, 1).unwrap().as_mut(), trace, || 0);
     let pairs: Vec<(f64, f64)> =
         trace.iter().zip(times).map(|(request, ns)| (request.service_us / 1e3, ns as f64 / 1e6)).collect();
     Direction::of(&pairs).unwrap().demerit_ms
@@ -43,14 +43,14 @@ fn a_model_has_no_demerit_against_itself_and_each_planted_fault_has_one() {
 fn the_next_request_follows_the_completion_after_its_pause() {
     let line = |sector| Request { op: Op::Read, sector, nr_sectors: 8, service_us: 0.0, think_us: 30_000.0 };
     // The first 64 KiB are read on within the pause: the second request is a hit.
-    let times = replay(device("hp97560", 1).unwrap().as_mut(), &[line(0), line(8)]);
+    let times = replay(device("hp97560", 1).unwrap().as_mut(), &[line(0), line(8)], || 0);
     assert_eq!(times[1], 2_200_000 + 8 * 51_200);
 }
 
 #[test]
 fn every_drive_has_a_preset_and_a_tree_without_traces_is_named() {
     for drive in DRIVES {
-        device(drive.preset, 1).unwrap();
+        device(&specification(&drive, ""), 1).unwrap();
     }
     let options = Options { disksim: "/nonexistent".into(), ..Options::default() };
     let error = format!("{:#}", run(&options).unwrap_err());
