@@ -237,7 +237,7 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 	};
 }
 
-/* When the medium may begin to write, so that its last sector does not overtake the bus. */
+/* When the medium may begin to write from the cache, so that it does not overtake the bus. */
 static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
@@ -248,20 +248,16 @@ static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command
 	return command->ready_ns + disk_max(bus_ns(hdd, true, first), late);
 }
 
-/* Writes to the medium, with the head at the first sector not before @earliest. */
-static struct disk_walk write_medium(struct hdd *hdd, u64 now, u64 begin, u64 sector, u64 nr,
-				     u64 earliest)
+static struct disk_walk write_medium(struct hdd *hdd, u64 now, u64 begin,
+				     struct disk_transfer transfer)
 {
 	u64 least = begin + hdd->electronics.write_seek_least_ns;
 	struct disk_walk walk;
 
 	stop_reading_on(hdd, now);
-	walk = disk_walk(&hdd->mechanics, begin, hdd->arm, (struct disk_transfer){
-		.sector = sector,
-		.nr = nr,
-		.write = true,
-		.earliest_ns = disk_max(earliest, least),
-	});
+	transfer.write = true;
+	transfer.earliest_ns = disk_max(transfer.earliest_ns, least);
+	walk = disk_walk(&hdd->mechanics, begin, hdd->arm, transfer);
 	account(hdd, &walk.costs);
 	hdd->arm = walk.arm;
 	return walk;
@@ -270,9 +266,15 @@ static struct disk_walk write_medium(struct hdd *hdd, u64 now, u64 begin, u64 se
 static void start_write(struct hdd *hdd, u64 now, const struct disk_waiting *command)
 {
 	const struct disk_electronics *e = &hdd->electronics;
-	struct disk_walk walk = write_medium(hdd, now, disk_max(now, command->ready_ns),
-					     command->sector, command->nr,
-					     earliest_ns(hdd, command));
+	u64 ready_ns = command->ready_ns, first = disk_min(command->nr, e->write_watermark);
+	struct disk_walk walk = write_medium(hdd, now, disk_max(now, ready_ns),
+					     (struct disk_transfer){
+		.sector = command->sector,
+		.nr = command->nr,
+		.earliest_ns = ready_ns + bus_ns(hdd, true, first),
+		.data_ns = ready_ns,
+		.data_sector_ns = hdd->bus_whole_ns[1],
+	});
 
 	hdd->current = (struct disk_work){
 		.doing = DISK_WRITE,
@@ -295,7 +297,11 @@ static void destage(struct hdd *hdd, u64 now, u32 at)
 {
 	struct disk_extent extent = disk_dirty_start(hdd, at);
 	struct disk_walk walk = write_medium(hdd, now, disk_max(now, extent.ready_ns),
-					     extent.sector, extent.nr, extent.earliest_ns);
+					     (struct disk_transfer){
+		.sector = extent.sector,
+		.nr = extent.nr,
+		.earliest_ns = extent.earliest_ns,
+	});
 
 	hdd->moving = true;
 	hdd->current = (struct disk_work){

@@ -193,6 +193,19 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
+/* Revolutions that a write loses on a track, because the head would overtake its data. */
+static u64 lost_ns(const struct disk_mechanics *m, const struct disk_transfer *transfer, u64 at,
+		   u64 left, struct disk_costs *costs)
+{
+	u64 there = transfer->data_ns + (transfer->nr - left) * transfer->data_sector_ns, lost;
+
+	if (transfer->data_sector_ns == 0 || at >= there)
+		return 0;
+	lost = disk_div(there - at + m->revolution_ns - 1, m->revolution_ns) * m->revolution_ns;
+	costs->rotation_ns += lost;
+	return lost;
+}
+
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
 			   struct disk_transfer transfer)
 {
@@ -223,6 +236,7 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 		}
 		at += wait + passing;
 		left -= take;
+		at += lost_ns(m, &transfer, at, left, &walk.costs);
 		if (left == 0)
 			break;
 		spot = next_track(m, spot);

@@ -36,6 +36,8 @@ struct disk_transfer {
 	bool write;
 	u64 earliest_ns;
 	u64 mark;			/* sectors whose passing is asked for; 0: of none */
+	/* the bus begins to bring data, and takes so long for a sector; 0: they are there */
+	u64 data_ns, data_sector_ns;
 };
 
 /* The duration of a movement or a transfer. */

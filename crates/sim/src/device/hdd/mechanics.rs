@@ -96,6 +96,9 @@ pub(super) struct Transfer {
     pub(super) earliest_ns: u64,
     /// A number of sectors whose passing is asked for; 0: of none.
     pub(super) mark: u64,
+    /// When the bus begins to bring the data of a write, and the nanoseconds for each sector; 0: they are there. Where the head would
+    /// overtake them on a track, it waits for the sector to come round again.
+    pub(super) data: (u64, u64),
 }
 
 /// A transfer's course.
@@ -357,7 +360,7 @@ impl Mechanics {
 
     /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all of it.
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
-        let Transfer { sector, nr, write, earliest_ns, mark } = transfer;
+        let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } = transfer;
         let mut spot = self.locate(sector);
         let mut costs = Costs::default();
         let mut at = (ns + self.step(arm, spot.arm, write, &mut costs)).max(earliest_ns);
@@ -376,6 +379,12 @@ impl Mechanics {
             }
             at += wait + passing;
             left -= take;
+            let there_ns = data_ns + (nr - left) * data_sector_ns;
+            if data_sector_ns > 0 && at < there_ns {
+                let lost = (there_ns - at).div_ceil(self.revolution_ns) * self.revolution_ns;
+                costs.rotation_ns += lost;
+                at += lost;
+            }
             if left == 0 {
                 return Walk { first_ns, mark_ns, end_ns: at, arm: spot.arm, costs };
             }

@@ -7,8 +7,8 @@
 //! - A read that is not in the cache stops reading on where it is (`reading`).
 //! - A read that begins in a segment but goes beyond it waits for the medium, without another seek where the head is there.
 //! - The bus carries the data of a read once its watermark has passed under the head, and after the last sector one more sector's
-//!   time, unless it is the slower of the two. A write may start when its first sector has come, later where the bus is slower
-//!   than the medium.
+//!   time, unless it is the slower of the two. A write may start when its first sector has come; where the bus is slower than
+//!   the medium, it loses revolutions.
 //! - With a write cache and immediate reporting a write is done when its data have come. The drive brings them to the medium
 //!   when nothing else waits, when the cache is full, or on a flush; the nearest first (`writing`). Without immediate reporting a
 //!   write is done when it is on the medium. In both cases later reads find the data in the cache.

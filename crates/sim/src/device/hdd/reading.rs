@@ -105,8 +105,11 @@ impl Hdd {
         } else {
             self.stop_reading_on(now);
             let mark = self.electronics.mark(nr, size);
-            let walk =
-                self.mechanics.walk(begin, self.arm, Transfer { sector, nr, write: false, earliest_ns: 0, mark });
+            let walk = self.mechanics.walk(
+                begin,
+                self.arm,
+                Transfer { sector, nr, write: false, earliest_ns: 0, mark, data: (0, 0) },
+            );
             self.account(walk.costs);
             (walk, walk.mark_ns + self.electronics.reconnect_ns)
         };
@@ -129,7 +132,7 @@ impl Hdd {
             (begin, self.arm, self.segments.get(segment).end)
         };
         self.segments.touch(segment);
-        let rest = Transfer { sector: next, nr: end - next, write: false, earliest_ns: 0, mark: 0 };
+        let rest = Transfer { sector: next, nr: end - next, write: false, earliest_ns: 0, mark: 0, data: (0, 0) };
         let walk = self.mechanics.walk(from, arm, rest);
         // What the head was on its way to anyhow is no seek and no search of this command's.
         let waited = walk.end_ns.saturating_sub(now).min(walk.costs.transfer_ns);

@@ -1,11 +1,12 @@
 //! Writes: to the medium at once, or from the write cache; and what they make of the read cache.
 
+use super::dirty::Extent;
 use super::mechanics::{Transfer, Walk};
 use super::{Hdd, Waiting, Work};
 
 impl Hdd {
-    /// When the medium may begin to write: the whole of it must have come over the bus when its last sector passes (as on tracks
-    /// like its first one).
+    /// When the medium may begin to write from the cache: the whole of it must have come over the bus when its last sector passes (as
+    /// on tracks like its first one).
     pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
         let passing = command.nr * self.mechanics.revolution_ns / self.mechanics.sectors_per_track(command.sector);
         command.ready_ns
@@ -15,9 +16,10 @@ impl Hdd {
     }
 
     pub(super) fn start_write(&mut self, now: u64, command: Waiting) {
-        let Waiting { tag, sector, nr, .. } = command;
-        let earliest_ns = self.earliest_ns(&command);
-        let walk = self.write(now, now.max(command.ready_ns), sector, nr, earliest_ns);
+        let Waiting { tag, sector, nr, ready_ns, .. } = command;
+        let earliest_ns = ready_ns + self.bus_ns(true, nr.min(self.electronics.write_watermark));
+        let data = (ready_ns, self.bus_sector[1].0);
+        let walk = self.write(now, now.max(ready_ns), Transfer { sector, nr, write: true, earliest_ns, mark: 0, data });
         let done = walk.end_ns + self.electronics.reconnect_ns + self.electronics.write_completion_ns;
         self.current = Some((done, Work::Write { tag, sector, end: sector + nr }));
     }
@@ -25,14 +27,16 @@ impl Hdd {
     /// A run of the write cache goes to the medium.
     pub(super) fn destage(&mut self, now: u64, at: usize) {
         let extent = self.dirty.start(at);
-        let walk = self.write(now, now.max(extent.ready_ns), extent.sector, extent.nr, extent.earliest_ns);
+        let Extent { sector, nr, ready_ns, earliest_ns, .. } = extent;
+        let run = Transfer { sector, nr, write: true, earliest_ns, mark: 0, data: (0, 0) };
+        let walk = self.write(now, now.max(ready_ns), run);
         self.current = Some((walk.end_ns, Work::Destage(extent)));
     }
 
-    fn write(&mut self, now: u64, begin: u64, sector: u64, nr: u64, earliest_ns: u64) -> Walk {
+    fn write(&mut self, now: u64, begin: u64, transfer: Transfer) -> Walk {
         self.stop_reading_on(now);
-        let earliest_ns = earliest_ns.max(begin + self.electronics.write_seek_least_ns);
-        let walk = self.mechanics.walk(begin, self.arm, Transfer { sector, nr, write: true, earliest_ns, mark: 0 });
+        let earliest_ns = transfer.earliest_ns.max(begin + self.electronics.write_seek_least_ns);
+        let walk = self.mechanics.walk(begin, self.arm, Transfer { earliest_ns, ..transfer });
         self.account(walk.costs);
         self.arm = walk.arm;
         walk
