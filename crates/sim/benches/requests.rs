@@ -7,7 +7,9 @@
 //!
 //! `cargo bench -p sim` prints the table, with what was promised beside and whether it was met; `cargo bench -p sim -- none wpcas`
 //! that of some schedulers. `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the most
-//! resident memory that the process ever had.
+//! resident memory that the process ever had. `cargo bench -p sim -- --instructions [NAME…]` prints the instructions of one
+//! request, which no load on the machine changes: each case is run twice under valgrind's callgrind, the second time twice as
+//! long, and the difference counts.
 
 use elevator::ELEVATORS;
 use sim::{Outcome, Trial, Unobserved, device, run};
@@ -33,6 +35,13 @@ fn main() {
     let is_wanted = |row: &&elevator::ElevatorKind| wanted.is_empty() || wanted.iter().any(|name| name == row.name);
     if std::env::args().any(|arg| arg == "--memory") {
         return memory(wanted.first().map_or("none", String::as_str));
+    }
+    if let Some([name, workload, ns]) = args_after("--once") {
+        return once(&name, &workload, ns.parse().expect("the third argument is nanoseconds"));
+    }
+    if std::env::args().any(|arg| arg == "--instructions") {
+        ELEVATORS.iter().filter(is_wanted).for_each(instructions);
+        return;
     }
     let load = load();
     let mut cases: Vec<Case> = Vec::new();
@@ -109,6 +118,46 @@ fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_
         turnaround_spread_ns: 0,
     };
     run(trial, &mut Unobserved, &|| false).expect("the trial runs to its end")
+}
+
+/// The three arguments after a flag.
+fn args_after(flag: &str) -> Option<[String; 3]> {
+    let rest: Vec<String> = std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
+    rest.try_into().ok()
+}
+
+/// One trial, and how many requests it had.
+fn once(name: &str, workload: &str, duration_ns: u64) {
+    let row = elevator::find(name).expect("the scheduler is in the table");
+    println!("{}", simulate(row, workload, duration_ns).queue.completed);
+}
+
+/// A line of instructions for each request, random and sequential.
+fn instructions(row: &'static elevator::ElevatorKind) {
+    let [random, sequential] = ["randread", "seqread"].map(|workload| {
+        // About 5,000 and 10,000 requests.
+        let per_request = 1_000_000_000_000 / simulate(row, workload, 1_000_000_000_000).queue.completed.max(1);
+        let [(short, few), (long, many)] = [1, 2].map(|times| counted(row.name, workload, times * 5000 * per_request));
+        (long - short) as f64 / (many - few) as f64
+    });
+    println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
+}
+
+/// Instructions and requests of a trial under callgrind.
+fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
+    let program = std::env::current_exe().expect("the bench knows its own file");
+    let output = std::process::Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .args(["--once", name, workload, &duration_ns.to_string()])
+        .output()
+        .expect("valgrind is installed");
+    let of = |text: &[u8], mark: &str| -> Option<u64> {
+        let text = String::from_utf8_lossy(text).into_owned();
+        text.lines().find_map(|line| line.split_once(mark)?.1.trim().parse().ok())
+    };
+    let instructions = of(&output.stderr, "Collected :").expect("callgrind says what it has counted");
+    (instructions, of(&output.stdout, "").expect("the trial says its requests"))
 }
 
 /// What 100 million requests leave in memory.

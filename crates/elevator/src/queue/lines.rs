@@ -120,6 +120,12 @@ impl Lines {
         }
     }
 
+    /// Whether somebody has been woken and not tried yet.
+    #[inline]
+    pub(super) fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
     /// The next one that has been woken and tries again, and the line where it stands if it fails: it takes its turn at the lines in
     /// any case, before it tries.
     pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {

@@ -19,6 +19,7 @@
 //! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
 
 mod bitmap;
+mod enter;
 mod index;
 mod joining;
 mod lines;
@@ -39,7 +40,7 @@ use crate::vocabulary::Time;
 use index::Index;
 use lines::Lines;
 use pieces::{List, Pieces};
-use tags::{CLASSES, Tags, class};
+use tags::{CLASSES, Tags};
 use types::Waiter;
 pub use types::{Counters, Entry, Limits, Piece};
 
@@ -142,31 +143,23 @@ impl Queue {
 
     /// Submits a piece. `seen` is called for it, or for its parts if it was split, in order, then for
     /// others that could take a tag that a merge has freed.
-    pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut dyn FnMut(Entry)) {
-        assert!(piece.nr_sectors > 0, "a piece has a sector at least: {piece:?}");
-        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
+    #[inline]
+    pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         self.tick(now);
-        let nr_parts = piece.nr_sectors.div_ceil(self.limits.max_sectors);
-        self.counters.submitted += 1;
-        self.counters.splits += u64::from(nr_parts - 1);
-        let first = self.pieces.first(piece.cookie, nr_parts);
-        let mut waited = false;
-        for nr in 0..nr_parts {
-            let part = if nr == 0 { first } else { self.pieces.further(first) };
-            let from = nr * self.limits.max_sectors;
-            let mut request = request_for(now, &piece);
-            request.sector += u64::from(from);
-            request.nr_sectors = (piece.nr_sectors - from).min(self.limits.max_sectors);
-            let entry = self.enter(now, request, part);
-            waited |= entry == Entry::Waiting;
-            seen(entry);
+        if piece.nr_sectors <= self.limits.max_sectors {
+            let entered = self.submit_whole(now, &piece);
+            seen(self.entry(entered));
+        } else {
+            self.submit_parts(now, &piece, &mut |entry| seen(entry));
         }
-        self.counters.waited += u64::from(waited);
-        self.admit(now, seen);
+        if self.may_admit() {
+            self.admit(now, &mut |entry| seen(entry));
+        }
         self.check();
     }
 
     /// The next request for the device, if the device accepts one and the elevator returns one.
+    #[inline]
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
         if self.runs_on_demand && !self.runs {
@@ -211,20 +204,29 @@ impl Queue {
 
     /// The device has completed the request with this tag. The cookies of pieces that complete with it are appended to `done`, in
     /// order of submission; `seen` is called for pieces that waited for a free request.
-    pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>, seen: &mut dyn FnMut(Entry)) -> Finished {
+    #[inline]
+    pub fn complete(
+        &mut self,
+        now: Time,
+        tag: u32,
+        done: &mut Vec<u64>,
+        seen: &mut (impl FnMut(Entry) + ?Sized),
+    ) -> Finished {
         self.tick(now);
-        let Slot { request, issued, parts, .. } = self.in_flight_slot(tag);
-        self.slots[tag as usize].as_mut().expect("the slot was just read").state = State::Free;
+        let slot = in_flight(&mut self.slots, tag);
+        slot.state = State::Free;
+        let (finished, parts) = (Finished { request: slot.request, issued: slot.issued }, slot.parts);
         self.in_flight -= 1;
         self.counters.completed += 1;
-        let finished = Finished { request, issued };
         self.elevator.complete(now, &finished);
         self.ask();
         let before = done.len();
         self.pieces.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
-        self.give(tag, &request);
-        self.admit(now, seen);
+        self.give(tag, &finished.request);
+        if self.may_admit() {
+            self.admit(now, &mut |entry| seen(entry));
+        }
         self.check();
         finished
     }
@@ -232,8 +234,9 @@ impl Queue {
     /// The device returns a request unserved: it is inserted at the head.
     pub fn requeue(&mut self, now: Time, tag: u32) {
         self.tick(now);
-        let request = self.in_flight_slot(tag).request;
-        self.slots[tag as usize].as_mut().expect("the slot was just read").state = State::Requeued;
+        let slot = in_flight(&mut self.slots, tag);
+        slot.state = State::Requeued;
+        let request = slot.request;
         self.in_flight -= 1;
         self.counters.requeued += 1;
         self.elevator.insert(now, request, InsertAt::Head);
@@ -241,9 +244,14 @@ impl Queue {
     }
 
     /// When [`Queue::on_timer`] is due.
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
+        let timer = self.elevator.next_timer();
+        if self.unreleased.is_empty() {
+            return timer;
+        }
         let release = self.unreleased.first_key_value().map(|((release, _), _)| *release);
-        release.into_iter().chain(self.elevator.next_timer()).min()
+        release.into_iter().chain(timer).min()
     }
 
     /// The elevator's timer is due, or pieces are released. Ask for dispatches afterwards. `seen` is called for the pieces.
@@ -252,7 +260,8 @@ impl Queue {
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
             let Waiter { request, part } = first.remove();
             self.nr_waiting -= 1;
-            seen(self.place(now, request, part));
+            let entered = self.place(now, &request, part);
+            seen(self.entry(entered));
         }
         if self.elevator.next_timer().is_some_and(|at| at <= now) {
             self.elevator.on_timer(now);
@@ -295,7 +304,8 @@ impl Queue {
 
     /// A request that the device has.
     pub fn at_device(&self, tag: u32) -> BlockRequest {
-        self.in_flight_slot(tag).request
+        let slot = self.slots.get(tag as usize).and_then(Option::as_ref);
+        slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag").request
     }
 
     /// CPUs and hardware queues.
@@ -330,44 +340,6 @@ impl Queue {
         self.elevator.as_mut()
     }
 
-    /// A piece or part comes in.
-    fn enter(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
-        let released = request.is_released(now);
-        if let Some(release) = request.release.filter(|_| !released && !self.elevator.takes_unreleased()) {
-            self.unreleased.insert((release, self.nr_unreleased), Waiter { request, part });
-            self.nr_unreleased += 1;
-            self.nr_waiting += 1;
-            return Entry::Waiting;
-        }
-        if self.limits.merge
-            && released
-            && let Some(tag) = self.merge(now, &request, part)
-        {
-            return Entry::Merged(self.slot(tag).request);
-        }
-        self.place(now, request, part)
-    }
-
-    /// A piece or part takes a tag, or waits for one.
-    fn place(&mut self, now: Time, request: BlockRequest, part: u32) -> Entry {
-        let (op, sync) = (request.op, request.sync);
-        let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
-        let queue = self.hw_queue(&request);
-        let spare = self.tags[queue].has_spare(op);
-        if first && self.has_room(&request) || spare && self.elevator.may_exceed(request.process) {
-            let limited = self.elevator.depth_limit(op, sync).is_some();
-            let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limited));
-            return Entry::Inserted(self.insert(now, request, part, bit));
-        }
-        let waiter = Waiter { request, part };
-        match self.lines.get_mut(queue) {
-            Some(lines) => lines.join(waiter),
-            None => self.waiting[class(op, sync)].push_back(waiter),
-        }
-        self.nr_waiting += 1;
-        Entry::Waiting
-    }
-
     /// A tag is free again.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
         let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
@@ -378,63 +350,11 @@ impl Queue {
         }
     }
 
-    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
-    fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
-        for queue in 0..self.lines.len() {
-            while let Some((line, waiter)) = self.lines[queue].next_woken() {
-                if self.has_room(&waiter.request) {
-                    self.nr_waiting -= 1;
-                    let bit = self.lines[queue].take_woken();
-                    seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, bit)));
-                } else {
-                    self.lines[queue].stand(line, waiter);
-                }
-            }
-        }
-        while self.nr_waiting > self.unreleased.len() {
-            let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
-            let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
-            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
-            let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
-            self.nr_waiting -= 1;
-            seen(Entry::Inserted(self.insert(now, waiter.request, waiter.part, None)));
-        }
-    }
-
-    fn has_room(&self, request: &BlockRequest) -> bool {
-        let (op, sync) = (request.op, request.sync);
-        self.tags[self.hw_queue(request)].has_room(op, sync, self.elevator.depth_limit(op, sync))
-    }
-
-    /// The hardware queue of a request.
-    #[inline]
-    fn hw_queue(&self, request: &BlockRequest) -> usize {
-        self.topology.hw_queue(request.process) as usize
-    }
-
-    fn insert(&mut self, now: Time, request: BlockRequest, part: u32, bit: Option<u32>) -> BlockRequest {
-        let queue = self.hw_queue(&request);
-        let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues() + queue as u32;
-        let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..request };
-        let parts = Pieces::list(part);
-        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
-        self.counters.inserted += 1;
-        self.remember(&request);
-        self.runs |= self.elevator.is_empty();
-        self.elevator.insert(now, request, InsertAt::Sorted);
-        self.runs |= self.elevator.take_run();
-        request
-    }
-
     fn slot(&self, tag: u32) -> &Slot {
         self.slots[tag as usize].as_ref().expect("the tag is in use")
     }
 
-    fn in_flight_slot(&self, tag: u32) -> Slot {
-        let slot = self.slots.get(tag as usize).copied().flatten();
-        slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag")
-    }
-
+    #[inline]
     fn tick(&mut self, now: Time) {
         assert!(now >= self.now, "time runs forward: {now:?} after {:?}", self.now);
         self.now = now;
@@ -458,22 +378,9 @@ impl Queue {
     }
 }
 
-/// A piece as a request; tag and number come with its insertion.
-fn request_for(now: Time, piece: &Piece) -> BlockRequest {
-    BlockRequest {
-        tag: u32::MAX,
-        seq: u64::MAX,
-        process: piece.process,
-        op: piece.op,
-        sector: piece.sector,
-        nr_sectors: piece.nr_sectors,
-        sync: piece.sync,
-        meta: piece.meta,
-        priority: piece.priority,
-        allocated: now,
-        release: piece.release,
-        deadline: piece.deadline,
-    }
+fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
+    let slot = slots.get_mut(tag as usize).and_then(Option::as_mut);
+    slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag")
 }
 
 /// What of a request cannot change behind the queue's back.

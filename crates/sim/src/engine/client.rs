@@ -38,10 +38,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     /// Resumes a client at its wake-up.
     pub(super) fn woken(&mut self, number: u32) {
+        let over = self.is_over();
         let client = &mut self.clients[number as usize];
         client.wake = 0;
-        let state = client.state;
-        match state {
+        match client.state {
             ClientState::Due => self.steps(number),
             ClientState::Copying(request, since) => {
                 self.clients[number as usize].state = ClientState::Due;
@@ -49,7 +49,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 self.steps(number);
             }
             ClientState::Throttled(request) => self.write_back(number, request),
-            ClientState::Syncing if self.is_over() => self.close(number),
+            ClientState::Syncing if over => self.close(number),
             ClientState::Syncing => self.flush(number, ClientState::Flushing),
             state => unreachable!("a client that is {state:?} asks for no wake-up"),
         }
@@ -67,7 +67,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 client.state = ClientState::Full;
                 return;
             }
-            match client.program.next(now, client.last.take().as_ref()) {
+            let step = client.program.next(now, client.last.as_ref());
+            client.last = None;
+            match step {
                 Step::Io(request) if !self.rules.reaches_device => {
                     self.observe_piece(EventKind::Submit, number, &request);
                     return self.copy(number, request);

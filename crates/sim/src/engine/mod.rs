@@ -264,22 +264,22 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     /// The device's events of this instant; completions are passed to queue, elevator and clients.
     fn completions(&mut self) {
-        let now = self.now;
-        let mut tags = std::mem::take(&mut self.done_tags);
-        self.device.advance(now, &mut tags);
-        for tag in tags.drain(..) {
+        self.device.advance(self.now, &mut self.done_tags);
+        // Nothing that a completion causes appends to the list.
+        for at in 0..self.done_tags.len() {
+            let tag = self.done_tags[at];
             assert!(self.in_device > 0, "the device has completed tag {tag}, which it does not have");
             self.in_device -= 1;
             if tag == FLUSH_TAG {
                 self.all_flushed();
             } else if self.cpus.cost_time() {
                 let process = self.queue.at_device(tag).process;
-                self.cpus.give(now, process, Job::Complete { tag });
+                self.cpus.give(self.now, process, Job::Complete { tag });
             } else {
                 self.completed(tag);
             }
         }
-        self.done_tags = tags;
+        self.done_tags.clear();
     }
 
     /// The flush under way is done; clients that asked meanwhile get the next one.
@@ -301,7 +301,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// A request is done, and with it perhaps pieces.
     fn completed(&mut self, tag: u32) {
         let now = self.now;
-        let mut pieces = std::mem::take(&mut self.done_pieces);
         // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is reported first.
         let (entered, observed) = (&mut self.entered, self.observer.is_active());
         let mut keep = |entry| {
@@ -309,13 +308,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 entered.push(entry);
             }
         };
-        let finished = self.queue.complete(now, tag, &mut pieces, &mut keep);
+        let finished = self.queue.complete(now, tag, &mut self.done_pieces, &mut keep);
         self.observe_request(EventKind::Complete, &finished.request);
-        self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
-        for piece in pieces.drain(..) {
-            self.piece_done(piece as u32);
+        if observed {
+            self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
         }
-        self.done_pieces = pieces;
+        for at in 0..self.done_pieces.len() {
+            self.piece_done(self.done_pieces[at] as u32);
+        }
+        self.done_pieces.clear();
     }
 
     /// Gives the device what it takes: flushes first, which no scheduler sees, then what the elevator gives.

@@ -1,31 +1,34 @@
 //! Division by a number that does not change, without a division.
 //!
-//! Source: Lemire, Kaser & Kurz, Software: Practice and Experience 49(6), 2019 (recalled; the test below holds it against the
-//! CPU's division). With m = ⌈2⁶⁴ / d⌉ the high half of m · n is ⌊n / d⌋ for all n and d below 2³². Larger numbers are
-//! divided as usual.
+//! Source: Granlund & Montgomery, PLDI 1994 (recalled; the test below holds it against the CPU's division). With m = ⌊(2⁶⁴ − 1) / d⌋
+//! the high half of m · n is ⌊n / d⌋ or one less, for all n and d below 2⁶³: the remainder tells which, and callers need it
+//! anyhow.
 
-/// A divisor, which is not 0.
+/// A divisor, which is not 0 and below 2⁶³.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor {
     by: u64,
-    /// ⌈2⁶⁴ / by⌉; 0 where it does not fit or would not be exact.
     reciprocal: u64,
 }
 
 impl Divisor {
     pub(super) fn new(by: u64) -> Divisor {
-        let fits = (2..1 << 32).contains(&by);
-        Divisor { by, reciprocal: if fits { u64::MAX / by + 1 } else { 0 } }
+        assert!(by < 1 << 63, "twice the divisor fits 64 bits: {by}");
+        Divisor { by, reciprocal: u64::MAX / by }
     }
 
-    /// The whole part of `n` divided by it.
+    /// The whole part of `n` divided by it, and the remainder.
     #[inline]
-    pub(super) fn divide(self, n: u64) -> u64 {
-        if n >> 32 == 0 && self.reciprocal != 0 {
-            ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u64
-        } else {
-            n / self.by
-        }
+    pub(super) fn split(self, n: u64) -> (u64, u64) {
+        let quotient = ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u64;
+        let remainder = n - quotient * self.by;
+        if remainder >= self.by { (quotient + 1, remainder - self.by) } else { (quotient, remainder) }
+    }
+
+    /// The remainder of `n` divided by it.
+    #[inline]
+    pub(super) fn remainder(self, n: u64) -> u64 {
+        self.split(n).1
     }
 }
 
@@ -37,14 +40,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quotients_are_the_cpus(n: u64, by in 1u64.., shift in 0u32..64) {
+        fn quotients_and_remainders_are_the_cpus(n: u64, by in 1u64..1 << 63, shift in 0u32..63) {
             let by = (by >> shift).max(1);
-            for n in [n, n >> 16, n >> 32, n >> 48, 0, by, by - 1, by.saturating_mul(7), u64::from(u32::MAX)] {
-                prop_assert_eq!(Divisor::new(by).divide(n), n / by, "{} / {}", n, by);
+            let of = Divisor::new(by);
+            for n in [n, n >> 16, n >> 32, n >> 48, 0, by, by - 1, by.saturating_mul(7), u64::from(u32::MAX), u64::MAX] {
+                prop_assert_eq!(of.split(n), (n / by, n % by), "{} / {}", n, by);
                 // Next to a multiple, where a rounded reciprocal would show first.
-                let multiple = n / by * by;
-                prop_assert_eq!(Divisor::new(by).divide(multiple), multiple / by);
-                prop_assert_eq!(Divisor::new(by).divide(multiple.saturating_sub(1)), multiple.saturating_sub(1) / by);
+                for n in [n / by * by, (n / by * by).saturating_sub(1)] {
+                    prop_assert_eq!(of.split(n), (n / by, n % by), "{} / {}", n, by);
+                }
+                prop_assert_eq!(of.remainder(n), n % by);
             }
         }
     }

@@ -163,6 +163,7 @@ pub(super) struct Mechanics {
     pub(super) zones: Vec<Zone>,
     /// By zone.
     quick: Vec<Quick>,
+    revolution: Divisor,
     pub(super) cylinders: u32,
     pub(super) heads: u32,
     pub(super) sectors: u64,
@@ -194,6 +195,7 @@ impl Mechanics {
         let near = (0..table).map(|distance| seek.seek_ns(distance) as u32).collect();
         Mechanics {
             quick: zones.iter().map(|zone| Quick::new(zone, heads, revolution_ns)).collect(),
+            revolution: Divisor::new(revolution_ns),
             zones,
             cylinders,
             heads,
@@ -241,13 +243,12 @@ impl Mechanics {
         if !at.slipped.is_empty() {
             return self.locate_past_slipped(zone, offset);
         }
-        let cylinder = quick.per_cylinder.divide(offset);
-        let within = offset - cylinder * at.sectors_per_cylinder;
-        let head = quick.per_track.divide(within);
+        let (cylinder, within) = quick.per_cylinder.split(offset);
+        let (head, sector) = quick.per_track.split(within);
         Spot {
             zone: zone as u32,
             arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
-            sector: within - head * at.sectors_per_track,
+            sector,
         }
     }
 
@@ -259,14 +260,14 @@ impl Mechanics {
     /// The same in a zone with slipped tracks.
     fn locate_past_slipped(&self, zone: usize, offset: u64) -> Spot {
         let at = &self.zones[zone];
-        let numbered = self.quick[zone].per_track.divide(offset);
+        let (numbered, sector) = self.quick[zone].per_track.split(offset);
         let passed_over = |track: u64, slipped: &u64| if *slipped <= track { track + 1 } else { track };
         let track = at.slipped.iter().fold(numbered, passed_over);
         let (cylinder, head) = (track / u64::from(self.heads), track % u64::from(self.heads));
         Spot {
             zone: zone as u32,
             arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
-            sector: offset - numbered * at.sectors_per_track,
+            sector,
         }
     }
 
@@ -300,32 +301,38 @@ impl Mechanics {
         zone.phase + cylinder * zone.skew_per_cylinder + u64::from(spot.arm.head) * zone.track_skew + spot.sector
     }
 
-    /// Nanoseconds that so many sectors of a zone take to pass, rounded down: sectors · revolution / sectors of a track.
-    #[inline]
-    fn passing_ns(&self, zone: u32, sectors: u64) -> u64 {
-        let (of, quick) = (self.zones[zone as usize].sectors_per_track, &self.quick[zone as usize]);
-        // Whole revolutions are exact, so only the rest is rounded.
-        let whole = quick.per_track.divide(sectors);
-        whole * self.revolution_ns + quick.passed[(sectors - whole * of) as usize]
-    }
-
     /// Nanoseconds from `ns` until the sector comes round.
     #[inline]
     pub(super) fn wait_ns(&self, ns: u64, spot: Spot) -> u64 {
-        self.until(ns, self.passing_ns(spot.zone, self.turned(spot)))
+        let quick = &self.quick[spot.zone as usize];
+        self.until(ns, quick.passed[quick.per_track.remainder(self.turned(spot)) as usize])
     }
 
+    /// Nanoseconds from `ns` until the angle is this one, which is less than a revolution.
     #[inline]
-    fn until(&self, ns: u64, phase: u64) -> u64 {
-        (phase as i64 - ns as i64).rem_euclid(self.revolution_ns as i64) as u64
+    fn until(&self, ns: u64, angle: u64) -> u64 {
+        let at = self.revolution.remainder(ns);
+        if angle >= at { angle - at } else { angle + self.revolution_ns - at }
     }
 
     /// The wait for a sector, and the time that `nr` sectors from there on take.
     #[inline]
     fn pass(&self, ns: u64, spot: Spot, nr: u64) -> (u64, u64) {
-        let sectors = self.turned(spot);
-        let start = self.passing_ns(spot.zone, sectors);
-        (self.until(ns, start), self.passing_ns(spot.zone, sectors + nr) - start)
+        let quick = &self.quick[spot.zone as usize];
+        let from = quick.per_track.remainder(self.turned(spot));
+        (self.until(ns, quick.passed[from as usize]), self.passing_ns(quick, from, nr))
+    }
+
+    /// Nanoseconds that `nr` sectors take to pass, from `from` sectors after angle 0 on: the difference of two angles that are rounded
+    /// down, so that transfers that follow each other add up. Whole revolutions are exact.
+    #[inline]
+    fn passing_ns(&self, quick: &Quick, from: u64, nr: u64) -> u64 {
+        let (of, mut to, mut whole_ns) = (quick.passed.len() as u64, from + nr, 0);
+        while to >= of {
+            to -= of;
+            whole_ns += self.revolution_ns;
+        }
+        whole_ns + quick.passed[to as usize] - quick.passed[from as usize]
     }
 
     /// Sectors from here to the end of the track.
@@ -435,12 +442,12 @@ impl Mechanics {
 
     /// The end of [`Mechanics::reading_on`] somewhere on a track, of which not all has passed: whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
-        let sectors = self.turned(spot);
-        let of = self.zones[spot.zone as usize].sectors_per_track;
-        let phase = self.passing_ns(spot.zone, sectors);
-        let time_of = |passed| self.passing_ns(spot.zone, sectors + passed) - phase;
+        let quick = &self.quick[spot.zone as usize];
+        let from = quick.per_track.remainder(self.turned(spot));
+        let time_of = |passed| self.passing_ns(quick, from, passed);
         // One more than the quotient can have passed, by the rounding of its start; then at most two too many.
-        let mut passed = (now - start) * of / self.revolution_ns + 1;
+        let (full, _) = self.revolution.split((now - start) * quick.passed.len() as u64);
+        let mut passed = full + 1;
         while start + time_of(passed) > now {
             passed -= 1;
         }

@@ -1,0 +1,181 @@
+//! How a piece comes in: whole or in parts, into a request that is there, as a request of its own, or to those who wait.
+//!
+//! Callers that observe nothing are most of them, so what became of a piece is a tag until somebody asks for the request.
+
+use super::lines::Lines;
+use super::pieces::Pieces;
+use super::tags::class;
+use super::types::Waiter;
+use super::{Entry, Piece, Queue, Slot, State};
+use crate::request::BlockRequest;
+use crate::scheduler::InsertAt;
+use crate::vocabulary::Time;
+
+/// What became of a piece: the tag of the request that holds it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Entered {
+    Inserted(u32),
+    Merged(u32),
+    Waiting,
+}
+
+impl Queue {
+    /// A piece that fits into one request, as nearly all do.
+    pub(super) fn submit_whole(&mut self, now: Time, piece: &Piece) -> Entered {
+        assert!(piece.nr_sectors > 0, "a piece has a sector at least: {piece:?}");
+        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
+        self.counters.submitted += 1;
+        let part = self.pieces.first(piece.cookie, 1);
+        let entered = self.enter(now, &request_for(now, piece), part);
+        self.counters.waited += u64::from(matches!(entered, Entered::Waiting));
+        entered
+    }
+
+    pub(super) fn submit_parts(&mut self, now: Time, piece: &Piece, seen: &mut dyn FnMut(Entry)) {
+        assert!(piece.sector < 1 << 62, "a disk has fewer sectors than that: {piece:?}");
+        let nr_parts = piece.nr_sectors.div_ceil(self.limits.max_sectors);
+        self.counters.submitted += 1;
+        self.counters.splits += u64::from(nr_parts - 1);
+        let first = self.pieces.first(piece.cookie, nr_parts);
+        let mut waited = false;
+        for nr in 0..nr_parts {
+            let part = if nr == 0 { first } else { self.pieces.further(first) };
+            let from = nr * self.limits.max_sectors;
+            let mut request = request_for(now, piece);
+            request.sector += u64::from(from);
+            request.nr_sectors = (piece.nr_sectors - from).min(self.limits.max_sectors);
+            let entered = self.enter(now, &request, part);
+            waited |= matches!(entered, Entered::Waiting);
+            seen(self.entry(entered));
+        }
+        self.counters.waited += u64::from(waited);
+    }
+
+    /// A piece or part comes in.
+    pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
+        let released = request.is_released(now);
+        if let Some(release) = request.release.filter(|_| !released && !self.elevator.takes_unreleased()) {
+            self.unreleased.insert((release, self.nr_unreleased), Waiter { request: *request, part });
+            self.nr_unreleased += 1;
+            self.nr_waiting += 1;
+            return Entered::Waiting;
+        }
+        if self.limits.merge
+            && released
+            && let Some(tag) = self.merge(now, request, part)
+        {
+            return Entered::Merged(tag);
+        }
+        self.place(now, request, part)
+    }
+
+    /// A piece or part takes a tag, or waits for one.
+    pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
+        let (op, sync) = (request.op, request.sync);
+        let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
+        let queue = self.hw_queue(request);
+        let limit = self.elevator.depth_limit(op, sync);
+        let spare = self.tags[queue].has_spare(op);
+        if first && self.tags[queue].has_room(op, sync, limit) || spare && self.elevator.may_exceed(request.process) {
+            let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limit.is_some()));
+            return Entered::Inserted(self.insert(now, request, part, bit));
+        }
+        let waiter = Waiter { request: *request, part };
+        match self.lines.get_mut(queue) {
+            Some(lines) => lines.join(waiter),
+            None => self.waiting[class(op, sync)].push_back(waiter),
+        }
+        self.nr_waiting += 1;
+        Entered::Waiting
+    }
+
+    /// What became of a piece, for an observer.
+    #[inline]
+    pub(super) fn entry(&self, entered: Entered) -> Entry {
+        match entered {
+            Entered::Inserted(tag) => Entry::Inserted(self.slot(tag).request),
+            Entered::Merged(tag) => Entry::Merged(self.slot(tag).request),
+            Entered::Waiting => Entry::Waiting,
+        }
+    }
+
+    /// Whether [`Queue::admit`] has anything to look at.
+    #[inline]
+    pub(super) fn may_admit(&self) -> bool {
+        match self.lines.is_empty() {
+            true => self.nr_waiting > self.unreleased.len(),
+            false => self.lines.iter().any(Lines::has_woken),
+        }
+    }
+
+    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
+    pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
+        for queue in 0..self.lines.len() {
+            while let Some((line, waiter)) = self.lines[queue].next_woken() {
+                if self.has_room(&waiter.request) {
+                    self.nr_waiting -= 1;
+                    let bit = self.lines[queue].take_woken();
+                    let tag = self.insert(now, &waiter.request, waiter.part, bit);
+                    seen(Entry::Inserted(self.slot(tag).request));
+                } else {
+                    self.lines[queue].stand(line, waiter);
+                }
+            }
+        }
+        while self.lines.is_empty() && self.nr_waiting > self.unreleased.len() {
+            let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
+            let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
+            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
+            let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
+            self.nr_waiting -= 1;
+            let tag = self.insert(now, &waiter.request, waiter.part, None);
+            seen(Entry::Inserted(self.slot(tag).request));
+        }
+    }
+
+    fn has_room(&self, request: &BlockRequest) -> bool {
+        let (op, sync) = (request.op, request.sync);
+        self.tags[self.hw_queue(request)].has_room(op, sync, self.elevator.depth_limit(op, sync))
+    }
+
+    /// The hardware queue of a request.
+    #[inline]
+    pub(super) fn hw_queue(&self, request: &BlockRequest) -> usize {
+        self.topology.hw_queue(request.process) as usize
+    }
+
+    /// A piece or part becomes a request of the elevator's; its tag.
+    fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
+        let queue = self.hw_queue(request);
+        let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues() + queue as u32;
+        let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
+        let parts = Pieces::list(part);
+        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
+        self.counters.inserted += 1;
+        self.remember(&request);
+        if self.runs_on_demand {
+            self.runs |= self.elevator.is_empty();
+        }
+        self.elevator.insert(now, request, InsertAt::Sorted);
+        self.runs |= self.elevator.take_run();
+        tag
+    }
+}
+
+/// A piece as a request; tag and number come with its insertion.
+fn request_for(now: Time, piece: &Piece) -> BlockRequest {
+    BlockRequest {
+        tag: u32::MAX,
+        seq: u64::MAX,
+        process: piece.process,
+        op: piece.op,
+        sector: piece.sector,
+        nr_sectors: piece.nr_sectors,
+        sync: piece.sync,
+        meta: piece.meta,
+        priority: piece.priority,
+        allocated: now,
+        release: piece.release,
+        deadline: piece.deadline,
+    }
+}
