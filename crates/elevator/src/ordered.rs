@@ -4,6 +4,12 @@
 //! sorted in short runs, one after another in memory: a search is a search in one or two small arrays, and an insertion moves at
 //! most a run. With n keys there are at most n / 16 runs, found by halving; so the cost grows with the logarithm of n as far as a
 //! queue can grow. Nothing is allocated while the number of keys stays within one run.
+//!
+//! Most questions of a request are about one place: where the last one was found, which is then removed, and where the next one is
+//! looked for. The place of the last answer is remembered and tried first; it is checked against its neighbours, so that it may be
+//! out of date.
+
+use std::cell::Cell;
 
 /// Keys of a run at most; a full one is split.
 const MOST: usize = 64;
@@ -28,11 +34,13 @@ pub(crate) struct Ordered<K> {
     /// Only the first run may be empty, and only if there is no other.
     runs: Vec<Run<K>>,
     len: usize,
+    /// The run and the position of the last answer.
+    finger: Cell<(usize, usize)>,
 }
 
 impl<K> Default for Ordered<K> {
     fn default() -> Ordered<K> {
-        Ordered { bounds: Vec::new(), runs: Vec::new(), len: 0 }
+        Ordered { bounds: Vec::new(), runs: Vec::new(), len: 0, finger: Cell::default() }
     }
 }
 
@@ -51,13 +59,18 @@ impl<K: Copy + Ord> Ordered<K> {
             self.runs.push(Run::new());
             self.bounds.push(key);
         }
-        let (mut run, mut at) = self.place(key);
+        // Where a new request lies says nothing of the next question.
+        let (mut run, mut at) = self.search(key);
         if self.runs[run].keys.get(at) == Some(&key) {
             return false;
         }
         if self.runs[run].keys.len() == MOST {
             self.split(run);
-            (run, at) = self.place(key);
+            (run, at) = self.search(key);
+        }
+        let finger = self.finger.get_mut();
+        if finger.0 == run && at <= finger.1 {
+            finger.1 += 1;
         }
         // Only the first run accepts keys below its bound.
         self.bounds[run] = self.bounds[run].min(key);
@@ -121,9 +134,47 @@ impl<K: Copy + Ord> Ordered<K> {
         self.at_or_after(key).filter(|(found, _)| *found == key).or_else(|| self.below(key))
     }
 
+    /// Everything, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (K, u32)> + '_ {
+        self.runs.iter().flat_map(|run| run.keys.iter().copied().zip(run.tags.iter().copied()))
+    }
+
+    /// The lowest at or above `key` and everything after it, in ascending order.
+    pub(crate) fn upwards(&self, key: K) -> impl Iterator<Item = (K, u32)> + '_ {
+        let (run, at) = self.place(key);
+        let rest = self.runs.get(run..).unwrap_or_default().iter().enumerate();
+        rest.flat_map(move |(nr, run)| {
+            let skipped = if nr == 0 { at } else { 0 };
+            run.keys.iter().copied().zip(run.tags.iter().copied()).skip(skipped)
+        })
+    }
+
+    /// The highest below `key` and everything before it, in descending order.
+    pub(crate) fn downwards(&self, key: K) -> impl Iterator<Item = (K, u32)> + '_ {
+        let (run, at) = self.place(key);
+        let rest = self.runs.get(..=run).unwrap_or_default().iter().rev().enumerate();
+        rest.flat_map(move |(nr, run)| {
+            let taken = if nr == 0 { at } else { run.keys.len() };
+            run.keys[..taken].iter().copied().zip(run.tags[..taken].iter().copied()).rev()
+        })
+    }
+
     /// The run that a key belongs to, and how many of its keys are below it.
     #[inline]
     fn place(&self, key: K) -> (usize, usize) {
+        let (run, at) = self.finger.get();
+        if let Some(keys) = self.runs.get(run).map(|run| &run.keys)
+            && keys.get(at).is_some_and(|held| key <= *held)
+            && if at > 0 { keys[at - 1] < key } else { run == 0 }
+        {
+            return (run, at);
+        }
+        let place = self.search(key);
+        self.finger.set(place);
+        place
+    }
+
+    fn search(&self, key: K) -> (usize, usize) {
         let run = match self.bounds.len() {
             0 => return (0, 0),
             1 => 0,
@@ -188,6 +239,14 @@ mod tests {
         assert_eq!(ordered.at_or_below(key), of(tree.range(..=key).next_back()));
     }
 
+    /// Walks from a key are those of the standard library's map.
+    fn agree_on_walks(ordered: &Ordered<u64>, tree: &BTreeMap<u64, u32>, key: u64) {
+        let pair = |(key, tag): (&u64, &u32)| (*key, *tag);
+        assert!(ordered.upwards(key).eq(tree.range(key..).map(pair)), "upwards from {key}");
+        assert!(ordered.downwards(key).eq(tree.range(..key).rev().map(pair)), "downwards from {key}");
+        assert!(ordered.iter().eq(tree.iter().map(pair)));
+    }
+
     /// Runs are sorted, bounded, and as few as promised.
     fn sound(ordered: &Ordered<u64>) {
         assert_eq!(ordered.bounds.len(), ordered.runs.len());
@@ -218,6 +277,9 @@ mod tests {
                 }
                 agree(&ordered, &tree, key);
                 agree(&ordered, &tree, key / 2 + 450);
+                if nr % 64 == 0 {
+                    agree_on_walks(&ordered, &tree, key);
+                }
             }
             sound(&ordered);
         }

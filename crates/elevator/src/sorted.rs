@@ -20,7 +20,12 @@ pub(crate) fn by_sector(request: &BlockRequest) -> Key {
 /// Tags by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sorted {
-    tree: Ordered<Key>,
+    /// By place, then rank, in one number: comparing it is one comparison.
+    tree: Ordered<u128>,
+}
+
+fn number((place, rank): Key) -> u128 {
+    u128::from(place) << 64 | u128::from(rank)
 }
 
 impl Sorted {
@@ -33,12 +38,12 @@ impl Sorted {
     }
 
     pub(crate) fn insert(&mut self, key: Key, tag: u32) {
-        let new = self.tree.insert(key, tag);
+        let new = self.tree.insert(number(key), tag);
         assert!(new, "of two requests one is the older: {key:?}");
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> u32 {
-        self.tree.remove(key).expect("a request is removed from where it was put")
+        self.tree.remove(number(key)).expect("a request is removed from where it was put")
     }
 
     /// The lowest.
@@ -48,27 +53,27 @@ impl Sorted {
 
     /// The lowest at or above `place`.
     pub(crate) fn at_or_above(&self, place: u64) -> Option<Placed> {
-        self.tree.at_or_after((place, 0)).map(placed)
+        self.tree.at_or_after(number((place, 0))).map(placed)
     }
 
     /// The highest at or below `place`; of several there the youngest.
     pub(crate) fn at_or_below(&self, place: u64) -> Option<Placed> {
-        self.tree.at_or_below((place, u64::MAX)).map(placed)
+        self.tree.at_or_below(number((place, u64::MAX))).map(placed)
     }
 
     /// The one after `key`, which need not be in it.
     pub(crate) fn after(&self, key: Key) -> Option<Placed> {
-        self.tree.above(key).map(placed)
+        self.tree.above(number(key)).map(placed)
     }
 
     /// The one before `key`, which need not be in it.
     pub(crate) fn before(&self, key: Key) -> Option<Placed> {
-        self.tree.below(key).map(placed)
+        self.tree.below(number(key)).map(placed)
     }
 }
 
-fn placed((key, tag): (Key, u32)) -> Placed {
-    (key.0, tag)
+fn placed((number, tag): (u128, u32)) -> Placed {
+    ((number >> 64) as u64, tag)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@
 
 mod domain;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
@@ -77,8 +77,9 @@ const ASYNC_PERCENT: u64 = 75;
 /// A hardware queue's requests of one domain.
 #[derive(Debug, Default)]
 struct Held {
-    /// By software queue, then in order of arrival; what was inserted at the head has a negative number.
-    queued: BTreeMap<(u32, i64), u32>,
+    /// By software queue, then in order of arrival; what was inserted at the head has a negative number. In any order: they are sorted
+    /// when the software queues are emptied.
+    queued: Vec<((u32, i64), u32)>,
     /// Taken out of the software queues; dispatched first, and not merged any more.
     flushed: VecDeque<u32>,
 }
@@ -116,8 +117,8 @@ struct Kyber {
     slots: Vec<Option<Slot>>,
     /// Numbers of the next requests at the tail and at the head.
     numbers: [i64; 2],
-    /// The jiffy of the next look at the latencies.
-    timer: Option<u64>,
+    /// The jiffy of the next look at the latencies, and when it begins.
+    timer: Option<(u64, Time)>,
     async_depth: u32,
     topology: Topology,
     linux: u64,
@@ -181,7 +182,8 @@ impl Kyber {
         }
         let Held { queued, flushed } = &mut queue.held[queue.current];
         if flushed.is_empty() {
-            *flushed = std::mem::take(queued).into_values().collect();
+            queued.sort_unstable();
+            flushed.extend(queued.drain(..).map(|(_, tag)| tag));
             for tag in flushed.iter() {
                 let slot = self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
                 slot.place = State::Flushed;
@@ -221,7 +223,8 @@ impl Kyber {
         let held = self.held(&slot.request);
         match slot.place {
             State::Queued(number) => {
-                held.queued.remove(&(queue, number)).expect("the request is in its software queue");
+                let at = held.queued.iter().position(|(key, _)| *key == (queue, number));
+                held.queued.swap_remove(at.expect("the request is in its software queue"));
             }
             State::Flushed => held.flushed.retain(|flushed| *flushed != tag),
             State::InFlight => unreachable!("a request that is in flight is not merged"),
@@ -251,7 +254,7 @@ impl Elevator for Kyber {
             InsertAt::Sorted => std::mem::replace(tail, *tail + 1),
             InsertAt::Head => std::mem::replace(head, *head - 1),
         };
-        self.held(&request).queued.insert((queue, number), request.tag);
+        self.held(&request).queued.push(((queue, number), request.tag));
         self.slots[tag] = Some(Slot { request, place: State::Queued(number) });
         self.len += 1;
     }
@@ -269,14 +272,18 @@ impl Elevator for Kyber {
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
-        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.place, State::InFlight, "a completed request was dispatched");
-        let domain = &mut self.domains[domain(slot.request.op)];
+        let slot = &mut self.slots[done.request.tag as usize];
+        let held = slot.as_ref().expect("a completed request was dispatched");
+        debug_assert_eq!(held.place, State::InFlight, "a completed request was dispatched");
+        let domain = &mut self.domains[domain(held.request.op)];
         domain.in_use -= 1;
-        domain.sample(Kind::Total, now - slot.request.allocated);
+        domain.sample(Kind::Total, now - held.request.allocated);
+        *slot = None;
         domain.sample(Kind::Io, now - done.issued);
         let due = self.clock.jiffies(now) + (self.clock.hz() / 10).max(1);
-        self.timer = Some(self.timer.map_or(due, |timer| timer.min(due)));
+        if self.timer.is_none_or(|(timer, _)| due < timer) {
+            self.timer = Some((due, self.clock.at(due)));
+        }
     }
 
     fn len(&self) -> usize {
@@ -284,12 +291,12 @@ impl Elevator for Kyber {
     }
 
     fn next_timer(&self) -> Option<Time> {
-        self.timer.map(|jiffies| self.clock.at(jiffies))
+        self.timer.map(|(_, at)| at)
     }
 
     fn on_timer(&mut self, now: Time) {
         let (clock, jiffies) = (self.clock, self.clock.jiffies(now));
-        if self.timer.is_none_or(|timer| timer > jiffies) {
+        if self.timer.is_none_or(|(timer, _)| timer > jiffies) {
             return;
         }
         self.timer = None;
@@ -347,8 +354,8 @@ impl Elevator for Kyber {
         {
             let queue = self.software_queue(survivor);
             let queued = &mut self.held(survivor).queued;
-            queued.remove(&(queue, own)).expect("the survivor is in its software queue");
-            queued.insert((queue, other), survivor.tag);
+            let entry = queued.iter_mut().find(|(key, _)| *key == (queue, own));
+            entry.expect("the survivor is in its software queue").0.1 = other;
             self.slot(survivor.tag).place = State::Queued(other);
         }
     }

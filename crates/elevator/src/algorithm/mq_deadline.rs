@@ -245,9 +245,11 @@ impl Elevator for MqDeadline {
     }
 
     fn complete(&mut self, _now: Time, done: &Finished) {
-        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
-        debug_assert_eq!(slot.state, State::InFlight, "a completed request was dispatched");
-        self.classes[class(&slot.request)].pending -= 1;
+        let slot = &mut self.slots[done.request.tag as usize];
+        let held = slot.as_ref().expect("a completed request was dispatched");
+        debug_assert_eq!(held.state, State::InFlight, "a completed request was dispatched");
+        self.classes[class(&held.request)].pending -= 1;
+        *slot = None;
     }
 
     fn len(&self) -> usize {

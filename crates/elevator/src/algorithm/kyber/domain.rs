@@ -39,8 +39,9 @@ impl Domain {
 
     pub(super) fn sample(&mut self, kind: Kind, latency_ns: u64) {
         let width = (self.target_ns / 4).max(1);
-        let bucket = latency_ns.saturating_sub(1) / width;
-        self.histograms[kind as usize][bucket.min(BUCKETS as u64 - 1) as usize] += 1;
+        // Seven comparisons are cheaper than a division. The widest bucket is a quarter of 2⁶³.
+        let bucket = (1..BUCKETS).filter(|nr| latency_ns.saturating_sub(1) >= *nr as u64 * width).count();
+        self.histograms[kind as usize][bucket] += 1;
     }
 
     /// The bucket of a percentile, if there are samples enough; they are forgotten then.

@@ -17,20 +17,18 @@ impl MqDeadline {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
         {
-            let slot = *self.held(tag);
-            return (!self.came_after(&slot, latest)).then(|| self.take(class, slot));
+            return (!self.came_after(self.held(tag), latest)).then(|| self.take(class, tag));
         }
         let goes_on = self.batch.batching < self.fifo_batch;
         let tag = match goes_on.then(|| self.next(class, self.batch.last_dir)).flatten() {
             Some(tag) => tag,
             None => self.new_batch(now, class)?,
         };
-        let slot = *self.held(tag);
-        if self.came_after(&slot, latest) {
+        if self.came_after(self.held(tag), latest) {
             return None;
         }
         self.batch.batching += 1;
-        Some(self.take(class, slot))
+        Some(self.take(class, tag))
     }
 
     /// Decides the direction of a new batch, and where it starts.
@@ -59,9 +57,10 @@ impl MqDeadline {
     }
 
     /// Hands a held request over to the driver.
-    fn take(&mut self, class: usize, slot: Slot) -> BlockRequest {
-        let request = slot.request;
-        if slot.state == State::Head {
+    fn take(&mut self, class: usize, tag: u32) -> BlockRequest {
+        let slot = self.slot(tag);
+        let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);
+        if state == State::Head {
             self.classes[class].head.remove(request.tag);
         } else {
             let (dir, is_61) = (direction(request.op), self.is_61());
@@ -72,7 +71,6 @@ impl MqDeadline {
             }
             class.remove_sorted(&request);
         }
-        self.slot(request.tag).state = State::InFlight;
         self.len -= 1;
         request
     }
@@ -81,8 +79,7 @@ impl MqDeadline {
         if !self.is_61()
             && let Some(tag) = self.classes[0].head.head()
         {
-            let slot = *self.held(tag);
-            return Some(self.take(0, slot));
+            return Some(self.take(0, tag));
         }
         if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
             let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
