@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use elevator::{
     BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority, Promise, Queue,
-    SeekCurve, Time,
+    SeekCurve, Survey, Time,
 };
 
 const HELD: [u32; 2] = [64, 4096];
@@ -28,6 +28,30 @@ impl Disk for Arm {
     fn positioning_ns(&self, _now: Time, request: &BlockRequest) -> u64 {
         self.0.abs_diff(request.sector) * 10
     }
+
+    fn survey(&self, _now: Time, search: &mut dyn FnMut(&dyn Survey)) {
+        search(self);
+    }
+}
+
+impl Survey for Arm {
+    fn positioning_ns(&self, request: &BlockRequest) -> u64 {
+        self.0.abs_diff(request.sector) * 10
+    }
+
+    fn center(&self) -> u64 {
+        self.0
+    }
+
+    fn at_least_ns(&self, sector: u64) -> u64 {
+        self.0.abs_diff(sector) * 10
+    }
+
+    fn at_most_ns(&self) -> u64 {
+        DISK * 10
+    }
+
+    fn exempt(&self, _each: &mut dyn FnMut(u64, u64)) {}
 }
 
 /// A queue that always holds the same number.

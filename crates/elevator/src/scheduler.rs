@@ -66,6 +66,29 @@ pub trait Disk {
     /// Nanoseconds of seek, settle, head switch and rotation until the first sector of this request is under the head, if
     /// it were sent `now`. 0 for devices without a head.
     fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64;
+
+    /// Calls `search` once with the disk as it is `now`, if it can bound positioning times by distance; else not at all.
+    fn survey(&self, _now: Time, _search: &mut dyn FnMut(&dyn Survey)) {}
+}
+
+/// A disk at one moment, for a search for the nearest of many requests that asks about few of them.
+pub trait Survey {
+    /// What [`Disk::positioning_ns`] returns at this moment.
+    fn positioning_ns(&self, request: &BlockRequest) -> u64;
+
+    /// The sector from which distance counts, upwards for what starts there or above, downwards for what starts below.
+    fn center(&self) -> u64;
+
+    /// No request that starts at `sector`, or farther from the center on the same side, has a shorter positioning time, unless it
+    /// starts in one of [`Survey::exempt`].
+    fn at_least_ns(&self, sector: u64) -> u64;
+
+    /// No request has a longer positioning time.
+    fn at_most_ns(&self) -> u64;
+
+    /// Calls `each` with first and last sectors of ranges that are reached in less time than their distance takes: what the drive
+    /// has in its memory.
+    fn exempt(&self, each: &mut dyn FnMut(u64, u64));
 }
 
 /// A device without mechanics: every position is as near as any other.

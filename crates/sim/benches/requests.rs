@@ -6,7 +6,8 @@
 //! clock on the wall says how busy the others were. Memory and caches are shared all the same, so the load is printed too.
 //!
 //! `cargo bench -p sim` prints the table, with what was promised beside and whether it was met; `cargo bench -p sim -- none wpcas`
-//! that of some schedulers. `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the most
+//! that of some schedulers. `--device=NAME` and `--clients=N` take another disk and another number of clients, all of whose requests the
+//! scheduler may hold. `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the most
 //! resident memory that the process ever had. `cargo bench -p sim -- --instructions [NAME…]` prints the instructions of one
 //! request, which no load on the machine changes: each case is run twice under valgrind's callgrind, the second time twice as
 //! long, and the difference counts.
@@ -18,6 +19,20 @@ const ROUNDS: usize = 7;
 const CASE_SECONDS: f64 = 0.2;
 const CLIENTS: &str = "40";
 const DEVICE: &str = "hp97560";
+
+/// The value of `--NAME=VALUE`.
+fn option(name: &str) -> Option<String> {
+    let mark = format!("--{name}=");
+    std::env::args().find_map(|arg| arg.strip_prefix(&mark).map(str::to_owned))
+}
+
+fn clients() -> String {
+    option("clients").unwrap_or_else(|| CLIENTS.to_owned())
+}
+
+fn device_name() -> String {
+    option("device").unwrap_or_else(|| DEVICE.to_owned())
+}
 /// KiB that 100 million requests may take.
 const PROMISED_KIB: u64 = 64 << 10;
 /// Millions of requests a second that the project promises, by scheduler.
@@ -57,7 +72,9 @@ fn main() {
         }
     }
     println!(
-        "simulated requests per second of one core, {CLIENTS} closed-loop clients, 4 KiB, {DEVICE}, median of {ROUNDS} rounds"
+        "simulated requests per second of one core, {} closed-loop clients, 4 KiB, {}, median of {ROUNDS} rounds",
+        clients(),
+        device_name()
     );
     println!("load average (1 min) at the beginning {load}, at the end {}", self::load());
     println!(
@@ -100,15 +117,16 @@ fn timed(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns:
 
 fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns: u64) -> Outcome {
     let workload = workload::find(workload).expect("the workload is in the table");
-    let params = workload.params([("clients", CLIENTS), ("block_size", "4k")]).expect("40 clients are possible");
+    let params =
+        workload.params([("clients", &*clients()), ("block_size", "4k")]).expect("so many clients are possible");
     let trial = Trial {
         elevator,
         tunables: Vec::new(),
         hz: 1000,
         host: sim::Host::default(),
-        nr_requests: None,
+        nr_requests: option("clients").map(|clients| clients.parse().expect("the clients are a number")),
         queue_depth: None,
-        device: device::device(DEVICE, 1).expect("the device is in the table"),
+        device: device::device(&device_name(), 1).expect("the device is in the table"),
         workload,
         params,
         seed: 1,
@@ -150,6 +168,7 @@ fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
         .args(["--once", name, workload, &duration_ns.to_string()])
+        .args(std::env::args().filter(|arg| arg.contains('=')))
         .output()
         .expect("valgrind is installed");
     let of = |text: &[u8], mark: &str| -> Option<u64> {
@@ -170,8 +189,9 @@ fn memory(name: &str) {
     let outcome = simulate(row, "randread", per_request * 101_000_000);
     let after = peak_kib();
     println!(
-        "{} million requests, {name} on {DEVICE}: most resident memory {before} KiB before, {after} KiB after; promised {PROMISED_KIB} KiB: {}",
+        "{} million requests, {name} on {}: most resident memory {before} KiB before, {after} KiB after; promised {PROMISED_KIB} KiB: {}",
         outcome.queue.completed / 1_000_000,
+        device_name(),
         if after <= PROMISED_KIB { "met" } else { "MISSED" }
     );
 }

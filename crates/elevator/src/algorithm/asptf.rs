@@ -12,7 +12,7 @@
 //! | 1 | t − age · weight / 1000 | DiskSim's source, confirmed |
 //! | 2 | t − age · weight | Jacobson and Wilkes 1991, recalled |
 //!
-//! Ties: the older request. Cost: linear in the requests held, as sptf.
+//! Ties: the older request. Cost: as sptf, but where age outweighs distance the oldest are asked about, too (`nearest.rs`).
 //!
 //! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. The names differ: here rule 0 is ASPTF and
 //! rule 1 its WPTF variant, in DiskSim ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's "ASPTF(6)" is therefore
@@ -24,20 +24,20 @@
 //! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age of its oldest
 //! piece.
 
-use std::collections::BTreeMap;
-
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
+use crate::nearest::{Nearest, Value};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
+use crate::vocabulary::Time;
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "asptf",
     origin: Origin::Literature,
-    help: "sptf with aging: a long wait counts as a short distance; linear in the requests held",
+    help: "sptf with aging: a long wait counts as a short distance",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::LinearTime],
+    promises: &[Promise::WorkConserving],
     tunables: &[
         Tunable {
             name: "w_ms",
@@ -71,60 +71,84 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Textbook::boxed(build, Asptf { by_rank: BTreeMap::new(), w_ms: 6000, rule: 0, weight: 6 })
+    Textbook::boxed(build, Asptf { held: Nearest::with_age(), aging: Aging { w_ms: 6000, rule: 0, weight: 6 } })
 }
 
-/// Tags in order of arrival.
 #[derive(Debug)]
 struct Asptf {
-    by_rank: BTreeMap<u64, u32>,
+    held: Nearest,
+    aging: Aging,
+}
+
+/// How age counts.
+#[derive(Debug)]
+struct Aging {
     w_ms: u64,
     rule: u64,
     weight: u64,
 }
 
-impl Asptf {
+impl Aging {
+    /// What rule 0 multiplies by, in nanoseconds; below 0 for requests that are older than `w_ms`.
+    fn left(&self, now: Time, since: Time) -> i128 {
+        i128::from(self.w_ms) * 1_000_000 - age(now, since)
+    }
+}
+
+fn age(now: Time, since: Time) -> i128 {
+    i128::from(now.as_ns().saturating_sub(since.as_ns()))
+}
+
+impl Value for Aging {
     /// The effective time, times what is the same for all: only the order counts, and so no digit is lost.
-    fn effective(&self, view: &View<'_>, held: &Held) -> i128 {
-        let t = i128::from(view.disk.positioning_ns(view.now, &held.request));
-        let age = i128::from(view.now.as_ns().saturating_sub(held.since.as_ns()));
-        let weight = i128::from(self.weight);
+    fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
+        let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {
-            0 => t.saturating_mul(i128::from(self.w_ms) * 1_000_000 - age),
-            1 => 1000 * t - age * weight,
-            _ => t - age * weight,
+            0 => t.saturating_mul(self.left(now, since)),
+            1 => 1000 * t - age(now, since) * weight,
+            _ => t - age(now, since) * weight,
+        }
+    }
+
+    fn bound(&self, now: Time, least_ns: u64, most_ns: u64, since: Time) -> i128 {
+        let overdue = self.rule == 0 && self.left(now, since) < 0;
+        self.of(now, if overdue { most_ns } else { least_ns }, since)
+    }
+
+    fn prefers_age(&self, now: Time, since: Time) -> Option<bool> {
+        match self.rule {
+            0 => Some(self.left(now, since) < 0),
+            _ => (self.weight > 0).then_some(false),
         }
     }
 }
 
 impl Rule for Asptf {
     fn insert(&mut self, held: &Held) {
-        self.by_rank.insert(held.rank, held.request.tag);
+        self.held.insert(held);
     }
 
     fn remove(&mut self, held: &Held) {
-        self.by_rank.remove(&held.rank);
+        self.held.remove(held);
     }
 
     fn choose(&mut self, view: &View<'_>) -> u32 {
-        // The first of several minima is the oldest.
-        let least = self.by_rank.values().min_by_key(|tag| self.effective(view, view.held(**tag)));
-        *least.expect("something is held")
+        self.held.least(view, &self.aging)
     }
 
     fn get(&self, tunable: &str) -> u64 {
         match tunable {
-            "w_ms" => self.w_ms,
-            "rule" => self.rule,
-            _ => self.weight,
+            "w_ms" => self.aging.w_ms,
+            "rule" => self.aging.rule,
+            _ => self.aging.weight,
         }
     }
 
     fn set(&mut self, tunable: &str, value: u64) {
         match tunable {
-            "w_ms" => self.w_ms = value,
-            "rule" => self.rule = value,
-            _ => self.weight = value,
+            "w_ms" => self.aging.w_ms = value,
+            "rule" => self.aging.rule = value,
+            _ => self.aging.weight = value,
         }
     }
 }
@@ -138,7 +162,6 @@ mod tests {
     use crate::scheduler::{Disk, InsertAt};
     use crate::testing::request;
     use crate::textbook::vectors::drive;
-    use crate::vocabulary::Time;
 
     /// The positioning time in milliseconds is the sector.
     #[derive(Debug)]

@@ -11,24 +11,24 @@
 //!
 //! Parameters: none.
 //!
-//! Cost: linear in the requests held: each one's rotational latency changes with every decision, so no order can be
-//! kept. Only a simulator (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
-//! positioning times are 0 and it is fcfs. Departures: none.
-
-use std::collections::BTreeMap;
+//! Cost: that of the requests whose seek alone is shorter than the chosen one's positioning time (`nearest.rs`); on a device that
+//! bounds nothing, linear in the requests held. Only a simulator (or the drive itself, which calls it RPO) can run it; on
+//! a device without mechanics all positioning times are 0 and it is fcfs. Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::nearest::{Nearest, Value};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
+use crate::vocabulary::Time;
 
 /// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "sptf",
     origin: Origin::Literature,
-    help: "shortest positioning time first: seek and rotation, computed by the disk; linear in the requests held",
+    help: "shortest positioning time first: seek and rotation, computed by the disk",
     source: "DiskSim disksim_ioqueue.c; Jacobson and Wilkes, HPL-CSP-91-7 (recalled)",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::LinearTime],
+    promises: &[Promise::WorkConserving],
     tunables: &[],
     build,
 };
@@ -37,25 +37,40 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sptf::default())
 }
 
-/// Tags in order of arrival.
+/// Requests by where they start.
 #[derive(Debug, Default)]
 struct Sptf {
-    by_rank: BTreeMap<u64, u32>,
+    held: Nearest,
+}
+
+/// The positioning time itself.
+struct Soonest;
+
+impl Value for Soonest {
+    fn of(&self, _now: Time, t_ns: u64, _since: Time) -> i128 {
+        t_ns.into()
+    }
+
+    fn bound(&self, _now: Time, least_ns: u64, _most_ns: u64, _since: Time) -> i128 {
+        least_ns.into()
+    }
+
+    fn prefers_age(&self, _now: Time, _since: Time) -> Option<bool> {
+        None
+    }
 }
 
 impl Rule for Sptf {
     fn insert(&mut self, held: &Held) {
-        self.by_rank.insert(held.rank, held.request.tag);
+        self.held.insert(held);
     }
 
     fn remove(&mut self, held: &Held) {
-        self.by_rank.remove(&held.rank);
+        self.held.remove(held);
     }
 
     fn choose(&mut self, view: &View<'_>) -> u32 {
-        let positioning = |tag: &&u32| view.disk.positioning_ns(view.now, &view.held(**tag).request);
-        // The first of several minima is the oldest.
-        *self.by_rank.values().min_by_key(positioning).expect("something is held")
+        self.held.least(view, &Soonest)
     }
 }
 
@@ -64,29 +79,64 @@ impl Rule for Sptf {
 pub(crate) mod bench {
     use super::*;
     use crate::request::BlockRequest;
-    use crate::scheduler::{Disk, InsertAt};
+    use crate::scheduler::{Disk, InsertAt, Survey};
     use crate::testing::request;
     use crate::textbook::vectors::drive;
-    use crate::vocabulary::Time;
 
     /// 200 cylinders of one track of 10 sectors, 10 ms a turn, 1 ms and 50 µs for each cylinder of a seek.
     #[derive(Debug, Default)]
     pub(crate) struct Drive {
-        cylinder: u64,
+        pub(crate) cylinder: u64,
+        /// First and last sector of what the drive's memory holds; (0, 0): nothing.
+        pub(crate) remembered: (u64, u64),
     }
 
+    pub(crate) const SECTORS: u64 = 2000;
     const SECTOR_NS: u64 = 1_000_000;
 
     impl Disk for Drive {
         fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
-            let distance = (request.sector / 10).abs_diff(self.cylinder);
-            let seek = if distance == 0 { 0 } else { 1_000_000 + 50_000 * distance };
+            if (self.remembered.0..self.remembered.1).contains(&request.sector) {
+                return 0;
+            }
+            let seek = self.seek_ns(request.sector);
             let angle = (now.as_ns() + seek) % (10 * SECTOR_NS);
             seek + (request.sector % 10 * SECTOR_NS + 10 * SECTOR_NS - angle) % (10 * SECTOR_NS)
+        }
+
+        fn survey(&self, now: Time, search: &mut dyn FnMut(&dyn Survey)) {
+            search(&Moment(self, now));
+        }
+    }
+
+    struct Moment<'a>(&'a Drive, Time);
+
+    impl Survey for Moment<'_> {
+        fn positioning_ns(&self, request: &BlockRequest) -> u64 {
+            self.0.positioning_ns(self.1, request)
+        }
+        fn center(&self) -> u64 {
+            self.0.cylinder * 10
+        }
+        fn at_least_ns(&self, sector: u64) -> u64 {
+            self.0.seek_ns(sector)
+        }
+        fn at_most_ns(&self) -> u64 {
+            11_000_000 + 10 * SECTOR_NS
+        }
+        fn exempt(&self, each: &mut dyn FnMut(u64, u64)) {
+            each(self.0.remembered.0, self.0.remembered.1);
         }
     }
 
     impl Drive {
+        fn seek_ns(&self, sector: u64) -> u64 {
+            match (sector / 10).abs_diff(self.cylinder) {
+                0 => 0,
+                distance => 1_000_000 + 50_000 * distance,
+            }
+        }
+
         /// Serves a request; when it is done.
         pub(crate) fn serve(&mut self, now: Time, request: &BlockRequest) -> Time {
             let done = now + self.positioning_ns(now, request) + SECTOR_NS;
@@ -142,7 +192,6 @@ mod tests {
     use crate::scheduler::{Disk, InsertAt, NoDisk};
     use crate::testing::request;
     use crate::textbook::vectors::drive;
-    use crate::vocabulary::Time;
 
     const OTHERS: [ElevatorKind; 9] =
         [fcfs::ROW, sstf::ROW, scan::ROW, c_scan::ROW, look::ROW, c_look::ROW, fscan::ROW, vscan_r::ROW, asptf::ROW];

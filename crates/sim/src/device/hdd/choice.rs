@@ -4,6 +4,7 @@
 //! The nearest first can pass a command over for long; no bound in time is set on that, as none is known of drives. A drive that
 //! orders little looks at the oldest few of its commands only (`order_window`).
 
+use super::mechanics::Arm;
 use super::{Hdd, Waiting, Work};
 
 /// What the arm does next.
@@ -105,20 +106,39 @@ impl Hdd {
 
     /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
-        let mut arm = self.arm;
-        if let Some(ahead) = self.ahead {
-            let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
-            let held = self.segments.get(ahead.segment);
-            if !write && held.start <= sector && sector <= reached.head.next {
+        self.positioning_from(&self.departure(begin), sector, nr, write)
+    }
+
+    /// Where the arm sets out from at `begin`.
+    pub(super) fn departure(&self, begin: u64) -> Departure {
+        match self.ahead {
+            None => Departure { begin, arm: self.arm, read_on: None },
+            Some(ahead) => {
+                let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
+                let held = self.segments.get(ahead.segment);
+                Departure { begin, arm: reached.arm, read_on: Some((held.start, reached.head.next)) }
+            }
+        }
+    }
+
+    pub(super) fn positioning_from(&self, from: &Departure, sector: u64, nr: u64, write: bool) -> u64 {
+        if !write {
+            let going_on = from.read_on.is_some_and(|(start, next)| start <= sector && sector <= next);
+            if going_on || self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr) {
                 return 0;
             }
-            arm = reached.arm;
-        }
-        if !write && (self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr)) {
-            return 0;
         }
         let spot = self.mechanics.locate(sector);
-        let moving = self.mechanics.move_ns(arm, spot.arm, write);
-        moving + self.mechanics.wait_ns(begin + moving, spot)
+        let moving = self.mechanics.move_ns(from.arm, spot.arm, write);
+        moving + self.mechanics.wait_ns(from.begin + moving, spot)
     }
+}
+
+/// From when and where the arm sets out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) begin: u64,
+    pub(super) arm: Arm,
+    /// First sector and the one after the last of what has been read on: a read that begins there needs no movement.
+    pub(super) read_on: Option<(u64, u64)>,
 }

@@ -92,6 +92,11 @@ impl Dirty {
         self.moving.as_ref().is_some_and(holds) || self.extents.iter().any(holds)
     }
 
+    /// The first sector of each extent, and the one after its last.
+    pub(super) fn held(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.moving.iter().chain(&self.extents).map(|extent| (extent.sector, extent.end()))
+    }
+
     /// An extent goes to the medium; its room is free when it is there.
     pub(super) fn start(&mut self, at: usize) -> Extent {
         let extent = self.extents.swap_remove(at);

@@ -175,6 +175,9 @@ pub(super) struct Mechanics {
     seek: SeekCurve,
     /// Seek times up to the knee: a root for each seek would be a third of a request's cost.
     near: Vec<u32>,
+    /// The least seek time over each distance of `near` and all longer ones.
+    least: Vec<u32>,
+    longest_seek_ns: u64,
 }
 
 impl Mechanics {
@@ -192,7 +195,16 @@ impl Mechanics {
     ) -> Mechanics {
         let cylinders = zones.last().map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let table = (seek.knee.max(seek.first.len() as u64) + 1).min(u64::from(cylinders));
-        let near = (0..table).map(|distance| seek.seek_ns(distance) as u32).collect();
+        let near: Vec<u32> = (0..table).map(|distance| seek.seek_ns(distance) as u32).collect();
+        let longest_seek_ns = near.iter().map(|ns| u64::from(*ns)).max().unwrap_or(0);
+        let longest_seek_ns = longest_seek_ns.max(seek.seek_ns(u64::from(cylinders).saturating_sub(1)));
+        // Beyond the table the curve is linear and does not fall.
+        let beyond = if table < u64::from(cylinders) { seek.seek_ns(table) } else { u64::MAX };
+        let mut least = near.clone();
+        least.iter_mut().rev().fold(beyond, |beyond, ns| {
+            *ns = beyond.min(u64::from(*ns)) as u32;
+            u64::from(*ns)
+        });
         Mechanics {
             quick: zones.iter().map(|zone| Quick::new(zone, heads, revolution_ns)).collect(),
             revolution: Divisor::new(revolution_ns),
@@ -207,6 +219,8 @@ impl Mechanics {
             spare_per_cylinder,
             seek,
             near,
+            least,
+            longest_seek_ns,
         }
     }
 
@@ -290,6 +304,25 @@ impl Mechanics {
             // As the curve's own linear part, in 64 bits: bounded when the drive was read.
             None => self.seek.c_ns + self.seek.e_ps * distance / 1000,
         }
+    }
+
+    /// No movement over this distance or a longer one takes less, a write's neither.
+    #[inline]
+    pub(super) fn least_seek_ns(&self, distance: u64) -> u64 {
+        let read = self.least.get(distance as usize).map_or_else(|| self.seek_ns(distance), |ns| u64::from(*ns));
+        read.saturating_sub(self.write_lead_ns.saturating_sub(self.write_settle_ns))
+    }
+
+    /// No movement and wait for a sector takes longer.
+    pub(super) fn longest_positioning_ns(&self) -> u64 {
+        self.longest_seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
+    }
+
+    /// The first sector of a cylinder, or one near it where tracks are reserved or slipped.
+    pub(super) fn first_sector(&self, cylinder: u32) -> u64 {
+        let zone = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder) - 1;
+        let zone = &self.zones[zone];
+        zone.first_sector + u64::from(cylinder - zone.first_cylinder) * zone.sectors_per_cylinder
     }
 
     /// Sectors that have passed under the head since the start of the zone, had it been read without a pause: a sector's angle,

@@ -24,11 +24,12 @@ mod mechanics;
 mod read;
 mod reading;
 mod segments;
+mod survey;
 mod writing;
 
 use std::collections::VecDeque;
 
-use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Time};
+use elevator::{BlockRequest, Disk, Geometry, Op, SECTOR_BYTES, Survey, Time};
 
 use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check};
 use super::tables::{Kind, Tables};
@@ -254,14 +255,25 @@ impl Hdd {
     }
 }
 
-impl Disk for Hdd {
-    fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
-        let write = request.op == Op::Write;
+impl Hdd {
+    /// When the arm could set out for a command that is sent `now`, and how long after the command's overhead that is.
+    fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);
         let begin = (now.as_ns() + overhead).max(free);
-        let known = begin - (now.as_ns() + overhead);
+        (begin, begin - (now.as_ns() + overhead))
+    }
+}
+
+impl Disk for Hdd {
+    fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
+        let write = request.op == Op::Write;
+        let (begin, known) = self.sets_out(now, write);
         known + self.positioning(begin, request.sector, u64::from(request.nr_sectors), write)
+    }
+
+    fn survey(&self, now: Time, search: &mut dyn FnMut(&dyn Survey)) {
+        search(&self.moment(now));
     }
 }
 

@@ -37,6 +37,11 @@ impl Segments {
         self.all.iter().position(|segment| segment.start <= start && end <= segment.end)
     }
 
+    /// The first sector of each segment, and the one after its last.
+    pub(super) fn held(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.all.iter().filter(|segment| segment.end > 0).map(|segment| (segment.start, segment.end))
+    }
+
     pub(super) fn touch(&mut self, segment: usize) {
         self.clock += 1;
         self.all[segment].used = self.clock;

@@ -1,0 +1,69 @@
+//! Positioning times, for schedulers that ask: of one request, and of many at one moment with bounds by distance.
+//!
+//! A seek is the bound: rotation and settling come on top of it. A measured curve may fall here and there, so the bound of a
+//! distance is the least seek over that distance and all longer ones.
+
+use elevator::{BlockRequest, Op, Survey, Time};
+
+use super::Hdd;
+use super::choice::Departure;
+
+impl Hdd {
+    /// The drive as it is `now`.
+    pub(super) fn moment(&self, now: Time) -> Moment<'_> {
+        let side = |write| {
+            let (begin, waits) = self.sets_out(now, write);
+            (self.departure(begin), waits)
+        };
+        let sides = [side(false), side(true)];
+        // Reading on takes the arm along, and writes and reads set out at different times.
+        let cylinders = sides.map(|(from, _)| from.arm.cylinder);
+        let (low, high) = (cylinders[0].min(cylinders[1]), cylinders[0].max(cylinders[1]));
+        Moment { disk: self, sides, low, high, center: self.mechanics.first_sector(low) }
+    }
+}
+
+/// The drive at one moment.
+pub(super) struct Moment<'a> {
+    disk: &'a Hdd,
+    /// For reads and for writes: where the arm sets out from, and how long that is after the overhead.
+    sides: [(Departure, u64); 2],
+    /// The cylinders between which it sets out.
+    low: u32,
+    high: u32,
+    center: u64,
+}
+
+impl Survey for Moment<'_> {
+    fn positioning_ns(&self, request: &BlockRequest) -> u64 {
+        let write = request.op == Op::Write;
+        let (from, waits) = &self.sides[usize::from(write)];
+        waits + self.disk.positioning_from(from, request.sector, u64::from(request.nr_sectors), write)
+    }
+
+    fn center(&self) -> u64 {
+        self.center
+    }
+
+    fn at_least_ns(&self, sector: u64) -> u64 {
+        let cylinder = self.disk.mechanics.locate(sector).arm.cylinder;
+        // Counted from the far end of the two cylinders on each side, so that it grows on the way outwards.
+        let distance = match sector < self.center {
+            true => self.low.saturating_sub(cylinder),
+            false => cylinder.saturating_sub(self.high),
+        };
+        self.sides[0].1.min(self.sides[1].1) + self.disk.mechanics.least_seek_ns(distance.into())
+    }
+
+    fn at_most_ns(&self) -> u64 {
+        self.sides[0].1.max(self.sides[1].1) + self.disk.mechanics.longest_positioning_ns()
+    }
+
+    fn exempt(&self, each: &mut dyn FnMut(u64, u64)) {
+        let read_on = self.sides[0].0.read_on.into_iter();
+        read_on
+            .chain(self.disk.segments.held())
+            .chain(self.disk.dirty.held())
+            .for_each(|(start, end)| each(start, end));
+    }
+}
