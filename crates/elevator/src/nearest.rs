@@ -126,6 +126,7 @@ impl<V: Value> Search<'_, V> {
         let (mut upwards, mut downwards) =
             (sectors.upwards(center).map(floored), sectors.downwards(center).map(floored));
         let (mut up, mut down) = (upwards.next(), downwards.next());
+        let most_ns = self.survey.at_most_ns();
         let mut ages = self.held.by_age.as_ref().map(|by_age| by_age.iter());
         let mut oldest = ages.as_mut().and_then(Iterator::next);
         let mut steps = 0;
@@ -137,7 +138,7 @@ impl<V: Value> Search<'_, V> {
             };
             let (floor_ns, tag) = (if nearer { up } else { down }).expect("one side is left");
             let since = oldest.map_or(Time::ZERO, |(key, _)| Time::from_ns((key >> 64) as u64));
-            let bound = self.value.bound(self.view.now, floor_ns, self.survey.at_most_ns(), since);
+            let bound = self.value.bound(self.view.now, floor_ns, most_ns, since);
             if best.is_some_and(|((least, _), _)| bound > least) {
                 break;
             }

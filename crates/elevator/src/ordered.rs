@@ -139,24 +139,16 @@ impl<K: Copy + Ord> Ordered<K> {
         self.runs.iter().flat_map(|run| run.keys.iter().copied().zip(run.tags.iter().copied()))
     }
 
-    /// The lowest at or above `key` and everything after it, in ascending order.
-    pub(crate) fn upwards(&self, key: K) -> impl Iterator<Item = (K, u32)> + '_ {
-        let (run, at) = self.place(key);
-        let rest = self.runs.get(run..).unwrap_or_default().iter().enumerate();
-        rest.flat_map(move |(nr, run)| {
-            let skipped = if nr == 0 { at } else { 0 };
-            run.keys.iter().copied().zip(run.tags.iter().copied()).skip(skipped)
-        })
+    /// A walk upwards from the lowest at or above `key`.
+    pub(crate) fn upwards(&self, key: K) -> Upwards<'_, K> {
+        let (run, at) = self.search(key);
+        Upwards { ordered: self, run, at }
     }
 
-    /// The highest below `key` and everything before it, in descending order.
-    pub(crate) fn downwards(&self, key: K) -> impl Iterator<Item = (K, u32)> + '_ {
-        let (run, at) = self.place(key);
-        let rest = self.runs.get(..=run).unwrap_or_default().iter().rev().enumerate();
-        rest.flat_map(move |(nr, run)| {
-            let taken = if nr == 0 { at } else { run.keys.len() };
-            run.keys[..taken].iter().copied().zip(run.tags[..taken].iter().copied()).rev()
-        })
+    /// A walk downwards from the highest below `key`.
+    pub(crate) fn downwards(&self, key: K) -> Downwards<'_, K> {
+        let (run, at) = self.search(key);
+        Downwards { ordered: self, run, at }
     }
 
     /// The run that a key belongs to, and how many of its keys are below it.
@@ -214,6 +206,54 @@ impl<K: Copy + Ord> Ordered<K> {
             self.runs[lower].keys.extend(upper.keys);
             self.runs[lower].tags.extend(upper.tags);
         }
+    }
+}
+
+/// See [`Ordered::upwards`].
+pub(crate) struct Upwards<'a, K> {
+    ordered: &'a Ordered<K>,
+    run: usize,
+    /// The position in the run of what comes next.
+    at: usize,
+}
+
+impl<K: Copy> Iterator for Upwards<'_, K> {
+    type Item = (K, u32);
+
+    #[inline]
+    fn next(&mut self) -> Option<(K, u32)> {
+        let mut run = self.ordered.runs.get(self.run)?;
+        if self.at == run.keys.len() {
+            (self.run, self.at) = (self.run + 1, 0);
+            run = self.ordered.runs.get(self.run)?;
+        }
+        let entry = (*run.keys.get(self.at)?, run.tags[self.at]);
+        self.at += 1;
+        Some(entry)
+    }
+}
+
+/// See [`Ordered::downwards`].
+pub(crate) struct Downwards<'a, K> {
+    ordered: &'a Ordered<K>,
+    run: usize,
+    /// The position in the run after that of what comes next.
+    at: usize,
+}
+
+impl<K: Copy> Iterator for Downwards<'_, K> {
+    type Item = (K, u32);
+
+    #[inline]
+    fn next(&mut self) -> Option<(K, u32)> {
+        let mut run = self.ordered.runs.get(self.run)?;
+        if self.at == 0 {
+            self.run = self.run.checked_sub(1)?;
+            run = &self.ordered.runs[self.run];
+            self.at = run.keys.len();
+        }
+        self.at = self.at.checked_sub(1)?;
+        Some((run.keys[self.at], run.tags[self.at]))
     }
 }
 

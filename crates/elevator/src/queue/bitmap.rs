@@ -51,6 +51,8 @@ impl Word {
 pub(super) struct Bitmap {
     words: Vec<Word>,
     bits: u32,
+    /// The same as a power of two, so that nothing is divided for a request.
+    shift: u32,
     depth: u32,
     hint: u32,
 }
@@ -58,13 +60,14 @@ pub(super) struct Bitmap {
 impl Bitmap {
     pub(super) fn new(depth: u32) -> Bitmap {
         let bits = word(depth);
-        Bitmap { words: vec![Word::default(); depth.div_ceil(bits) as usize], bits, depth, hint: 0 }
+        let words = vec![Word::default(); depth.div_ceil(bits) as usize];
+        Bitmap { words, bits, shift: bits.trailing_zeros(), depth, hint: 0 }
     }
 
     /// One search from the hint on. None: no tag was found, and the next search begins at the first.
     pub(super) fn search(&mut self) -> Option<u32> {
         let nr_words = self.words.len() as u32;
-        let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
+        let (first, hint) = (self.hint >> self.shift, self.hint & (self.bits - 1));
         let mut found = None;
         for step in 0..nr_words {
             let index = if first + step < nr_words { first + step } else { first + step - nr_words };
@@ -88,7 +91,7 @@ impl Bitmap {
     }
 
     pub(super) fn free(&mut self, tag: u32) {
-        self.words[(tag / self.bits) as usize].cleared |= 1 << (tag % self.bits);
+        self.words[(tag >> self.shift) as usize].cleared |= 1 << (tag & (self.bits - 1));
     }
 }
 

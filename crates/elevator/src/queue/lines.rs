@@ -92,19 +92,23 @@ impl Lines {
     }
 
     /// A tag has become free. `linux` is the version whose rule applies.
-    pub(super) fn free(&mut self, tag: u32, linux: u64) {
+    pub(super) fn free(&mut self, tag: u32, linux: impl FnOnce() -> u64) {
         self.bitmap.free(tag);
         self.count_freed(linux);
     }
 
-    fn count_freed(&mut self, linux: u64) {
-        if self.waiting == 0 {
-            return;
+    #[inline]
+    fn count_freed(&mut self, linux: impl FnOnce() -> u64) {
+        if self.waiting > 0 {
+            self.freed += 1;
+            if self.freed >= self.batch {
+                self.wake(linux());
+            }
         }
-        self.freed += 1;
-        if self.freed < self.batch {
-            return;
-        }
+    }
+
+    /// A batch is full.
+    fn wake(&mut self, linux: u64) {
         self.freed -= self.batch;
         let mut left = self.batch as usize;
         for _ in 0..LINES {
@@ -159,16 +163,16 @@ mod tests {
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
         let mut lines = Lines::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
-        (0..3).for_each(|_| lines.count_freed(601));
+        (0..3).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
-        lines.count_freed(601);
+        lines.count_freed(|| 601);
         assert_eq!(woken(&mut lines), [0, 8], "all of the first line, which is less than a batch");
-        (0..4).for_each(|_| lines.count_freed(601));
+        (0..4).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [1, 9]);
         (10..14).for_each(|part| lines.join(waiter(part)));
         let mut all = Vec::new();
         for _ in 0..6 {
-            (0..4).for_each(|_| lines.count_freed(601));
+            (0..4).for_each(|_| lines.count_freed(|| 601));
             all.push(woken(&mut lines));
         }
         assert_eq!(
@@ -182,12 +186,12 @@ mod tests {
     fn a_batch_of_612_goes_on_with_the_next_lines() {
         let mut lines = Lines::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
-        (0..4).for_each(|_| lines.count_freed(612));
+        (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
         assert_eq!(lines.woken_line, 2);
-        (0..4).for_each(|_| lines.count_freed(612));
+        (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [2, 3, 4, 5]);
-        (0..8).for_each(|_| lines.count_freed(612));
+        (0..8).for_each(|_| lines.count_freed(|| 612));
         assert_eq!((woken(&mut lines), lines.waiting, lines.woken_line), (vec![6, 7], 0, 6), "there are no more");
     }
 
@@ -195,12 +199,12 @@ mod tests {
     fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
         let mut lines = Lines::new(32, None);
         (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
-        lines.free(12, 601);
+        lines.free(12, || 601);
         assert_eq!(lines.take(false), Some(12));
         assert_eq!(lines.joined, 0);
-        lines.free(9, 601);
+        lines.free(9, || 601);
         assert_eq!((lines.take(false), lines.joined), (Some(9), 1), "9 is below the hint in its word");
-        lines.free(8, 601);
+        lines.free(8, || 601);
         assert_eq!(
             (lines.take(true), lines.joined),
             (Some(8), 1),
@@ -211,18 +215,18 @@ mod tests {
     #[test]
     fn tags_that_become_free_while_no_piece_waits_do_not_count_and_empty_lines_are_passed_over() {
         let mut lines = Lines::new(32, None);
-        (0..9).for_each(|_| lines.count_freed(601));
+        (0..9).for_each(|_| lines.count_freed(|| 601));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {
-            (0..3).for_each(|_| lines.count_freed(601));
+            (0..3).for_each(|_| lines.count_freed(|| 601));
             assert_eq!(woken(&mut lines), []);
-            lines.count_freed(601);
+            lines.count_freed(|| 601);
             assert_eq!(woken(&mut lines), [expected]);
         }
         lines.join(waiter(3));
         lines.join(waiter(4));
         lines.woken_line = 5;
-        (0..4).for_each(|_| lines.count_freed(601));
+        (0..4).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [3], "the lines from the sixth to the third are empty");
     }
 }

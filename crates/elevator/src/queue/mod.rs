@@ -346,7 +346,7 @@ impl Queue {
         self.tags[queue].give(tag / hw_queues, request.op, request.sync);
         let bit = self.slot(tag).bit;
         if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
-            lines.free(bit, self.elevator.linux());
+            lines.free(bit, || self.elevator.linux());
         }
     }
 

@@ -88,7 +88,7 @@ impl Intervals {
         self.short += 1;
         self.short_ns += u64::from(ns);
         self.bins[bin] += 1;
-        for at in self.around(bin, classes) {
+        for at in self.around(bin) {
             self.dense[at] += 1;
             if let Some(best) = self.best
                 && (self.dense[at], best) > (self.dense[best], at)
@@ -107,7 +107,7 @@ impl Intervals {
             Region::Width => {
                 let best = self.best.unwrap_or_else(|| first_of_most(&self.dense));
                 self.best = Some(best);
-                (best, best + classes.wide(), u64::from(self.dense[best]))
+                (best, best + self.wide(), u64::from(self.dense[best]))
             }
             Region::Grown => {
                 let (from, until) = self.grown();
@@ -148,15 +148,20 @@ impl Intervals {
         self.short -= 1;
         self.short_ns -= u64::from(ns);
         self.bins[bin] -= 1;
-        let around = self.around(bin, classes);
+        let around = self.around(bin);
         // The fullest bin may have changed; computed on demand.
         self.best = self.best.filter(|best| !around.contains(best));
         around.for_each(|at| self.dense[at] -= 1);
     }
 
     /// The entries of `dense` that a bin counts in.
-    fn around(&self, bin: usize, classes: &Classes) -> std::ops::Range<usize> {
-        (bin + 1).saturating_sub(classes.wide())..(bin + 1).min(self.dense.len())
+    fn around(&self, bin: usize) -> std::ops::Range<usize> {
+        (bin + 1).saturating_sub(self.wide())..(bin + 1).min(self.dense.len())
+    }
+
+    /// [`Classes::wide`] of the classes for which the tables were made, without its division.
+    fn wide(&self) -> usize {
+        self.bins.len() + 1 - self.dense.len()
     }
 
     fn grown(&self) -> (usize, usize) {

@@ -318,6 +318,18 @@ impl Mechanics {
         self.longest_seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
     }
 
+    /// The cylinder of a sector.
+    #[inline]
+    pub(super) fn cylinder_of(&self, sector: u64) -> u32 {
+        let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
+        let (at, quick) = (&self.zones[zone], &self.quick[zone]);
+        let offset = sector - at.first_sector + quick.reserved;
+        match at.slipped.is_empty() {
+            true => at.first_cylinder + quick.per_cylinder.split(offset).0 as u32,
+            false => self.locate_past_slipped(zone, offset).arm.cylinder,
+        }
+    }
+
     /// The first sector of a cylinder, or one near it where tracks are reserved or slipped.
     pub(super) fn first_sector(&self, cylinder: u32) -> u64 {
         let zone = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder) - 1;

@@ -11,11 +11,10 @@ use super::choice::Departure;
 impl Hdd {
     /// The drive as it is `now`.
     pub(super) fn moment(&self, now: Time) -> Moment<'_> {
-        let side = |write| {
-            let (begin, waits) = self.sets_out(now, write);
-            (self.departure(begin), waits)
-        };
-        let sides = [side(false), side(true)];
+        let [read, write] = [self.sets_out(now, false), self.sets_out(now, true)];
+        let from = self.departure(read.0);
+        // Mostly both are the same.
+        let sides = [(from, read.1), (if write.0 == read.0 { from } else { self.departure(write.0) }, write.1)];
         // Reading on takes the arm along, and writes and reads set out at different times.
         let cylinders = sides.map(|(from, _)| from.arm.cylinder);
         let (low, high) = (cylinders[0].min(cylinders[1]), cylinders[0].max(cylinders[1]));
@@ -46,7 +45,7 @@ impl Survey for Moment<'_> {
     }
 
     fn at_least_ns(&self, sector: u64) -> u64 {
-        let cylinder = self.disk.mechanics.locate(sector).arm.cylinder;
+        let cylinder = self.disk.mechanics.cylinder_of(sector);
         // Counted from the far end of the two cylinders on each side, so that it grows on the way outwards.
         let distance = match sector < self.center {
             true => self.low.saturating_sub(cylinder),
