@@ -20,8 +20,8 @@ use crate::signals::Stop;
 use crate::store::Store;
 use text::limits::TRIALS;
 
-/// The number of blocks that are announced to an arena that measures in parallel.
-const LOOKAHEAD: u32 = 16;
+/// The number of blocks that are announced to an arena that measures in parallel: enough for two trials on each of 128 CPUs.
+const LOOKAHEAD: u32 = 128;
 
 /// The number of an arm in the plan.
 type Arm = usize;

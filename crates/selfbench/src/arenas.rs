@@ -10,18 +10,13 @@ use lab::progress::Progress;
 use lab::resolve::{Resolved, UnderTest};
 use lab::signals::Stop;
 
-pub(crate) fn sim<'a>(plan: &Plan, stop: &'a Stop) -> Result<SimArena<'a>> {
+pub(crate) fn sim(plan: &Plan, stop: &Stop) -> Result<SimArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
     let UnderTest::Sim { model, arms } = under_test else { bail!("{}: the plan is not of the sim arena", plan.name) };
     SimArena::open(&plan, model, arms, workloads, stop)
 }
 
-pub(crate) fn kernel<'a>(
-    plan: &Plan,
-    cache: Option<&Path>,
-    stop: &'a Stop,
-    progress: &dyn Progress,
-) -> Result<KernelArena<'a>> {
+pub(crate) fn kernel(plan: &Plan, cache: Option<&Path>, stop: &Stop, progress: &dyn Progress) -> Result<KernelArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
     let UnderTest::Kernel { model, source, arms } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)

@@ -242,7 +242,7 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
 
 /// A surface that is measured point by point, each trial once.
 struct Bench<'a> {
-    arena: SimArena<'a>,
+    arena: SimArena,
     plan: Plan,
     field: Field,
     metric: String,

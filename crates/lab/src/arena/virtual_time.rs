@@ -1,10 +1,11 @@
 //! What the arenas of virtual time have in common: the simulator and the kernel arena.
 //!
-//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel; all arms of a block get one seed;
-//! nothing has to be restored, and time is spent by trials alone. An arena says how one trial is measured ([`Virtual`]); everything
-//! else of [`Arena`] follows from that.
+//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel (`ahead`); all arms of a block get
+//! one seed; nothing has to be restored, and time is spent by trials alone. An arena says how one trial is measured ([`Virtual`]);
+//! everything else of [`Arena`] follows from that.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,14 +13,15 @@ use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
 use files::Dir;
 
+use super::ahead::{Ahead, Job};
 use super::model::Model;
-use super::parallel::{Ahead, Key};
+use super::parallel::Key;
 use super::{Arena, ArmIndex, TrialSpec, Upcoming};
 use crate::trace_file::Format;
 use crate::workloads::Workloads;
 
 /// How far an experiment in virtual time has come.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Progression {
     /// The arm that was applied last.
     arm: Option<ArmIndex>,
@@ -28,19 +30,13 @@ pub(super) struct Progression {
 }
 
 /// An arena of virtual time.
-pub(super) trait Virtual: Sync {
-    /// What one trial needs beside its key.
-    type Wanted: Sync;
-
+pub(super) trait Virtual {
     fn course(&mut self) -> &mut Progression;
 
     fn elapsed(&self) -> Duration;
 
-    /// What the trial of this key needs.
-    fn wanted(&mut self, key: &Key, trial: &TrialSpec) -> Self::Wanted;
-
-    /// Measures one trial.
-    fn one(&self, key: &Key, wanted: &Self::Wanted) -> Result<Observation>;
+    /// What measures the trial of this key, on any thread.
+    fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job;
 
     /// As [`Arena::admit`].
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex>;
@@ -79,12 +75,8 @@ impl<V: Virtual> Arena for V {
         let arm = self.course().arm.expect("an arm is applied before a trial is measured");
         let key = Key { arm, workload: trial.workload, seed: trial.seed };
         let observation = match self.course().ahead.take(&key) {
-            Some(ready) => ready,
-            None => {
-                let wanted = self.wanted(&key, trial);
-                measure_all(self, &[(key, wanted)])?;
-                self.course().ahead.take(&key).expect("it was just measured")
-            }
+            Some(found) => found?,
+            None => self.job(&key, trial)(&AtomicBool::new(false))?,
         };
         self.course().elapsed += trial.warmup + Duration::from_nanos(observation.duration_ns);
         Ok(observation)
@@ -100,10 +92,16 @@ impl<V: Virtual> Arena for V {
 
     fn announce(&mut self, upcoming: &Upcoming) -> Result<()> {
         let Upcoming { workload, duration, warmup, .. } = *upcoming;
-        let missing = self.course().ahead.missing(upcoming);
-        let trial = |key: &Key| TrialSpec { workload, seed: key.seed, duration, warmup };
-        let wanted: Vec<_> = missing.into_iter().map(|key| (key, self.wanted(&key, &trial(&key)))).collect();
-        measure_all(self, &wanted)
+        let mut ahead = std::mem::take(&mut self.course().ahead);
+        let blocks = 1 + ahead.depth().div_ceil(upcoming.arms.len().max(1));
+        let seeds = upcoming.seeds.iter().take(blocks);
+        let keys: Vec<Key> =
+            seeds.flat_map(|&seed| upcoming.arms.iter().map(move |&arm| Key { arm, workload, seed })).collect();
+        ahead.announce(&keys, upcoming.arms.len(), |key| {
+            self.job(key, &TrialSpec { workload, seed: key.seed, duration, warmup })
+        });
+        self.course().ahead = ahead;
+        Ok(())
     }
 
     fn elapsed(&self) -> Duration {
@@ -116,17 +114,14 @@ impl<V: Virtual> Arena for V {
 }
 
 impl Progression {
+    /// Measures ahead on this number of threads.
+    pub(super) fn on(nr_threads: usize) -> Progression {
+        Progression { ahead: Ahead::on(nr_threads), ..Progression::default() }
+    }
+
     pub(super) fn elapsed(&self) -> Duration {
         self.elapsed
     }
-}
-
-fn measure_all<V: Virtual>(arena: &mut V, wanted: &[(Key, V::Wanted)]) -> Result<()> {
-    let mut ahead = std::mem::take(&mut arena.course().ahead);
-    let shared: &V = arena;
-    let done = ahead.measure(wanted, &|key, one| shared.one(key, one));
-    arena.course().ahead = ahead;
-    done
 }
 
 /// What a record says of a modelled device, of the traces that are replayed on it, and of this program.

@@ -105,12 +105,7 @@ fn of_disk(
     Ok(())
 }
 
-fn one(
-    case: &cases::Case,
-    plan: &Plan,
-    (sim, kernel): (&SimArena<'_>, &KernelArena<'_>),
-    options: &Options,
-) -> Result<Row> {
+fn one(case: &cases::Case, plan: &Plan, (sim, kernel): (&SimArena, &KernelArena), options: &Options) -> Result<Row> {
     let workload = plan.workloads.iter().position(|spec| spec.name == case.workload.name);
     let workload = workload.expect("the plan is made of the cases");
     let arm = plan.arms.iter().position(|arm| arm.name == case.scheduler).map(ArmIndex);

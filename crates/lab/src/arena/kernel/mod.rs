@@ -35,6 +35,7 @@ pub use choice::{KernelChoice, path_of, series, source};
 use setting::Clients;
 pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 
+use super::ahead::Job;
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
@@ -63,24 +64,35 @@ const MOST_OF_A_LOG: u64 = 1 << 30;
 const TRACE: &str = "file";
 
 /// The kernel arena.
+pub struct KernelArena {
+    guests: Guests,
+    /// What the tunables of a sweep have at the baseline.
+    defaults: Defaults,
+    course: Progression,
+    opened: Instant,
+}
+
+/// What a trial needs; each trial that is measured on another thread has a copy.
+#[derive(Debug, Clone)]
+struct Guests {
+    arms: Arc<Arms<Setting>>,
+    fixed: Arc<Fixed>,
+}
+
+/// What is the same for all trials.
 #[derive(Debug)]
-pub struct KernelArena<'a> {
+struct Fixed {
     model: Model,
     cache: PathBuf,
-    arms: Arms<Setting>,
     /// By the label of an arm's choice.
     kernels: BTreeMap<String, Built>,
     workloads: Workloads,
     /// The workloads as a guest reads them.
     specs: Vec<WorkloadSpec>,
-    /// What the tunables of a sweep have at the baseline.
-    defaults: Defaults,
-    course: Progression,
-    stop: &'a Stop,
+    stop: Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
     exe: PathBuf,
-    opened: Instant,
     /// Virtual nanoseconds of all guests, and requests that were done in them.
     virtual_ns: AtomicU64,
     ios: AtomicU64,
@@ -89,7 +101,7 @@ pub struct KernelArena<'a> {
 
 /// One trial to be measured.
 #[derive(Debug)]
-pub(super) struct Wanted {
+struct Wanted {
     duration: Duration,
     warmup: Duration,
     /// Commands of the disk to keep.
@@ -106,7 +118,7 @@ struct Booted {
     log: Vec<u8>,
 }
 
-impl<'a> KernelArena<'a> {
+impl KernelArena {
     /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its arms need.
     ///
     /// # Errors
@@ -117,8 +129,8 @@ impl<'a> KernelArena<'a> {
         arms: Arms<Setting>,
         workloads: Workloads,
         cache_dir: Option<&Path>,
-        (stop, progress): (&'a Stop, &dyn Progress),
-    ) -> Result<KernelArena<'a>> {
+        (stop, progress): (&Stop, &dyn Progress),
+    ) -> Result<KernelArena> {
         tables(&model, 0)?;
         check_tasks(&model, &workloads)?;
         check_files(&arms, &workloads)?;
@@ -130,34 +142,36 @@ impl<'a> KernelArena<'a> {
                 vacant.insert(Built::of(&cache, (&source, false), setting, stop, progress)?);
             }
         }
-        Ok(KernelArena {
+        let fixed = Fixed {
             model,
             cache: cache.dir().to_owned(),
-            arms,
             kernels,
             workloads,
             specs: plan.workloads.clone(),
-            defaults: defaults::tabled(plan),
-            course: Progression::default(),
-            stop,
+            stop: stop.clone(),
             flag: stop.flag(),
             here: std::env::current_dir().context("current directory: gone")?,
             exe: std::env::current_exe().context("schedlab: cannot find its own executable")?,
-            opened: Instant::now(),
             virtual_ns: AtomicU64::new(0),
             ios: AtomicU64::new(0),
             boots: AtomicU64::new(0),
+        };
+        Ok(KernelArena {
+            guests: Guests { arms: Arc::new(arms), fixed: Arc::new(fixed) },
+            defaults: defaults::tabled(plan),
+            course: Progression::default(),
+            opened: Instant::now(),
         })
     }
 
     /// What the kernels call themselves.
     pub fn releases(&self) -> Vec<String> {
-        self.kernels.values().map(|built| built.kernel.release.clone()).collect()
+        self.guests.fixed.kernels.values().map(|built| built.kernel.release.clone()).collect()
     }
 
     /// The disk's model.
     pub fn model(&self) -> &Model {
-        &self.model
+        &self.guests.fixed.model
     }
 
     /// One trial, and the disk's log of its first `log` commands.
@@ -167,38 +181,40 @@ impl<'a> KernelArena<'a> {
     pub fn logged(&self, arm: ArmIndex, trial: &TrialSpec, log: u32) -> Result<(Observation, Vec<u8>)> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
         let Booted { observation, log } =
-            self.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None })?;
+            self.guests.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None })?;
         Ok((observation, log))
     }
+}
 
+impl Guests {
     fn boot(&self, key: &Key, wanted: &Wanted) -> Result<Booted> {
         let setting = self.arms.setting(key.arm);
         let interrupted = || {
-            let observation = Observation { voids: vec![interrupted(self.stop)], ..Observation::default() };
+            let observation = Observation { voids: vec![interrupted(&self.fixed.stop)], ..Observation::default() };
             Ok(Booted { observation, log: Vec::new() })
         };
-        if self.flag.load(Ordering::Relaxed) {
+        if self.fixed.flag.load(Ordering::Relaxed) {
             return interrupted();
         }
-        let built = &self.kernels[&setting.kernel.label()];
-        let dir = guest::workdir(&self.cache)
-            .with_context(|| format!("{}: cannot create a guest's working directory", self.cache.display()))?;
+        let built = &self.fixed.kernels[&setting.kernel.label()];
+        let dir = guest::workdir(&self.fixed.cache)
+            .with_context(|| format!("{}: cannot create a guest's working directory", self.fixed.cache.display()))?;
         let files = setting.files.map(Files::found).transpose()?;
         if files.is_some() {
             std::fs::create_dir(dir.path().join(order::FILES))
                 .context("directory for the guest's files: cannot create")?;
         }
-        let memory_mib = memory_mib(setting.files, self.workloads.work(key.workload))?;
+        let memory_mib = memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
         let traces = traces(&request.workload).map(PathBuf::from);
         let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
         // Of this trial's seed: a device may draw its times by lot.
-        std::fs::write(dir.path().join(order::TABLES), tables(&self.model, key.seed)?)
+        std::fs::write(dir.path().join(order::TABLES), tables(&self.fixed.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
         let boot = Boot {
             kernel: &built.image,
-            init: &self.exe,
+            init: &self.fixed.exe,
             role: "guest-init",
             readable: &readable,
             reachable: &reachable(&request.here),
@@ -206,18 +222,19 @@ impl<'a> KernelArena<'a> {
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
-        let named = || format!("arm {}, workload {}", self.arms.name(key.arm), self.workloads.get(key.workload).name);
-        match boot.run(dir.path(), &self.flag) {
+        let named =
+            || format!("arm {}, workload {}", self.arms.name(key.arm), self.fixed.workloads.get(key.workload).name);
+        match boot.run(dir.path(), &self.fixed.flag) {
             Ok(_) => {}
             Err(BootError::Interrupted) => return interrupted(),
             Err(error) => return Err(error).with_context(named),
         }
         let Answer { result, virtual_ns, .. } = order::answered::<Observation>(dir.path()).with_context(named)?;
         let observation = result.map_err(|error| anyhow!("{}: {error}", named()))?;
-        self.boots.fetch_add(1, Ordering::Relaxed);
-        self.virtual_ns.fetch_add(virtual_ns, Ordering::Relaxed);
+        self.fixed.boots.fetch_add(1, Ordering::Relaxed);
+        self.fixed.virtual_ns.fetch_add(virtual_ns, Ordering::Relaxed);
         let transfers = observation.counters.get("device_transfers").copied().unwrap_or(0.0);
-        self.ios.fetch_add(transfers as u64, Ordering::Relaxed);
+        self.fixed.ios.fetch_add(transfers as u64, Ordering::Relaxed);
         let log = match wanted.log {
             0 => Vec::new(),
             _ => guest::read_result(dir.path(), order::LOG, MOST_OF_A_LOG).with_context(named)?,
@@ -230,13 +247,13 @@ impl<'a> KernelArena<'a> {
         let setting = self.arms.setting(key.arm);
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         TrialRequest {
-            here: where_others_may_be(&self.here),
-            modules: modules(built, setting, &self.model),
-            disk: Disk { log: *log, ..disk(setting, &self.model) },
+            here: where_others_may_be(&self.fixed.here),
+            modules: modules(built, setting, &self.fixed.model),
+            disk: Disk { log: *log, ..disk(setting, &self.fixed.model) },
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
             controls: setting.controls.clone(),
-            workload: with_clients(with_whole_path(self.specs[key.workload].clone(), &self.here), *clients),
+            workload: with_clients(with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here), *clients),
             clients: setting.clients,
             files: None,
             seed: key.seed,
@@ -245,6 +262,19 @@ impl<'a> KernelArena<'a> {
             turnaround_ns: setting.turnaround_ns,
             turnaround_spread_ns: setting.turnaround_ns / 2,
         }
+    }
+
+    fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
+        let params = &self.fixed.workloads.work(key.workload).params;
+        if !params.timed.find_streams {
+            return Ok(self.boot(key, wanted)?.observation);
+        }
+        let Wanted { duration, warmup, .. } = *wanted;
+        let measured = |clients| {
+            let wanted = Wanted { duration, warmup, log: 0, clients: Some(clients) };
+            Ok(self.boot(key, &wanted)?.observation)
+        };
+        schedulable(params.clients, measured)
     }
 }
 
@@ -356,9 +386,7 @@ fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     Ok(processes + more)
 }
 
-impl Virtual for KernelArena<'_> {
-    type Wanted = Wanted;
-
+impl Virtual for KernelArena {
     fn course(&mut self) -> &mut Progression {
         &mut self.course
     }
@@ -367,41 +395,30 @@ impl Virtual for KernelArena<'_> {
         self.course.elapsed()
     }
 
-    fn wanted(&mut self, _key: &Key, trial: &TrialSpec) -> Wanted {
+    fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        Wanted { duration, warmup, log: 0, clients: None }
-    }
-
-    fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
-        let params = &self.workloads.work(key.workload).params;
-        if !params.timed.find_streams {
-            return Ok(self.boot(key, wanted)?.observation);
-        }
-        let Wanted { duration, warmup, .. } = *wanted;
-        let measured = |clients| {
-            let wanted = Wanted { duration, warmup, log: 0, clients: Some(clients) };
-            Ok(self.boot(key, &wanted)?.observation)
-        };
-        schedulable(params.clients, measured)
+        let wanted = Wanted { duration, warmup, log: 0, clients: None };
+        let (guests, key) = (self.guests.clone(), *key);
+        Box::new(move |_| guests.one(&key, &wanted))
     }
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
         let setting = Setting::of(arm)?;
-        if !self.kernels.contains_key(&setting.kernel.label()) {
+        if !self.guests.fixed.kernels.contains_key(&setting.kernel.label()) {
             return Err(usage(format!(
                 "arm {}: its kernel was not built before the first trial; name it in the plan",
                 arm.name
             )));
         }
-        let index = self.arms.admit(&arm.name, setting);
-        check_files(&self.arms, &self.workloads)?;
+        let index = Arc::make_mut(&mut self.guests.arms).admit(&arm.name, setting);
+        check_files(&self.guests.arms, &self.guests.fixed.workloads)?;
         Ok(index)
     }
 
     fn facts(&self) -> Environment {
-        let mut facts = facts_of(&self.model, &self.workloads);
+        let mut facts = facts_of(&self.guests.fixed.model, &self.guests.fixed.workloads);
         let about = facts.entry("kernel".to_owned()).or_default();
-        for (label, Built { kernel, modules, .. }) in &self.kernels {
+        for (label, Built { kernel, modules, .. }) in &self.guests.fixed.kernels {
             let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             about.insert("modules".to_owned(), set);
             about.insert(label.replacen("release", "build", 1), kernel.key.clone());
@@ -412,10 +429,11 @@ impl Virtual for KernelArena<'_> {
     }
 
     fn last_words(&mut self) -> Vec<String> {
-        let mut words = self.workloads.remarks();
-        let (boots, ios) = (self.boots.load(Ordering::Relaxed), self.ios.load(Ordering::Relaxed));
+        let mut words = self.guests.fixed.workloads.remarks();
+        let (boots, ios) =
+            (self.guests.fixed.boots.load(Ordering::Relaxed), self.guests.fixed.ios.load(Ordering::Relaxed));
         if boots > 0 {
-            let virtual_s = self.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
+            let virtual_s = self.guests.fixed.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
             let real_s = self.opened.elapsed().as_secs_f64();
             words.push(format!(
                 "{boots} guests: {virtual_s:.1} s of virtual time and {ios} requests in {real_s:.1} s of real time: {:.0} times as fast, \

@@ -21,6 +21,7 @@ use workload::Measured;
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
+use super::ahead::Job;
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
@@ -35,44 +36,42 @@ use crate::trace_file::{Format, TraceFile};
 use crate::workloads::Workloads;
 
 /// The simulator.
-#[derive(Debug)]
-pub struct SimArena<'a> {
-    model: Model,
-    arms: Arms<Setting>,
-    workloads: Workloads,
+pub struct SimArena {
+    simulator: Simulator,
     /// The values of a sweep's tunables at the baseline.
     defaults: Defaults,
     course: Progression,
-    stop: &'a Stop,
-    flag: Arc<AtomicBool>,
-    traces: Option<TraceFile>,
     /// Workload and arm of trials that were traced.
     traced: BTreeSet<(usize, ArmIndex)>,
     /// Their files.
     files: Vec<String>,
 }
 
+/// What a trial needs; each trial that is measured on another thread has a copy.
+#[derive(Debug, Clone)]
+struct Simulator {
+    model: Arc<Model>,
+    arms: Arc<Arms<Setting>>,
+    workloads: Arc<Workloads>,
+    traces: Option<Arc<TraceFile>>,
+    stop: Stop,
+}
+
 /// One trial to simulate.
 #[derive(Debug)]
-pub(super) struct Wanted {
+struct Wanted {
     duration: Duration,
     warmup: Duration,
     /// The file of its events.
     trace: Option<String>,
 }
 
-impl<'a> SimArena<'a> {
+impl SimArena {
     /// Opens the arena for a plan whose parts are resolved.
     ///
     /// # Errors
     /// Wrong usage: a workload that does not fit on the device.
-    pub fn open(
-        plan: &Plan,
-        model: Model,
-        arms: Arms<Setting>,
-        workloads: Workloads,
-        stop: &'a Stop,
-    ) -> Result<SimArena<'a>> {
+    pub fn open(plan: &Plan, model: Model, arms: Arms<Setting>, workloads: Workloads, stop: &Stop) -> Result<SimArena> {
         check_tasks(&model, &workloads)?;
         let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
         for (label, work) in workloads.engine() {
@@ -89,27 +88,30 @@ impl<'a> SimArena<'a> {
         }
         let baseline = arms.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(_, _, setting)| setting);
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
+        let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
         Ok(SimArena {
-            model,
-            arms,
-            workloads,
+            simulator: Simulator { model, arms, workloads, traces: None, stop: stop.clone() },
             defaults,
             course: Progression::default(),
-            stop,
-            flag: stop.flag(),
-            traces: None,
             traced: BTreeSet::new(),
             files: Vec::new(),
         })
     }
 
+    /// Simulates on this number of threads instead of one on each CPU. No figure depends on it.
+    pub fn with_threads(mut self, nr_threads: usize) -> SimArena {
+        self.course = Progression::on(nr_threads);
+        self
+    }
+
     /// The file for the events of a trial: the first one of each workload and arm has one.
     fn trace_of(&mut self, workload: usize, arm: ArmIndex) -> Option<String> {
-        let traces = self.traces.as_ref()?;
+        let Simulator { traces, workloads, arms, .. } = &self.simulator;
+        let traces = traces.as_ref()?;
         if !self.traced.insert((workload, arm)) {
             return None;
         }
-        let name = traces.name(&self.workloads.get(workload).name, self.arms.name(arm), &self.files);
+        let name = traces.name(&workloads.get(workload).name, arms.name(arm), &self.files);
         self.files.push(name.clone());
         Some(name)
     }
@@ -121,10 +123,13 @@ impl<'a> SimArena<'a> {
     pub fn observed(&self, arm: ArmIndex, trial: &TrialSpec, observer: &mut dyn Observer) -> Result<Observation> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
         let key = Key { arm, workload, seed };
-        let stop = || self.flag.load(Ordering::Relaxed);
-        self.observation(&key, sim::run(self.trial(&key, duration, warmup)?, observer, &stop))
+        let flag = self.simulator.stop.flag();
+        let trial = self.simulator.trial(&key, duration, warmup)?;
+        self.simulator.observation(&key, sim::run(trial, observer, &|| flag.load(Ordering::Relaxed)))
     }
+}
 
+impl Simulator {
     fn trial(&self, key: &Key, duration: Duration, warmup: Duration) -> Result<Trial> {
         let work = self.workloads.work(key.workload);
         let setting = self.arms.setting(key.arm);
@@ -148,15 +153,14 @@ impl<'a> SimArena<'a> {
     }
 
     /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is interrupted.
-    fn alone(&self, key: &Key, wanted: &Wanted) -> Result<Option<Vec<Measured>>> {
+    fn alone(&self, key: &Key, wanted: &Wanted, stop: &dyn Fn() -> bool) -> Result<Option<Vec<Measured>>> {
         let params = &self.workloads.work(key.workload).params;
         if !params.alone {
             return Ok(None);
         }
-        let stop = || self.flag.load(Ordering::Relaxed);
         let mut alone = Vec::new();
         for number in 0..params.flows.len() {
-            match sim::run_flow_alone(self.trial(key, wanted.duration, wanted.warmup)?, number, &stop) {
+            match sim::run_flow_alone(self.trial(key, wanted.duration, wanted.warmup)?, number, stop) {
                 Ok(outcome) => alone.push(outcome.measured),
                 Err(_) => return Ok(None),
             }
@@ -165,17 +169,16 @@ impl<'a> SimArena<'a> {
     }
 
     /// One trial with this number of clients.
-    fn measured(&self, key: &Key, wanted: &Wanted, clients: u32) -> Result<Observation> {
+    fn measured(&self, key: &Key, wanted: &Wanted, clients: u32, stop: &dyn Fn() -> bool) -> Result<Observation> {
         let mut trial = self.trial(key, wanted.duration, wanted.warmup)?;
         trial.params.clients = clients;
-        let stop = || self.flag.load(Ordering::Relaxed);
-        let alone = self.alone(key, wanted)?;
+        let alone = self.alone(key, wanted, stop)?;
         let outcome = match &wanted.trace {
-            None => sim::run(trial, &mut sim::Unobserved, &stop),
+            None => sim::run(trial, &mut sim::Unobserved, stop),
             Some(name) => {
                 let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
                 let mut writer = traces.writer(name)?;
-                let outcome = sim::run(trial, &mut writer, &stop);
+                let outcome = sim::run(trial, &mut writer, stop);
                 writer.finish()?;
                 outcome
             }
@@ -193,7 +196,7 @@ impl<'a> SimArena<'a> {
         match outcome {
             Ok(outcome) => Ok(figures::observation(&outcome)),
             Err(SimError::Interrupted) => {
-                Ok(Observation { voids: vec![interrupted(self.stop)], ..Observation::default() })
+                Ok(Observation { voids: vec![interrupted(&self.stop)], ..Observation::default() })
             }
             Err(error) => {
                 let workload = &self.workloads.get(key.workload).name;
@@ -201,11 +204,26 @@ impl<'a> SimArena<'a> {
             }
         }
     }
+
+    fn one(&self, key: &Key, wanted: &Wanted, abandoned: &AtomicBool) -> Result<Observation> {
+        let flag = self.stop.flag();
+        let stop = || flag.load(Ordering::Relaxed) || abandoned.load(Ordering::Relaxed);
+        let params = &self.workloads.work(key.workload).params;
+        if !params.timed.find_streams {
+            return self.measured(key, wanted, params.clients, &stop);
+        }
+        let Wanted { duration, warmup, .. } = *wanted;
+        let found = schedulable(params.clients, |streams| {
+            self.measured(key, &Wanted { duration, warmup, trace: None }, streams, &stop)
+        })?;
+        if wanted.trace.is_some() {
+            self.measured(key, wanted, streams_of(&found), &stop)?;
+        }
+        Ok(found)
+    }
 }
 
-impl Virtual for SimArena<'_> {
-    type Wanted = Wanted;
-
+impl Virtual for SimArena {
     fn course(&mut self) -> &mut Progression {
         &mut self.course
     }
@@ -214,41 +232,28 @@ impl Virtual for SimArena<'_> {
         self.course.elapsed()
     }
 
-    fn wanted(&mut self, key: &Key, trial: &TrialSpec) -> Wanted {
+    fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        Wanted { duration, warmup, trace: self.trace_of(key.workload, key.arm) }
-    }
-
-    fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
-        let params = &self.workloads.work(key.workload).params;
-        if !params.timed.find_streams {
-            return self.measured(key, wanted, params.clients);
-        }
-        let Wanted { duration, warmup, .. } = *wanted;
-        let found = schedulable(params.clients, |streams| {
-            self.measured(key, &Wanted { duration, warmup, trace: None }, streams)
-        })?;
-        if wanted.trace.is_some() {
-            self.measured(key, wanted, streams_of(&found))?;
-        }
-        Ok(found)
+        let wanted = Wanted { duration, warmup, trace: self.trace_of(key.workload, key.arm) };
+        let (simulator, key) = (self.simulator.clone(), *key);
+        Box::new(move |abandoned| simulator.one(&key, &wanted, abandoned))
     }
 
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex> {
-        Ok(self.arms.admit(&arm.name, Setting::of(arm)?))
+        Ok(Arc::make_mut(&mut self.simulator.arms).admit(&arm.name, Setting::of(arm)?))
     }
 
     fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.traces = Some(TraceFile::new(format, dir)?);
+        self.simulator.traces = Some(Arc::new(TraceFile::new(format, dir)?));
         Ok(())
     }
 
     fn facts(&self) -> Environment {
-        let mut facts = facts_of(&self.model, &self.workloads);
+        let mut facts = facts_of(&self.simulator.model, &self.simulator.workloads);
         let release = format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION"));
         facts.entry("kernel".to_owned()).or_default().insert("release".to_owned(), release);
-        for (_, arm, setting) in self.arms.iter() {
-            let described = self.model.look(|device| setting.describe(device));
+        for (_, arm, setting) in self.simulator.arms.iter() {
+            let described = self.simulator.model.look(|device| setting.describe(device));
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
             let evidence = setting.kind.evidence;
             if evidence != Evidence::Confirmed {
@@ -261,8 +266,8 @@ impl Virtual for SimArena<'_> {
     }
 
     fn last_words(&mut self) -> Vec<String> {
-        let mut remarks = self.workloads.remarks();
-        remarks.extend(curves::beyond_capacity(&self.model, &self.workloads));
+        let mut remarks = self.simulator.workloads.remarks();
+        remarks.extend(curves::beyond_capacity(&self.simulator.model, &self.simulator.workloads));
         remarks
     }
 }

@@ -1,0 +1,76 @@
+//! The record of an experiment in virtual time is the same, byte for byte, on any number of threads.
+
+use std::time::Duration;
+
+use experiment::plan::{Plan, SCHEMA};
+use experiment::record::{Environment, Header, Record};
+use files::Dir;
+use lab::arena::ArmIndex;
+use lab::arena::sim::SimArena;
+use lab::conduct::conduct;
+use lab::progress::{Progress, Step};
+use lab::resolve::{Resolved, UnderTest};
+use lab::signals::Stop;
+use lab::store::{RECORD, Store};
+
+#[derive(Debug)]
+struct Silent;
+
+impl Progress for Silent {
+    fn trial(&self, _: &Step<'_>) {}
+    fn prepare(&self, _: &str, _: u64, _: u64) {}
+    fn phase(&self, _: &str) {}
+    fn say(&self, _: &str) {}
+    fn remark(&self, _: &str) {}
+    fn clear(&self) {}
+}
+
+/// Arms that are decided after different numbers of blocks, and trials of different lengths.
+const PLAN: &str = r#"
+name = "threads"
+arena = "sim"
+device = "hp97560"
+seed = 5
+trial = { duration_ms = 20000, warmup_ms = 500 }
+budget = { time_s = 3000.0 }
+arm = [
+    { name = "none", scheduler = "none" },
+    { name = "mq-deadline", scheduler = "mq-deadline" },
+    { name = "sstf", scheduler = "sstf" },
+]
+workload = [
+    { name = "random", kind = "randread", params = { clients = "16" } },
+    { name = "amount", kind = "seqread", params = { clients = "3", amount = "1M" } },
+]
+"#;
+
+/// The record, and the number of blocks of its first workload.
+fn record_on(threads: usize) -> (Vec<u8>, usize) {
+    let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
+    let Resolved { plan, workloads, under_test } = Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
+    let UnderTest::Sim { model, arms } = under_test else { panic!("the plan is the simulator's") };
+    let mut arena = SimArena::open(&plan, model, arms, workloads, &stop).unwrap().with_threads(threads);
+    let header = Header {
+        schema: SCHEMA,
+        schedlab: String::new(),
+        plan: plan.clone(),
+        environment: Environment::new(),
+        started_unix_ms: 0,
+        command: String::new(),
+    };
+    let mut store = Store::create(Dir::open(dir.path()).unwrap(), &header).unwrap();
+    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+    conduct(&plan, &Record::new(header), &arms, &mut arena, &mut store, (&stop, &Silent)).unwrap();
+    let record = lab::store::read(dir.path()).unwrap();
+    assert!(record.end.is_some() && record.last_ms() > Duration::from_secs(60).as_millis() as u64);
+    (std::fs::read(dir.path().join(RECORD)).unwrap(), record.trials.len())
+}
+
+#[test]
+fn a_record_is_the_same_on_any_number_of_threads() {
+    let (one, trials) = record_on(1);
+    assert!(trials > 20, "{trials} trials");
+    for threads in [2, 5] {
+        assert!(record_on(threads).0 == one, "another record on {threads} threads");
+    }
+}
