@@ -76,7 +76,11 @@ static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads,
 	antic->dir = ANTIC_ASYNC;
 	antic->writes_left = antic->write_count;
 	antic->write_idled = false;
-	return antic->first_write ? class->fifo.head : class->next;
+	/*
+	 * A front merge that displaces another request leaves no next one; the source then needs
+	 * an expired one, or fails.
+	 */
+	return antic->first_write || class->next == CORE_NONE ? class->fifo.head : class->next;
 }
 
 /* Whether to wait instead of serving @next. */

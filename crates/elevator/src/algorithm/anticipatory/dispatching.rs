@@ -80,7 +80,8 @@ impl<R: Rule> Machine<R> {
         self.write_idled = false;
         match self.settings.first_write {
             true => self.oldest(ASYNC).map(|(first, _)| first),
-            false => self.classes[ASYNC].next,
+            // A front merge that displaces another request leaves none; the source then needs an expired one, or fails.
+            false => self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first)),
         }
     }
 

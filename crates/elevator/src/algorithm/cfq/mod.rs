@@ -104,7 +104,7 @@ struct ProcessQueue {
     /// Requests on the dispatch list or in the driver.
     in_flight: u32,
     meta_pending: u32,
-    /// When its slice ends; 0: it has not begun.
+    /// When its slice ends; 0: it has not begun, which the source takes for long past.
     slice_end: u64,
     slice_left: u64,
     wait_request: bool,
@@ -112,6 +112,12 @@ struct ProcessQueue {
     fifo_checked: bool,
     idle_window: bool,
     is_new: bool,
+}
+
+impl ProcessQueue {
+    fn is_past_its_slice(&self, now: Now) -> bool {
+        self.slice_end == 0 || now.jiffies > self.slice_end
+    }
 }
 
 /// Where a request is.

@@ -139,7 +139,7 @@ impl Cfq {
     fn select(&mut self, now: Now) -> Option<u32> {
         if let Some(active) = self.active {
             let this = self.queue(active);
-            let over = !this.must_dispatch && now.jiffies > this.slice_end;
+            let over = !this.must_dispatch && this.is_past_its_slice(now);
             if !over {
                 if !this.sorted.is_empty() {
                     return Some(active);

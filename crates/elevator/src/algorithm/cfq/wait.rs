@@ -90,7 +90,7 @@ impl Cfq {
         let this = self.queue(queue);
         this.in_flight -= 1;
         let (all_back, idle_class) = (this.in_flight == 0, this.priority.class == PrioClass::Idle);
-        let (slice_end, empty) = (this.slice_end, this.sorted.is_empty());
+        let (past_slice, empty) = (this.is_past_its_slice(now), this.sorted.is_empty());
         if !idle_class {
             self.last_end = Some(now.jiffies);
         }
@@ -101,7 +101,7 @@ impl Cfq {
             self.processes[process as usize].last_end = now.jiffies;
         }
         if self.active == Some(queue) {
-            if now.jiffies > slice_end {
+            if past_slice {
                 self.expire(now, false);
             } else if sync && empty && self.can_wait(queue) {
                 self.wait(now, queue);
@@ -159,7 +159,7 @@ impl Cfq {
         if let Some(active) = self.active {
             let no_queue_waits = self.lists.is_empty();
             let this = self.queue(active);
-            if now.jiffies <= this.slice_end {
+            if !this.is_past_its_slice(now) {
                 if no_queue_waits {
                     // Its slice continues, but the disk had no other work: the wait has failed.
                     self.end_wait(now, false);
