@@ -10,9 +10,6 @@ use elevator::{Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Piece, Pri
 use super::script::{Event, Kind, PROCESSES, Script};
 use crate::drive::catch_panic;
 
-/// Requests in each direction: none of a script ever waits for one.
-const NR_REQUESTS: u32 = 20_000;
-
 /// A request that goes to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
@@ -39,10 +36,26 @@ pub fn shown(dispatches: &[Dispatch]) -> String {
     text
 }
 
+/// An error of one tick, to see that a comparison finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planted {
+    /// None.
+    Nothing,
+    /// Every timer fires a tick late.
+    LateTimers,
+    /// The tunable is a tick more than it should be.
+    Longer(&'static str),
+}
+
 /// What the scheduler does with a script, at this many ticks a second. An error: it panicked.
 pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispatch>, String> {
+    drive_with(kind, hz, script, Planted::Nothing)
+}
+
+/// The same with an error planted.
+pub fn drive_with(kind: &ElevatorKind, hz: u32, script: &Script, planted: Planted) -> Result<Vec<Dispatch>, String> {
     catch_panic(|| {
-        let mut side = Side::new(kind, hz, script);
+        let mut side = Side::new(kind, hz, script, planted);
         for (at, event) in script.events.iter().enumerate() {
             side.event = at as u32;
             side.happens(kind, event);
@@ -54,6 +67,7 @@ pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispat
 struct Side {
     queue: Queue,
     clock: Clock,
+    planted: Planted,
     tick: u64,
     priorities: Vec<Priority>,
     in_device: Vec<u32>,
@@ -62,24 +76,42 @@ struct Side {
 }
 
 impl Side {
-    fn new(kind: &ElevatorKind, hz: u32, script: &Script) -> Side {
+    fn new(kind: &ElevatorKind, hz: u32, script: &Script, planted: Planted) -> Side {
         let clock = Clock::new(hz);
         let build = Build { hz, ..Build::default() };
+        let submissions = script.events.iter().filter(|event| matches!(event, Event::Submit { .. })).count();
         let limits = Limits {
-            nr_requests: NR_REQUESTS,
+            // None ever waits for a request.
+            nr_requests: submissions as u32 + 1,
             queue_depth: script.queue_depth,
             max_sectors: script.max_sectors,
             merge: true,
         };
-        Side {
+        let mut side = Side {
             queue: Queue::new(kind, &build, limits),
             clock,
+            planted,
             tick: 0,
             priorities: vec![Priority::default(); PROCESSES as usize],
             in_device: Vec::new(),
             event: 0,
             dispatched: Vec::new(),
+        };
+        if let Planted::Longer(tunable) = planted {
+            let value = side.queue.elevator().get(tunable);
+            side.set(tunable, value);
         }
+        side
+    }
+
+    /// Sets a tunable, unless a planted error makes it a tick more.
+    fn set(&mut self, tunable: &str, value: u64) {
+        let more = if self.planted_on(tunable) { 1000 / self.clock.hz() } else { 0 };
+        self.queue.set_tunable(tunable, value + more);
+    }
+
+    fn planted_on(&self, tunable: &str) -> bool {
+        matches!(self.planted, Planted::Longer(longer) if longer == tunable)
     }
 
     fn now(&self) -> Time {
@@ -114,7 +146,7 @@ impl Side {
             Event::Priority(process, priority) => self.priorities[*process as usize] = *priority,
             Event::Set(name, value) => {
                 if let Some(tunable) = kind.tunables.iter().find(|tunable| tunable.name == name) {
-                    self.queue.set_tunable(name, (*value).clamp(tunable.min, tunable.max));
+                    self.set(name, (*value).clamp(tunable.min, tunable.max));
                 }
             }
         }
@@ -141,7 +173,8 @@ impl Side {
     fn tick(&mut self) {
         self.tick += 1;
         let now = self.now();
-        if self.queue.next_timer().is_some_and(|at| at <= now) {
+        let due = if self.planted == Planted::LateTimers { self.clock.at(self.tick - 1) } else { now };
+        if self.queue.next_timer().is_some_and(|at| at <= due) {
             self.queue.on_timer(now, &mut ignore);
             self.run();
         }

@@ -11,8 +11,8 @@ mod generate;
 mod minimise;
 mod script;
 
-pub use corpus::digest;
-pub use drive::{Dispatch, drive, shown};
+pub use corpus::{Case, Column, Corpus, digest};
+pub use drive::{Dispatch, Planted, drive, drive_with, shown};
 pub use generate::generate;
 pub use minimise::minimise;
 pub use script::{Event, Kind, Script};
