@@ -28,11 +28,33 @@ const OF_A_PROGRAM: &[&str] = &[
     "cpu-workloads",
 ];
 
+/// What selfbench may use: the same, and what replays scripts on schedulers.
+const OF_THE_BENCH: &[&str] = &[
+    "text",
+    "confine",
+    "elevator",
+    "elevator-laws",
+    "workload",
+    "sim",
+    "experiment",
+    "tuner",
+    "foreign",
+    "files",
+    "host",
+    "loadgen",
+    "cpu",
+    "runner",
+    "guest",
+    "lab",
+    "report",
+    "cpu-workloads",
+];
+
 /// A crate, and the crates of the workspace that it may use: only such as stand above it in this table.
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("elevator", &[]),
-    // The laws of schedulers, for tests only: nothing that ships depends on them.
+    // The laws of schedulers and scripts for them, for tests and selfbench: nothing that ships depends on them.
     ("elevator-laws", &["elevator"]),
     ("workload", &["text", "elevator"]),
     ("sim", &["text", "elevator", "workload"]),
@@ -73,7 +95,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "cpu-workloads",
         ],
     ),
-    ("selfbench", OF_A_PROGRAM),
+    ("selfbench", OF_THE_BENCH),
     ("schedlab", OF_A_PROGRAM),
     // For developers: the book's tests, and this crate.
     ("docs", &[]),

@@ -31,6 +31,9 @@ pub(crate) enum Bench {
     Conformance(BenchConformanceArgs),
     /// The modelled disks against real ones: DiskSim's validation traces through the presets; prints the demerit figures.
     Drives(BenchDrivesArgs),
+    /// The schedulers of Linux 2.6.20 against the original, given as a program that replays scripts: random scripts until the seeds are
+    /// used up; every difference is minimised and printed.
+    Oracle(BenchOracleArgs),
     /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known; prints the regrets and whether they
     /// are what was promised.
     Tune(BenchTuneArgs),
@@ -87,6 +90,28 @@ pub(crate) struct BenchDrivesArgs {
     /// Write both times of each request, one a line, to this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchOracleArgs {
+    /// A program that replays scripts on the original schedulers; one for each HZ.
+    #[arg(long, value_name = "PROGRAM", required = true)]
+    pub(crate) program: Vec<PathBuf>,
+    /// Scripts for each scheduler and program.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(crate) scripts: u64,
+    /// The first seed.
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 60))]
+    pub(crate) from: u64,
+    /// Only this scheduler.
+    #[arg(long, value_name = "SCHEDULER")]
+    pub(crate) only: Option<String>,
+    /// Print both answers to this script, and stop.
+    #[arg(long, value_name = "SCRIPT")]
+    pub(crate) script: Option<String>,
+    /// Write the scripts and digests of what the original did to this file.
+    #[arg(long, value_name = "FILE", conflicts_with = "script")]
+    pub(crate) corpus: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

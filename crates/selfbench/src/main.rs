@@ -13,6 +13,7 @@ mod engine;
 mod fio;
 mod kernel;
 mod linpack;
+mod oracle;
 mod out;
 mod progress;
 mod run;

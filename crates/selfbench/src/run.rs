@@ -5,12 +5,12 @@ use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::cli::{
-    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchTuneArgs,
-    Cli,
+    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchOracleArgs,
+    BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, drives, engine, kernel, linpack, study, tune};
+use crate::{conformance, drives, engine, kernel, linpack, oracle, study, tune};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         }
         Bench::Conformance(args) => conform(args),
         Bench::Drives(args) => against_drives(args),
+        Bench::Oracle(args) => against_the_original(args),
         Bench::Tune(args) => search(args),
         Bench::Calibration { experiments } => calibration((*experiments).into()),
     }
@@ -40,6 +41,12 @@ fn against_fio(args: &BenchEngineArgs) -> Result<()> {
         out::print(&report)?;
     }
     Ok(())
+}
+
+fn against_the_original(args: &BenchOracleArgs) -> Result<()> {
+    // A panic of a scheduler is an answer here; its text is in the report.
+    std::panic::set_hook(Box::new(|_| {}));
+    oracle::run(args, out::print)
 }
 
 fn against_c(args: &BenchLinpackArgs) -> Result<()> {

@@ -1,0 +1,182 @@
+//! Our schedulers of Linux 2.6.20 against the original, script by script.
+//!
+//! The original is a program of the user's, built from a kernel tree that he has: it reads a scheduler and a script a line, and prints
+//! a line of dispatches for each; an empty line asks it to write what it has. Nothing of a kernel is in this repository, nor what
+//! would build it. The program's first line says which kernel it is and how often that ticks, and another version than the one that
+//! the schedulers follow is refused by name.
+//!
+//! A script that shows a difference is minimised and printed with both answers, in the format of `elevator_laws::original`.
+
+mod program;
+
+use std::fmt;
+
+use anyhow::{Context, Result, bail};
+use elevator::{ElevatorKind, find};
+use elevator_laws::original::{Case, Column, Corpus, Script, digest, drive, generate, minimise, shown};
+use lab::failure::usage;
+
+use crate::cli::BenchOracleArgs;
+use program::Program;
+
+/// The schedulers that follow Linux 2.6.20.
+const SCHEDULERS: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
+/// Scripts that are sent at once.
+const BATCH: u64 = 64;
+/// What an answer holds if the original faulted.
+const FAULT: &str = "FAULT";
+/// Differences that are minimised and shown, of each scheduler.
+const SHOWN: usize = 3;
+
+/// What came out for one scheduler at one HZ.
+#[derive(Debug)]
+struct Outcome {
+    column: Column,
+    scripts: u64,
+    dispatches: usize,
+    /// Scripts on which the original faulted; nothing can be said of them.
+    faults: u64,
+    differences: u64,
+    shown: Vec<Difference>,
+}
+
+/// A minimised script and both answers.
+#[derive(Debug)]
+struct Difference {
+    seed: u64,
+    script: Script,
+    original: String,
+    ours: String,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome { column, scripts, dispatches, faults, differences, shown } = self;
+        writeln!(
+            f,
+            "{column}: {scripts} scripts, {dispatches} dispatches, {differences} differ, the original faulted on {faults}"
+        )?;
+        for Difference { seed, script, original, ours } in shown {
+            writeln!(f, "  seed {seed}, minimised: {script}\n    original{original}\n    ours    {ours}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Compares, prints each outcome through `say`, and returns an error if anything differs.
+pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<()>) -> Result<()> {
+    let kinds = schedulers(args.only.as_deref())?;
+    let mut programs: Vec<Program> = args.program.iter().map(|path| Program::start(path)).collect::<Result<_>>()?;
+    if let Some(text) = &args.script {
+        let script = text.parse::<Script>().map_err(|error| usage(format!("--script: {error}")))?;
+        return one(&mut programs, &kinds, &script, say);
+    }
+    let mut differences = 0;
+    for program in &mut programs {
+        for kind in &kinds {
+            let outcome = compare(program, kind, args.from, args.scripts)?;
+            differences += outcome.differences;
+            say(outcome.to_string())?;
+        }
+    }
+    if let Some(path) = &args.corpus {
+        let corpus = corpus(&mut programs, &kinds, args.from, args.scripts)?;
+        std::fs::write(path, corpus.to_string()).with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    if differences > 0 {
+        bail!("{differences} scripts differ from the original");
+    }
+    Ok(())
+}
+
+fn schedulers(only: Option<&str>) -> Result<Vec<&'static ElevatorKind>> {
+    let names = match only {
+        None => SCHEDULERS.to_vec(),
+        Some(name) if SCHEDULERS.contains(&name) => vec![name],
+        Some(name) => {
+            return Err(usage(format!("--only {name}: follows no original (expected {})", SCHEDULERS.join(", "))));
+        }
+    };
+    Ok(names.into_iter().map(|name| find(name).expect("a row of the table")).collect())
+}
+
+fn ours(kind: &ElevatorKind, hz: u32, script: &Script) -> String {
+    match drive(kind, hz, script) {
+        Ok(dispatches) => shown(&dispatches),
+        Err(panic) => format!(" PANIC {}", panic.lines().next().unwrap_or_default()),
+    }
+}
+
+fn one(
+    programs: &mut [Program],
+    kinds: &[&'static ElevatorKind],
+    script: &Script,
+    mut say: impl FnMut(String) -> Result<()>,
+) -> Result<()> {
+    for program in programs {
+        for kind in kinds {
+            let answer = program.answer(kind.name, script)?;
+            let hz = program.hz;
+            say(format!("{}@{hz}\n  original{answer}\n  ours    {}\n", kind.name, ours(kind, hz, script)))?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(program: &mut Program, kind: &'static ElevatorKind, from: u64, scripts: u64) -> Result<Outcome> {
+    let hz = program.hz;
+    let mut outcome =
+        Outcome { column: Column { kind, hz }, scripts, dispatches: 0, faults: 0, differences: 0, shown: Vec::new() };
+    let mut seed = from;
+    while seed < from + scripts {
+        let seeds: Vec<u64> = (seed..(seed + BATCH).min(from + scripts)).collect();
+        let batch: Vec<Script> = seeds.iter().map(|seed| generate(*seed)).collect();
+        let answers = program.answers(kind.name, &batch)?;
+        for ((seed, script), original) in seeds.iter().zip(&batch).zip(answers) {
+            if original.contains(FAULT) {
+                outcome.faults += 1;
+                continue;
+            }
+            outcome.dispatches += original.split_ascii_whitespace().count();
+            if original == ours(kind, hz, script) {
+                continue;
+            }
+            outcome.differences += 1;
+            if outcome.shown.len() < SHOWN {
+                outcome.shown.push(shortest(program, kind, *seed, script)?);
+            }
+        }
+        seed += BATCH;
+    }
+    Ok(outcome)
+}
+
+/// The shortest script that still shows a difference.
+fn shortest(program: &mut Program, kind: &ElevatorKind, seed: u64, script: &Script) -> Result<Difference> {
+    let hz = program.hz;
+    let script = minimise(script, |script| {
+        let answer = program.answer(kind.name, script);
+        answer.is_ok_and(|answer| !answer.contains(FAULT) && answer != ours(kind, hz, script))
+    });
+    let (original, ours) = (program.answer(kind.name, &script)?, ours(kind, hz, &script));
+    Ok(Difference { seed, script, original, ours })
+}
+
+/// What the original does with the scripts of these seeds, as data for a test.
+fn corpus(programs: &mut [Program], kinds: &[&'static ElevatorKind], from: u64, scripts: u64) -> Result<Corpus> {
+    let mut cases: Vec<Case> =
+        (from..from + scripts).map(|seed| Case { script: generate(seed), digests: Vec::new() }).collect();
+    let mut columns = Vec::new();
+    for program in programs {
+        for kind in kinds {
+            columns.push(Column { kind, hz: program.hz });
+            for batch in cases.chunks_mut(BATCH as usize) {
+                let scripts: Vec<Script> = batch.iter().map(|case| case.script.clone()).collect();
+                for (case, answer) in batch.iter_mut().zip(program.answers(kind.name, &scripts)?) {
+                    case.digests.push((!answer.contains(FAULT)).then(|| digest(&answer)));
+                }
+            }
+        }
+    }
+    Ok(Corpus { columns, cases })
+}
