@@ -186,6 +186,13 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
+    /// How many of blk-mq's tags a request that arrives may choose from, where a word of their bitmap has `word` bits: in Linux 6.1 so
+    /// many of each word, in 6.12 of all together. None: all tags. Unlike [`Elevator::depth_limit`] it is not the number that
+    /// requests of a kind have together, and it may depend on the process.
+    fn shallow_depth(&self, _request: &BlockRequest, _word: u32) -> Option<u32> {
+        None
+    }
+
     /// The version of Linux whose block layer is around this scheduler, as 100 × major + minor.
     fn linux(&self) -> u64 {
         crate::vocabulary::LINUX_VERSION

@@ -9,7 +9,11 @@
 //! collected apart from each word, and moved into it when a search finds the word full; a search that a scheduler limits to a
 //! part of each word does return to the bits below the hint.
 //!
-//! Source: Linux 6.1 and 6.12 lib/sbitmap.c, alike (sbitmap_get, sbitmap_deferred_clear, update_alloc_hint_after_get); confirmed.
+//! A request that a scheduler limits by itself ([`crate::Elevator::shallow_depth`]) takes only bits at the beginning of words: in 6.1
+//! so many of each, in 6.12 so many of all words together, and where there are fewer than words, of the first only.
+//!
+//! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c (sbitmap_get, sbitmap_get_shallow, sbitmap_deferred_clear,
+//! update_alloc_hint_after_get); confirmed.
 //! Round-robin is what libata requests for its disks (include/linux/libata.h).
 //!
 //! Departures: adapters that do not request round-robin (NVMe) search from the start of the hint's word, which fails only if no
@@ -23,6 +27,9 @@ pub(super) fn word(tags: u32) -> u32 {
     }
     bits
 }
+
+/// The version from which on a shallow depth is one of all words together.
+const PROPORTIONAL: u64 = 612;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
@@ -41,6 +48,23 @@ impl Word {
         let free = !self.taken & usable;
         (free != 0).then(|| {
             let bit = free.trailing_zeros();
+            self.taken |= 1 << bit;
+            bit
+        })
+    }
+}
+
+impl Word {
+    /// Takes a free bit of the first `depth`, from `hint` on and then from the beginning.
+    fn take_wrapping(&mut self, depth: u32, hint: u32) -> Option<u32> {
+        let usable = 1u64.checked_shl(depth).map_or(u64::MAX, |bit| bit - 1);
+        if !self.taken & usable == 0 {
+            self.taken &= !std::mem::take(&mut self.cleared);
+        }
+        let free = !self.taken & usable;
+        let above = free & u64::MAX.checked_shl(hint).unwrap_or(0);
+        let bit = if above != 0 { above } else { free }.trailing_zeros();
+        (free != 0).then(|| {
             self.taken |= 1 << bit;
             bit
         })
@@ -83,6 +107,34 @@ impl Bitmap {
             self.hint = 0;
         }
         found
+    }
+
+    /// One search for a request that may take only `shallow` bits, as this version of Linux counts them.
+    pub(super) fn search_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
+        let nr_words = self.words.len() as u32;
+        let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
+        let found = (0..nr_words).find_map(|step| {
+            let index = if first + step < nr_words { first + step } else { first + step - nr_words };
+            let depth = self.part_of_word(index, shallow, linux);
+            let hint = if step == 0 { hint } else { 0 };
+            let bit = self.words[index as usize].take_wrapping(depth, hint)?;
+            Some(index * self.bits + bit)
+        });
+        self.hint = found.map_or(0, |tag| tag + 1);
+        if self.hint + 1 >= self.depth {
+            self.hint = 0;
+        }
+        found
+    }
+
+    /// How many bits of a word a shallow search considers.
+    fn part_of_word(&self, index: u32, shallow: u32, linux: u64) -> u32 {
+        let depth = self.bits.min(self.depth - index * self.bits);
+        if shallow >= self.depth || linux < PROPORTIONAL {
+            return depth.min(shallow);
+        }
+        let (part, rest) = (depth * shallow / self.depth, depth * shallow % self.depth);
+        part + u32::from(rest >= (index + 1) * depth)
     }
 
     /// A search of which another part knows that it fails: a limit of the scheduler is reached.
@@ -142,5 +194,19 @@ mod tests {
         assert_eq!((one.search(), one.search()), (Some(0), None));
         one.free(0);
         assert_eq!(one.search(), Some(0));
+    }
+
+    #[test]
+    fn a_shallow_search_takes_bits_at_the_beginning_of_each_word_or_of_the_first() {
+        for (linux, shallow, expected) in
+            [(601, 1, vec![0, 8, 16, 24]), (612, 1, vec![0]), (612, 5, vec![0, 1, 8, 16, 24])]
+        {
+            let mut bitmap = Bitmap::new(32);
+            let found: Vec<u32> = std::iter::from_fn(|| bitmap.search_shallow(shallow, linux)).collect();
+            assert_eq!(found, expected, "{shallow} in {linux}");
+            bitmap.free(8);
+            bitmap.free(0);
+            assert_eq!(bitmap.search_shallow(shallow, linux), Some(0), "what was freed last is no hint");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Callers that observe nothing are most of them, so what became of a piece is a tag until somebody asks for the request.
 
+use super::bitmap::word;
 use super::lines::Lines;
 use super::pieces::Pieces;
 use super::tags::class;
@@ -55,7 +56,7 @@ impl Queue {
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) = request.release.filter(|_| !released && !self.elevator.takes_unreleased()) {
-            self.unreleased.insert((release, self.nr_unreleased), Waiter { request: *request, part });
+            self.unreleased.insert((release, self.nr_unreleased), Waiter { request: *request, part, shallow: None });
             self.nr_unreleased += 1;
             self.nr_waiting += 1;
             return Entered::Waiting;
@@ -74,13 +75,22 @@ impl Queue {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
         let queue = self.hw_queue(request);
+        let shallow = self.shallow_depth(request);
+        if shallow.is_some() {
+            if let Some(bit) = self.take_shallow(request, shallow) {
+                return Entered::Inserted(self.insert(now, request, part, Some(bit)));
+            }
+            self.lines[queue].join(Waiter { request: *request, part, shallow });
+            self.nr_waiting += 1;
+            return Entered::Waiting;
+        }
         let limit = self.elevator.depth_limit(op, sync);
         let spare = self.tags[queue].has_spare(op);
         if first && self.tags[queue].has_room(op, sync, limit) || spare && self.elevator.may_exceed(request.process) {
             let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limit.is_some()));
             return Entered::Inserted(self.insert(now, request, part, bit));
         }
-        let waiter = Waiter { request: *request, part };
+        let waiter = Waiter { request: *request, part, shallow: None };
         match self.lines.get_mut(queue) {
             Some(lines) => lines.join(waiter),
             None => self.waiting[class(op, sync)].push_back(waiter),
@@ -112,9 +122,13 @@ impl Queue {
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, waiter)) = self.lines[queue].next_woken() {
-                if self.has_room(&waiter.request) {
+                let bit = match waiter.shallow {
+                    None if !self.has_room(&waiter.request) => None,
+                    None => self.lines[queue].take_woken(),
+                    shallow => self.take_shallow(&waiter.request, shallow),
+                };
+                if bit.is_some() {
                     self.nr_waiting -= 1;
-                    let bit = self.lines[queue].take_woken();
                     let tag = self.insert(now, &waiter.request, waiter.part, bit);
                     seen(Entry::Inserted(self.slot(tag).request));
                 } else {
@@ -131,6 +145,20 @@ impl Queue {
             let tag = self.insert(now, &waiter.request, waiter.part, None);
             seen(Entry::Inserted(self.slot(tag).request));
         }
+    }
+
+    /// How many tags the scheduler lets a request that arrives choose from; None: all.
+    #[inline]
+    fn shallow_depth(&self, request: &BlockRequest) -> Option<u32> {
+        if self.lines.is_empty() { None } else { self.elevator.shallow_depth(request, word(self.limits.nr_requests)) }
+    }
+
+    /// Takes one of those few tags.
+    fn take_shallow(&mut self, request: &BlockRequest, shallow: Option<u32>) -> Option<u32> {
+        let queue = self.hw_queue(request);
+        let room = self.tags[queue].has_room(request.op, request.sync, None);
+        let shallow = shallow.filter(|_| room)?;
+        self.lines[queue].take_shallow(shallow, self.elevator.linux())
     }
 
     fn has_room(&self, request: &BlockRequest) -> bool {

@@ -67,6 +67,11 @@ impl Lines {
         })
     }
 
+    /// The tag of a request that the scheduler limits to so many tags, if there is one for it.
+    pub(super) fn take_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
+        self.bitmap.search_shallow(shallow, linux)
+    }
+
     /// The tag of a request that was woken; there is one.
     pub(super) fn take_woken(&mut self) -> Option<u32> {
         self.bitmap.search().or_else(|| self.bitmap.search())
@@ -144,7 +149,7 @@ mod tests {
     use crate::testing::request;
 
     fn waiter(part: u32) -> Waiter {
-        Waiter { request: request(part, 8 * u64::from(part)), part }
+        Waiter { request: request(part, 8 * u64::from(part)), part, shallow: None }
     }
 
     fn woken(lines: &mut Lines) -> Vec<u32> {

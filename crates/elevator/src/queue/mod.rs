@@ -258,7 +258,7 @@ impl Queue {
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
-            let Waiter { request, part } = first.remove();
+            let Waiter { request, part, .. } = first.remove();
             self.nr_waiting -= 1;
             let entered = self.place(now, &request, part);
             seen(self.entry(entered));

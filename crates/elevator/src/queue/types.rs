@@ -114,4 +114,6 @@ pub(super) struct Waiter {
     /// As it will be inserted, except for the tag, the sequence number and the time.
     pub(super) request: BlockRequest,
     pub(super) part: u32,
+    /// How many tags the scheduler let it choose from when it arrived; None: all.
+    pub(super) shallow: Option<u32>,
 }

@@ -6,7 +6,7 @@ use super::{Bfq, MS, Slot, State};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, Search};
 use crate::sorted::by_sector;
-use crate::vocabulary::{Op, Time};
+use crate::vocabulary::Time;
 
 impl Elevator for Bfq {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
@@ -20,7 +20,7 @@ impl Elevator for Bfq {
         }
         let linux = self.variant.is_linux();
         let queue = if linux { self.queue_in_linux(now, &request) } else { self.queue_in_core(now, &request) };
-        self.queue_mut(queue).pins += 1;
+        self.pin(queue);
         self.held += 1;
         let expire_ms =
             if request.sync { self.settings.fifo_expire_sync_ms } else { self.settings.fifo_expire_async_ms };
@@ -74,16 +74,8 @@ impl Elevator for Bfq {
         }
     }
 
-    fn depth_limit(&self, op: Op, sync: bool) -> Option<u32> {
-        let sixteenths = match (sync, self.raised_busy > 0) {
-            (true, _) if op == Op::Read => return None,
-            _ if !self.variant.is_linux() => return None,
-            (true, false) => 12,
-            (false, false) => 8,
-            (true, true) => 6,
-            (false, true) => 3,
-        };
-        Some(((self.nr_tags * sixteenths / 16) as u32).max(1))
+    fn shallow_depth(&self, request: &BlockRequest, word: u32) -> Option<u32> {
+        if self.variant.is_linux() { self.limit_depth(request, word) } else { None }
     }
 
     fn least_depth(&self, _word: u32) -> Option<u32> {

@@ -10,7 +10,7 @@
 //! Source: Linux 6.1 and 6.12 block/bfq-cgroup.c and bfq-wf2q.c; confirmed. In 6.1 one group with requests is enough for idling for
 //! the sake of shares, in 6.12 there must be two, the root being one.
 //!
-//! Departures: one level; the bound on the requests that a group may have allocated (bfqq_request_over_limit) is left out.
+//! Departures: one level.
 
 use super::Bfq;
 use crate::flows::DEFAULT_WEIGHT;

@@ -52,7 +52,7 @@ pub(super) struct Injection {
     pub(super) awaits_dispatch: bool,
     /// Its tag, once it was dispatched.
     pub(super) measured: Option<u32>,
-    arrived: Time,
+    pub(super) arrived: Time,
     /// Whether requests were injected meanwhile.
     pub(super) injected: bool,
 }

@@ -17,15 +17,13 @@
 //! timeout_sync HZ / 8 jiffies (125 ms), low_latency 1, strict_guarantees 0; added here: burst 1, linux 612, still_clock 0. Weights are
 //! 10·(8 − level) of the I/O priority; flows are groups with the promised weight, or 100.
 //!
-//! Consequence of the source: sequential readers that start together get little throughput at first, in the kernel,
-//! too. All are raised, and while a raised queue is busy the scheduler does not idle to gain throughput, nor for equal
-//! shares (idling_boosts_thr_without_issues, idling_needed_for_service_guarantees). Raising ends after 120000 sectors,
-//! or after the time that the reference disk needs for seven seconds of work: ten and a half seconds until the peak
-//! rate is known. Meanwhile requests of others are injected, and slow readers are raised a hundred times more, as soft real-time
-//! ones, for 300 ms at a time. From then on, and with low_latency 0 at once, each is idled for until its budget or time is used up.
-//! A workload whose processes are created anew for each pass never leaves that stage.
+//! Consequence of the source: sequential readers that start together get little throughput. All are raised, and while a raised queue is
+//! busy the scheduler does not idle to gain throughput, nor for equal shares (idling_boosts_thr_without_issues,
+//! idling_needed_for_service_guarantees). Because idling does not pay meanwhile, those that were created within 180 ms are merged
+//! 600 ms later, for good: they share a queue, in which the one-way elevator goes from one to the other at each request. With
+//! low_latency 0 they are not merged, and each is idled for until its budget or time is used up.
 //!
-//! Not implemented: several actuators; groups in groups; the bound on requests that one process or group may have allocated.
+//! Not implemented: several actuators; groups in groups.
 //!
 //! Departures: those of `wf2q`, `merge`, `process` and `groups`; an in-service queue that got a single small request waits only until the
 //! next dispatch call, which this queue makes at once (in the kernel, too, the block layer decides when); a budget is unsigned (it
@@ -33,6 +31,7 @@
 
 mod budget;
 mod burst;
+mod depth;
 mod elevator;
 mod groups;
 mod idle;
@@ -242,8 +241,15 @@ impl Bfq {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
+    /// A request of a queue exists.
+    fn pin(&mut self, id: u32) {
+        self.queue_mut(id).pins += 1;
+        self.tree.allocated(id, 1);
+    }
+
     fn unpin(&mut self, id: u32) {
         self.queue_mut(id).pins -= 1;
+        self.tree.allocated(id, -1);
         self.release(id);
     }
 

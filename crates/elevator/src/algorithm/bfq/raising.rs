@@ -61,6 +61,12 @@ impl Raising {
         }
     }
 
+    /// A period of soft real time that began at a jiffy of a millisecond each, in an interactive one or not.
+    #[cfg(test)]
+    pub(super) fn soft(mark: i64, interactive_mark: i64) -> Raising {
+        Raising { duration: SOFT_MS as i64, mark, interactive_mark, ..Raising::new(0) }
+    }
+
     /// An interactive period begins.
     pub(super) fn begin(&mut self, jiffies: i64, duration: i64, service: u64) {
         (self.duration, self.mark, self.interactive_mark, self.service) = (duration, jiffies, LONG_AGO, service);

@@ -76,7 +76,7 @@ impl Bfq {
         let owner = request.process;
         let Some(into) = self.cooperator(id, request.sector, owner) else { return id };
         self.slot_mut(request.tag).queue = into;
-        self.queue_mut(into).pins += 1;
+        self.pin(into);
         let mut at = id;
         if self.process(owner).sync == Some(id) {
             while at != into {

@@ -1,5 +1,7 @@
-//! Tests of bfq as a whole: shares, raising, and here idling, classes, merges and random drives.
+//! Tests of bfq as a whole: shares, raising, merging, injection, and here idling, classes, merges and random drives.
 
+mod injection;
+mod merging;
 mod raising;
 mod shares;
 
@@ -201,14 +203,30 @@ fn strict_guarantees_send_one_request_at_a_time_and_lift_the_idle_slice() {
 }
 
 #[test]
-fn asynchronous_and_synchronous_writes_are_limited_in_depth_and_more_so_while_somebody_is_raised() {
+fn writes_are_limited_in_depth_and_more_so_while_somebody_is_raised_and_in_6_1_by_words() {
+    let kinds = [(Op::Read, true), (Op::Write, true), (Op::Write, false)];
+    for (linux, plain, raised) in [(612, [192, 128], [96, 48]), (601, [48, 32], [24, 12])] {
+        let mut bfq = bfq(32, true);
+        bfq.set("linux", linux);
+        let limits =
+            |bfq: &Bfq| kinds.map(|(op, sync)| bfq.shallow_depth(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64));
+        assert_eq!(limits(&bfq), [None, Some(plain[0]), Some(plain[1])]);
+        insert(&mut bfq, ms(1), by(0, 0, 100));
+        assert_eq!(limits(&bfq), [None, Some(raised[0]), Some(raised[1])]);
+    }
+}
+
+#[test]
+fn a_process_with_its_share_of_the_tags_has_one_of_each_word_left() {
     let mut bfq = bfq(32, true);
-    let limits = |bfq: &Bfq| {
-        [(Op::Read, true), (Op::Write, true), (Op::Write, false)].map(|(op, sync)| bfq.depth_limit(op, sync))
-    };
-    assert_eq!(limits(&bfq), [None, Some(192), Some(128)]);
-    insert(&mut bfq, ms(1), by(0, 0, 100));
-    assert_eq!(limits(&bfq), [None, Some(96), Some(48)]);
+    bfq.set("low_latency", 0);
+    for process in 0..2 {
+        let base = u64::from(process) << 40;
+        (0..127).for_each(|at| insert(&mut bfq, ms(1), by(process, 127 * process + at, base + u64::from(at) * 64)));
+    }
+    assert_eq!(bfq.shallow_depth(&by(0, 0, 0), 64), None);
+    insert(&mut bfq, ms(1), by(0, 254, 1 << 20));
+    assert_eq!([0, 1, 2].map(|process| bfq.shallow_depth(&by(process, 0, 0), 64)), [Some(1), None, None]);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(super) const LOGICAL_BLOCK: u32 = 512;
 
 /// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
 const LEAD_NS: u64 = 1_000_000;
+/// By this time the guest has booted and counts its ticks evenly: the first few are counted before they are over.
+const BOOTED_NS: u64 = 100_000_000;
 /// From the start of the clients until all of their first requests are with the scheduler: readings of the guest's clock, which cost
 /// 256 ns each. The disk's life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond
 /// later the first sector of the disk would have passed the head, and everything would happen a revolution later.
@@ -90,7 +92,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         // start has left them.
         let clients = u64::from(params.clients);
         let at_start = || {
-            let at = (guest::inside::now_ns() + LEAD_NS).next_multiple_of(TICK_NS);
+            let at = (guest::inside::now_ns() + LEAD_NS).max(BOOTED_NS).next_multiple_of(TICK_NS);
             disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients).map_err(std::io::Error::other)?;
             Ok(at)
         };

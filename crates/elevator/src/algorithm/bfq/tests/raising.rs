@@ -1,6 +1,7 @@
 //! Whose weight is raised, and for how long.
 
 use super::*;
+use crate::algorithm::bfq::raising::Raising;
 
 #[test]
 fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120000_sectors() {
@@ -68,5 +69,36 @@ fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
         let served = readers[5].served / 64;
         // One second of 1 ms reads and 1 ms thinking.
         assert_eq!(served > 350, soon, "{served} reads in the first second, low_latency {low_latency}");
+    }
+}
+
+#[test]
+fn a_player_is_raised_as_soft_real_time_while_a_reader_that_asks_again_at_once_is_not() {
+    for (think_ms, stride, coefficient) in [(100, 64, 3000), (0, 64, 1), (100, 1 << 20, 1)] {
+        let mut bfq = bfq(1, true);
+        let mut readers = [reader(5, 0), Reader { think_ns: think_ms * MS, stride, ..reader(4, 0) }];
+        // Until raising for interactive queues is over, one way or the other.
+        simulate(&mut bfq, &mut readers, 1, ms(30_000));
+        let id = of(&bfq, 1);
+        assert_eq!(bfq.tree.get(id).coefficient, coefficient, "thinks {think_ms} ms, goes {stride}");
+    }
+}
+
+#[test]
+fn a_soft_real_time_period_ends_after_300_ms_unless_it_is_renewed_and_gives_way_to_an_interactive_one() {
+    let mut bfq = bfq(1, true);
+    insert(&mut bfq, ms(0), by(0, 0, 100));
+    let id = of(&bfq, 0);
+    let (now, soft) = (5_000, 3_000);
+    for (interactive, expected) in [(queue::LONG_AGO, 1), (1_000, 30)] {
+        bfq.tick(ms(now));
+        let raising = &mut bfq.queue_mut(id).raising;
+        raising.resume(&Raising::soft(4_700, interactive));
+        bfq.set_coefficient(id, soft);
+        bfq.end_raising_if_due(id);
+        assert_eq!(bfq.tree.get(id).coefficient, soft, "it is not over");
+        bfq.tick(ms(now + 1));
+        bfq.end_raising_if_due(id);
+        assert_eq!(bfq.tree.get(id).coefficient, expected);
     }
 }

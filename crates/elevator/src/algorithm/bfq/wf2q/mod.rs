@@ -8,7 +8,9 @@
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Parameters: none of its own.
 //!
-//! Departures: one level of groups; the kernel's are as deep as the control groups.
+//! Departures: one level of groups; the kernel's are as deep as the control groups. The kernel searches its tree for the smallest finish
+//! among those that are eligible, and gives up on a subtree whose top is not eligible if it has passed somebody who is: which of
+//! several it finds then depends on the shape of the tree (bfq_first_active_entity). Here it is always the smallest.
 
 mod steps;
 mod tree;
@@ -102,6 +104,8 @@ struct Group {
     active: u32,
     /// Queues of it with pending requests.
     pending_queues: u32,
+    /// Requests of its queues.
+    allocated: u32,
 }
 
 /// The scheduler of queues and groups.
@@ -172,6 +176,25 @@ impl Wf2q {
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id) -> &mut Entity {
         if id < GROUPS { &mut self.entities[id as usize] } else { &mut self.groups[(id - GROUPS) as usize].entity }
+    }
+
+    /// A queue has one request more or less.
+    pub(super) fn allocated(&mut self, id: Id, change: i32) {
+        let group = self.get(id).group as usize;
+        let allocated = &mut self.groups[group].allocated;
+        *allocated = allocated.checked_add_signed(change).expect("a group has the requests of its queues");
+    }
+
+    /// The group of a queue and the number of its requests; None: the root.
+    pub(super) fn group_of(&self, id: Id) -> Option<(&Entity, u32)> {
+        let group = &self.groups[self.get(id).group as usize];
+        (self.get(id).group > 0).then_some((&group.entity, group.allocated))
+    }
+
+    /// Weights of a class in the group of a queue, or in the root.
+    pub(super) fn weights_beside(&self, id: Option<Id>, class: usize) -> u64 {
+        let group = id.map_or(0, |id| self.get(id).group as usize);
+        self.groups[group].trees[class].weights
     }
 
     /// The weight by which a queue is compared with one of another group.
