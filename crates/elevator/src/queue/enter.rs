@@ -185,7 +185,9 @@ impl Queue {
             self.runs |= self.elevator.is_empty();
         }
         self.elevator.insert(now, request, InsertAt::Sorted);
-        self.runs |= self.elevator.take_run();
+        if self.runs_on_demand {
+            self.runs |= self.elevator.take_run();
+        }
         tag
     }
 }

@@ -196,7 +196,7 @@ impl Queue {
             return None;
         }
         let request = self.elevator.dispatch(now, disk);
-        match request.is_none() && self.elevator.take_run() {
+        match request.is_none() && self.runs_on_demand && self.elevator.take_run() {
             true => self.elevator.dispatch(now, disk),
             false => request,
         }
@@ -279,7 +279,9 @@ impl Queue {
     /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after a requeue, when the device may take
     /// the request again.
     pub fn ask(&mut self) {
-        self.runs |= !self.elevator.is_empty() || self.elevator.take_run();
+        if self.runs_on_demand {
+            self.runs |= !self.elevator.is_empty() || self.elevator.take_run();
+        }
     }
 
     /// Sets a tunable of the scheduler, which is not asked for that reason.
@@ -343,7 +345,9 @@ impl Queue {
     /// A tag is free again.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
         let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
-        self.tags[queue].give(tag / hw_queues, request.op, request.sync);
+        // Most devices have one, and a division is not free.
+        let own = if hw_queues == 1 { tag } else { tag / hw_queues };
+        self.tags[queue].give(own, request.op, request.sync);
         let bit = self.slot(tag).bit;
         if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
             lines.free(bit, || self.elevator.linux());
