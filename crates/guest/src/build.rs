@@ -15,7 +15,7 @@ use crate::image::sha256_of;
 use crate::lock::Lock;
 use crate::patch::Text;
 use crate::recipe::Recipe;
-use crate::{Error, Kernel, Progress, Source, tree, verify};
+use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
 /// Number of objects of a kernel, until an earlier build has counted them.
 const OBJECTS: u64 = 620;
@@ -142,7 +142,7 @@ impl Build<'_> {
             fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
         }
         fs::write(&log, "").map_err(|cause| Error::io("write", &log, cause))?;
-        let makes = Tree { dir: &top, log: &log, stop: self.stop };
+        let makes = Tree { dir: &top, log: &log, stop: self.stop, debug: recipe.debug };
         let objects = match &base {
             Some(base) => self.patched(found, recipe, base, &makes)?,
             None => self.plain(found, recipe, &makes)?,
@@ -193,7 +193,8 @@ impl Build<'_> {
             }
         }
         self.progress.phase("configuring");
-        makes.configure(recipe.debug)?;
+        host_side::adjust(makes.dir)?;
+        makes.configure()?;
         self.progress.phase("compiling");
         let series = found.source().to_string();
         let earlier = self.cache.list()?.into_iter().filter(|kernel| kernel.patches.is_empty());

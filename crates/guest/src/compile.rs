@@ -32,16 +32,17 @@ pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
     pub(crate) stop: &'a AtomicBool,
+    pub(crate) debug: bool,
 }
 
 impl Tree<'_> {
     /// Writes `.config` and checks it.
-    pub(crate) fn configure(&self, debug: bool) -> Result<(), Error> {
+    pub(crate) fn configure(&self) -> Result<(), Error> {
         self.make(&["tinyconfig"], &mut |_| ())?;
-        self.set(&config::fragment(debug))?;
+        self.set(&config::fragment(self.debug))?;
         let path = self.dir.join(".config");
         let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
-        config::check(&text, debug)
+        config::check(&text, self.debug)
     }
 
     /// Appends lines to `.config` and runs `make olddefconfig`.
@@ -84,6 +85,7 @@ impl Tree<'_> {
             .arg(self.dir)
             // Compilers run in parallel; --output-sync keeps the messages of each together.
             .args([&format!("-j{cpus}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
+            .args(config::flags(self.debug))
             .args(targets);
         let said = Run::new(self.stop).logged(&log).run_with(make, line)?;
         if said.status.success() {

@@ -12,6 +12,7 @@ mod compile;
 mod config;
 mod debian;
 mod error;
+mod host_side;
 mod image;
 pub mod inside;
 mod kernel;

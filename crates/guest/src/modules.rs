@@ -145,7 +145,7 @@ impl Kernel {
         if sources.iter().any(|(name, _)| *name == "Kbuild") {
             progress.phase("compiling modules");
             let m = format!("M={}", from.display());
-            Tree { dir: &self.tree, log, stop }.compile(&[&m, "modules"], 0, progress)?;
+            Tree { dir: &self.tree, log, stop, debug: self.debug }.compile(&[&m, "modules"], 0, progress)?;
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));

@@ -12,7 +12,7 @@ use crate::tree::hex;
 use crate::{Error, Patch, config};
 
 /// Part of every key; changed when kernels built by an earlier version must not be used.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
@@ -36,7 +36,8 @@ impl Recipe {
         let patches: Vec<Patch> =
             texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
         let mut hash = Sha256::new();
-        hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{}\n", config::fragment(debug)));
+        let (options, flags) = (config::fragment(debug), config::flags(debug).join(" "));
+        hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{options}\n{flags}\n"));
         patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
         Recipe { debug, texts, patches, hash: hex(&hash.finalize()), compiler }
     }
