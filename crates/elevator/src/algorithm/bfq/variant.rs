@@ -33,6 +33,7 @@ impl Variant {
         let mut bfq = Bfq::new(build);
         bfq.variant = self;
         if self != Variant::Linux {
+            bfq.tree.plain = true;
             bfq.settings.low_latency = false;
             bfq.set_max_budget(CORE_BUDGET);
         }

@@ -119,6 +119,9 @@ pub(super) struct Wf2q {
     pub(super) pending_groups: u32,
     /// Whether groups are counted as in 6.1.
     pub(super) old: bool,
+    /// As published, without what Linux made of it: the next one is looked up when it is needed, all that virtual time has passed are
+    /// forgotten at once, and virtual time never goes back.
+    pub(super) plain: bool,
     /// Queues that were forgotten: nothing of this refers to them any more.
     pub(super) forgotten: Vec<Id>,
     inserted: u64,
@@ -136,6 +139,7 @@ impl Wf2q {
             weights: BTreeMap::new(),
             pending_groups: 0,
             old: false,
+            plain: false,
             forgotten: Vec::new(),
             inserted: 0,
             idle_class_ticks,
@@ -256,6 +260,9 @@ impl Wf2q {
     /// Takes the queue out that is to be served.
     pub(super) fn serve_next(&mut self) -> Option<Id> {
         let mut group = 0;
+        if self.plain {
+            self.groups[0].next = self.look_up(0, true);
+        }
         let queue = loop {
             let id = self.groups[group].next?;
             self.groups[group].in_service = Some(id);

@@ -136,11 +136,15 @@ impl Wf2q {
     }
 
     pub(super) fn forget_passed(&mut self, beside: Id) {
-        if let Some(passed) = self.tree(beside).passed() {
+        let plain = self.plain;
+        while let Some(passed) = self.tree(beside).passed(plain) {
             let entity = *self.get(passed);
             self.tree(beside).recall(passed, &entity);
             let served = self.groups[entity.group as usize].in_service == Some(passed);
             self.forget(passed, served);
+            if !plain {
+                break;
+            }
         }
     }
 
@@ -158,7 +162,7 @@ impl Wf2q {
             });
             next = overtakes.then_some(new);
         }
-        let next = next.or_else(|| self.look_up(group, expires));
+        let next = if self.plain { None } else { next.or_else(|| self.look_up(group, expires)) };
         let mut changes = false;
         if let Some(next) = next {
             changes = before.is_none();
@@ -173,7 +177,7 @@ impl Wf2q {
         changes
     }
 
-    fn look_up(&mut self, group: usize, expires: bool) -> Option<Id> {
+    pub(super) fn look_up(&mut self, group: usize, expires: bool) -> Option<Id> {
         let mut first = 0;
         let of = &mut self.groups[group];
         if self.jiffies > of.idle_class_mark + self.idle_class_ticks {
@@ -189,10 +193,14 @@ impl Wf2q {
             // While one is in service virtual time does not jump.
             if let Some(jump) = tree.jump().filter(|_| !busy) {
                 tree.vtime = jump;
-                if let Some(passed) = tree.passed() {
+                let plain = self.plain;
+                while let Some(passed) = self.groups[group].trees[class].passed(plain) {
                     let entity = *self.get(passed);
                     self.groups[group].trees[class].recall(passed, &entity);
                     self.forget(passed, self.groups[group].in_service == Some(passed));
+                    if !plain {
+                        break;
+                    }
                 }
             }
             return self.groups[group].trees[class].first();

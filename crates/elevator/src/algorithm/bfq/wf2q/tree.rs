@@ -62,10 +62,11 @@ impl ServiceTree {
     }
 
     /// Virtual time has grown: the remembered entity that it has passed, one at each step; it is to be forgotten. If nobody waits and
-    /// all are passed, virtual time goes back to the last finish.
-    pub(super) fn passed(&mut self) -> Option<Id> {
+    /// all are passed, virtual time goes back to the last finish, unless it is `plain`.
+    pub(super) fn passed(&mut self, plain: bool) -> Option<Id> {
         let &(first, _, id) = self.remembered.first()?;
-        if self.is_empty()
+        if !plain
+            && self.is_empty()
             && let Some(&(last, ..)) = self.remembered.last()
             && last <= self.vtime
         {
