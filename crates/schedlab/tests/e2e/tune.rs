@@ -13,8 +13,7 @@ fn tuned(dir: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(dir.join("tune.json")).unwrap()).unwrap()
 }
 
-const SMALL: &str =
-    "--arena sim --device hp97560 --workload dss --schedulers mq-deadline,bfq --tunables slice_idle,fifo_batch";
+const SMALL: &str = "--arena sim --device hp97560 --workload dss --schedulers mq-deadline,bfq --tunables low_latency,slice_idle,fifo_batch";
 
 #[test]
 fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_verdict() {
@@ -22,9 +21,12 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let out = lab.path("out");
     let ran = lab.run(&format!("tune {SMALL} --trials 110 --quiet --out {}", out.display())).expect_status(0);
     // The truth: every point of the space, compared with each other.
-    let arms: Vec<String> = ["0", "2", "8", "32", "128"]
+    let named =
+        |name: &str, value: &str, default| if value == default { String::new() } else { format!(":{name}={value}") };
+    let arms: Vec<String> = ["0", "1"]
         .iter()
-        .map(|v| if *v == "8" { "bfq".to_owned() } else { format!("bfq:slice_idle={v}") })
+        .flat_map(|low| ["0", "2", "8", "32", "128"].map(|idle| (low, idle)))
+        .map(|(low, idle)| format!("bfq{}{}", named("low_latency", low, "1"), named("slice_idle", idle, "8")))
         .chain(["1", "4", "64", "256"].iter().map(|v| format!("mq-deadline:fifo_batch={v}")))
         .collect();
     let words = "compare --arena sim --device hp97560 --workload dss --baseline mq-deadline --blocks 8 --quiet --json";

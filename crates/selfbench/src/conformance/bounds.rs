@@ -17,12 +17,10 @@ struct Wider {
     why: &'static str,
 }
 
-/// The kernel's search for the smallest finish among the queues that are eligible gives up on a subtree whose top is not eligible, once
-/// it has passed one that is (bfq_first_active_entity): which queue it finds depends on the shape of its red-black tree. The
-/// simulator takes the smallest finish (crates/elevator, algorithm/bfq/wf2q). Where many queues have equal budgets and one with a
-/// small budget is not eligible yet, they differ; up to there the orders are the same, with few queues to the end.
-const BFQ: &str = "the kernel's search of its tree can miss the queue with the smallest finish (bfq_first_active_entity): another \
-                   one is served, and from there on the histories differ";
+/// The orders are the same until the 8166th of 9171 completions on one disk and the 5th on the other; which of the queues that begin
+/// together are merged, and when, decides what follows. What differs was not found: with four sequential readers, and with 16 or 40
+/// random ones, no order parts so early.
+const BFQ: &str = "ten processes that read small files in turn are merged in another order; why was not found";
 
 /// Expiries count whole ticks of a millisecond (core/antic.c and crates/elevator alike). A request is 0.4 µs later in the guest; in the
 /// long run one falls beyond the end of a tick, a turn ends a request sooner or later, and all that follows is another history. Up to
@@ -38,12 +36,8 @@ const WIDER: &[Wider] = &[
     Wider { of: &["hp97560", "think-mix", "wpcas"], percent: 10.0, p99: 20.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "wpcas"], percent: 3.0, p99: 3.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "anticipatory"], percent: 3.0, p99: 3.0, why: TICKS },
-    bfq(&["hp97560", "iozone-10", "bfq"], 2.0, 18.0),
-    bfq(&["cheetah9lp", "randread-40", "bfq"], 2.0, 11.0),
-    bfq(&["cheetah9lp", "iozone-10", "bfq"], 10.5, 39.0),
-    bfq(&["wd4tb7200", "randread-40", "bfq"], 4.5, 28.0),
-    bfq(&["wd4tb7200", "oltp-16", "bfq"], 3.0, 13.0),
-    bfq(&["wd4tb7200", "iozone-10", "bfq"], 90.0, 40.0),
+    bfq(&["cheetah9lp", "iozone-10", "bfq"], 2.0, 11.0),
+    bfq(&["wd4tb7200", "iozone-10", "bfq"], 50.0, 40.0),
 ];
 
 #[derive(Debug, Clone, Copy)]

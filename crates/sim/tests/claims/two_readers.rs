@@ -51,9 +51,10 @@ fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
 }
 
 #[test]
-fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised() {
+fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_merged_for_good() {
     // Rule: idling boosts throughput only with no raised queue busy, and guarantees ask for it only if some queue is not raised.
-    // Both readers are new, so both are raised, until their time is over or they have got 120,000 sectors.
+    // Both readers are new, so both are raised. Queues that are created within 180 ms and are not waited for are merged after 600 ms,
+    // and a merged queue has no other to wait for: what one reader would get stays lost when the raising is over.
     for drive in DRIVES {
         for block in BLOCKS {
             let plain = |scheduler: &str, clients: &str| readers(scheduler, drive, clients, block, "200m");
@@ -68,7 +69,7 @@ fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised() {
             let young = |scheduler: &str, clients: &str| Trial { duration_ns: 2000 * MS, ..plain(scheduler, clients) };
             let [low, later, first] = [share(sober, "bfq"), share(warm, "bfq"), share(young, "bfq")];
             println!("{drive}, {block}: low_latency 0 {low:.3}, after raising {later:.3}, in the first 2 s {first:.3}");
-            assert!(low > 0.90 && later > 0.90 && first < 0.40, "{drive}, {block}: {low:.3} {later:.3} {first:.3}");
+            assert!(low > 0.90 && later < 0.40 && first < 0.40, "{drive}, {block}: {low:.3} {later:.3} {first:.3}");
         }
     }
 }

@@ -8,12 +8,11 @@
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Parameters: none of its own.
 //!
-//! Departures: one level of groups; the kernel's are as deep as the control groups. The kernel searches its tree for the smallest finish
-//! among those that are eligible, and gives up on a subtree whose top is not eligible if it has passed somebody who is: which of
-//! several it finds then depends on the shape of the tree (bfq_first_active_entity). Here it is always the smallest.
+//! Departures: one level of groups; the kernel's are as deep as the control groups.
 
 mod steps;
 mod tree;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

@@ -89,7 +89,7 @@ impl Wf2q {
         let entity = *self.get(id);
         let group = &mut self.groups[entity.group as usize];
         group.active -= 1;
-        group.trees[entity.class].extract(id, &entity);
+        group.trees[entity.class].extract(id);
     }
 
     /// An entity has nothing to be served for. False if it was not known.
@@ -203,7 +203,7 @@ impl Wf2q {
                     }
                 }
             }
-            return self.groups[group].trees[class].first();
+            return self.groups[group].trees[class].first(self.plain);
         }
         None
     }

@@ -2,12 +2,12 @@
 //!
 //! Virtual time is sectors divided by weight, in fixed point with 22 fractional bits.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. The kernel keeps one augmented tree of those that wait. Here those that are
-//! eligible (start ≤ virtual time) and those that are not yet are kept apart: while entities wait virtual time only grows, so each
-//! crosses once, and every step is logarithmic.
+//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Those that wait are in one tree (`waiting`); an entity is eligible if its
+//! start is not ahead of virtual time.
 
 use std::collections::BTreeSet;
 
+use super::waiting::Waiting;
 use super::{Entity, Id};
 
 const FRACTION_BITS: u32 = 22;
@@ -24,10 +24,7 @@ pub(super) struct ServiceTree {
     pub(super) vtime: u64,
     /// Weights of all: waiting, in service, and remembered.
     pub(super) weights: u64,
-    /// By finish.
-    eligible: BTreeSet<(u64, u64, Id)>,
-    /// By start, then finish.
-    future: BTreeSet<(u64, u64, u64, Id)>,
+    waiting: Waiting,
     /// Without requests, but their finish was ahead of virtual time; by finish.
     remembered: BTreeSet<(u64, u64, Id)>,
 }
@@ -35,21 +32,15 @@ pub(super) struct ServiceTree {
 impl ServiceTree {
     /// Whether no entity waits for service.
     pub(super) fn is_empty(&self) -> bool {
-        self.eligible.is_empty() && self.future.is_empty()
+        self.waiting.is_empty()
     }
 
     pub(super) fn insert(&mut self, id: Id, entity: &Entity) {
-        if entity.start <= self.vtime {
-            self.eligible.insert((entity.finish, entity.order, id));
-        } else {
-            self.future.insert((entity.start, entity.finish, entity.order, id));
-        }
+        self.waiting.insert(id, entity.start, entity.finish);
     }
 
-    pub(super) fn extract(&mut self, id: Id, entity: &Entity) {
-        let found = self.eligible.remove(&(entity.finish, entity.order, id))
-            || self.future.remove(&(entity.start, entity.finish, entity.order, id));
-        assert!(found, "entity {id} waits in the tree");
+    pub(super) fn extract(&mut self, id: Id) {
+        self.waiting.remove(id);
     }
 
     pub(super) fn remember(&mut self, id: Id, entity: &Entity) {
@@ -76,24 +67,14 @@ impl ServiceTree {
     }
 
     /// The smallest start of those that wait, if all are ahead of virtual time.
-    pub(super) fn jump(&mut self) -> Option<u64> {
-        self.promote();
-        if self.eligible.is_empty() { self.future.first().map(|&(start, ..)| start) } else { None }
+    pub(super) fn jump(&self) -> Option<u64> {
+        self.waiting.least_start().filter(|least| *least > self.vtime)
     }
 
     /// The entity to serve next: the smallest finish of those that are eligible, of equal ones the first inserted; if none is, virtual
-    /// time is taken to be the smallest start.
-    pub(super) fn first(&mut self) -> Option<Id> {
-        self.promote();
-        self.eligible.first().map(|&(.., id)| id).or_else(|| self.future.first().map(|&(.., id)| id))
-    }
-
-    fn promote(&mut self) {
-        while let Some(&(start, finish, order, id)) = self.future.first()
-            && start <= self.vtime
-        {
-            self.future.pop_first();
-            self.eligible.insert((finish, order, id));
-        }
+    /// time is taken to be the smallest start. Unless it is `plain`, the search gives up as the kernel's does.
+    pub(super) fn first(&self, plain: bool) -> Option<Id> {
+        let vtime = self.vtime.max(self.waiting.least_start()?);
+        self.waiting.first(vtime, !plain)
     }
 }
