@@ -116,9 +116,17 @@ impl Drop for BlankLoop {
     }
 }
 
-/// Runs a program that has to succeed; gives what it wrote.
+/// Runs a program that has to succeed; gives what it wrote. A device that somebody else looks at for a moment (udev does, at a new one) is
+/// waited for.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
-    let output = try_run(program, args);
+    let mut output = try_run(program, args);
+    for _ in 0..50 {
+        if output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("apparently in use") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        output = try_run(program, args);
+    }
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {}: {said}", args.join(" "));
     String::from_utf8_lossy(&output.stdout).into_owned()

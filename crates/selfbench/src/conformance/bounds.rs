@@ -4,8 +4,9 @@ use super::cases::Case;
 
 /// The most that a figure may differ where nothing else is said, in percent; of counts, per 100 requests.
 pub(super) const USUAL: f64 = 2.0;
-/// Under `none` the end of a trial: reading the guest's clock costs 256 virtual nanoseconds here and there.
-const END_OF_NONE: f64 = 0.01;
+/// Under `none` the end of a trial. A request reaches the guest's disk 0.4 µs later than the simulator's; where it just misses its
+/// sector by that, a revolution is lost: 6 ms of a trial of 9 s.
+const END_OF_NONE: f64 = 0.07;
 
 /// A wider bound than the usual one.
 struct Wider {
@@ -34,6 +35,7 @@ const fn bfq(of: &'static [&'static str], percent: f64, p99: f64) -> Wider {
 /// The first that fits. The figures are what was seen, and a little more, so that neither side changes unnoticed.
 const WIDER: &[Wider] = &[
     Wider { of: &["hp97560", "think-mix", "wpcas"], percent: 10.0, p99: 20.0, why: TICKS },
+    Wider { of: &["cheetah9lp", "think-mix", "wpcas"], percent: 50.0, p99: 35.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "wpcas"], percent: 3.0, p99: 3.0, why: TICKS },
     Wider { of: &["hp97560", "iozone-10", "anticipatory"], percent: 3.0, p99: 3.0, why: TICKS },
     bfq(&["cheetah9lp", "iozone-10", "bfq"], 2.0, 11.0),
