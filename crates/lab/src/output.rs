@@ -42,7 +42,10 @@ impl Output {
 }
 
 /// A new directory with this name, or with a number behind it where the name is taken.
-fn numbered(parent: &Dir, name: &str) -> Result<Dir, files::Error> {
+///
+/// # Errors
+/// It cannot be made.
+pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, files::Error> {
     let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
     let mut made = names.map(|name| parent.create_subdir(&name, 0o755));
     made.find(|made| !matches!(made, Err(error) if error.is_already_there())).expect("numbers do not end")

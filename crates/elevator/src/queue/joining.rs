@@ -30,13 +30,7 @@ impl Queue {
             self.last_merge = self.last_merge.filter(|last| *last != tag);
             return None;
         }
-        match how {
-            Merge::Back => self.counters.back_merges += 1,
-            Merge::Front => self.counters.front_merges += 1,
-        }
-        let mut parts = self.slot(tag).parts;
-        self.pieces.append(&mut parts, part);
-        self.slot_mut(tag).parts = parts;
+        self.add_part(tag, part, how);
         let tag = match self.neighbour(tag, piece, how) {
             Some(next) => self.join_three(now, tag, piece, next, how),
             None => {

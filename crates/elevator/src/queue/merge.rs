@@ -38,6 +38,15 @@ impl Queue {
                 (tag, how)
             }
         };
+        self.add_part(tag, part, how);
+        self.grow(now, tag, piece);
+        let tag = self.coalesce(now, tag, how);
+        self.last_merge = Some(tag);
+        Some(tag)
+    }
+
+    /// A request holds a piece's part as well.
+    pub(super) fn add_part(&mut self, tag: u32, part: u32, how: Merge) {
         match how {
             Merge::Back => self.counters.back_merges += 1,
             Merge::Front => self.counters.front_merges += 1,
@@ -45,10 +54,6 @@ impl Queue {
         let mut parts = self.slot(tag).parts;
         self.pieces.append(&mut parts, part);
         self.slot_mut(tag).parts = parts;
-        self.grow(now, tag, piece);
-        let tag = self.coalesce(now, tag, how);
-        self.last_merge = Some(tag);
-        Some(tag)
     }
 
     /// A request can be found by pieces from now on.

@@ -76,7 +76,10 @@ fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>
 /// Measures into the history's directory.
 fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) -> Result<(Measured, u8)> {
     let report = format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), watch.name);
-    let dir = History::of(root, &watch.identity)?.dir().join(&report);
+    // Two tests may begin within a second.
+    let made = lab::output::numbered(&Dir::make(History::of(root, &watch.identity)?.dir())?, &report)?;
+    let dir = made.path().to_owned();
+    let report = made.path().file_name().map_or(report, |name| name.to_string_lossy().into_owned());
     let conduct = ConductArgs {
         destroy_data: watch.destroy_data.then(|| plan.device.clone()),
         out: Some(dir.clone()),
