@@ -12,6 +12,8 @@ const OF_A_PROGRAM: &[&str] = &[
     "text",
     "confine",
     "elevator",
+    "trace",
+    "recorder",
     "workload",
     "sim",
     "experiment",
@@ -33,6 +35,8 @@ const OF_THE_BENCH: &[&str] = &[
     "text",
     "confine",
     "elevator",
+    "trace",
+    "recorder",
     "elevator-laws",
     "workload",
     "sim",
@@ -56,14 +60,15 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("elevator", &[]),
     // The laws of schedulers and scripts for them, for tests and selfbench: nothing that ships depends on them.
     ("elevator-laws", &["elevator"]),
-    ("workload", &["text", "elevator"]),
-    ("sim", &["text", "elevator", "workload"]),
+    ("trace", &["text", "elevator"]),
+    ("workload", &["text", "elevator", "trace"]),
+    ("sim", &["text", "elevator", "trace", "workload"]),
     // The C disk of the kernel arena and the elevators' C cores, for their tests only: nothing that ships depends on them.
     ("disk-core", &["elevator", "sim"]),
     ("kernel-core", &["elevator"]),
     ("experiment", &["text"]),
     ("tuner", &["text", "experiment"]),
-    ("report", &["text", "experiment"]),
+    ("report", &["text", "trace", "experiment"]),
     ("foreign", &["text", "experiment"]),
     ("cpu-workloads", &[]),
     ("files", &["text"]),
@@ -72,6 +77,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("crashpoints", &["files"]),
     ("loadgen", &["text", "elevator", "workload"]),
     ("host", &["text", "elevator", "files", "workload"]),
+    ("recorder", &["text", "files", "trace", "host"]),
     ("cpu", &["text", "files", "host"]),
     ("runner", &["text", "workload", "files", "host", "cpu", "cpu-workloads"]),
     // Of sim it has the turnarounds of clients, which are drawn alike in both arenas.
@@ -81,6 +87,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         &[
             "text",
             "elevator",
+            "trace",
+            "recorder",
             "files",
             "workload",
             "sim",
@@ -103,7 +111,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose result depends on their arguments alone.
-pub const PURE: &[&str] = &["text", "elevator", "workload", "sim", "experiment", "tuner", "report", "foreign"];
+pub const PURE: &[&str] = &["text", "elevator", "trace", "workload", "sim", "experiment", "tuner", "report", "foreign"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

@@ -1,0 +1,4 @@
+//! Files of recordings.
+
+#[cfg(feature = "parquet")]
+pub mod columnar;

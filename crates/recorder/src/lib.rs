@@ -1,0 +1,7 @@
+//! Recordings of live disks, and their files.
+//!
+//! [`mod@file`] reads and writes files: Parquet, in which `schedlab record` writes, and the text of other tools.
+
+#![forbid(unsafe_code)]
+
+pub mod file;
