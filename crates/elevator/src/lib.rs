@@ -54,3 +54,9 @@ pub use scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoD
 pub use table::{ELEVATORS, find};
 pub use topology::Topology;
 pub use vocabulary::{Completion, Op, Request, Time};
+
+/// How WPCAS decides, for those who hold it against recorded work: the process classifier and the service time evaluation.
+pub mod wpcas_rule {
+    pub use crate::algorithm::wpcas::classifier::{Classes, Intervals, Point, Region};
+    pub use crate::algorithm::wpcas::evaluation::{Times, Waits};
+}

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod io;
+pub mod profile;
 pub mod recording;
 
 pub use io::{At, Flags, Io, Kind};

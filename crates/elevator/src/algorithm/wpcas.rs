@@ -58,8 +58,8 @@ use super::anticipatory::rule::{Asked, Ending, Outlook, Rule, thinks_too_long};
 use super::anticipatory::timing::Period;
 use super::anticipatory::tunables;
 
-mod classifier;
-mod evaluation;
+pub(crate) mod classifier;
+pub(crate) mod evaluation;
 mod knobs;
 mod ring;
 #[cfg(test)]
@@ -257,7 +257,7 @@ impl ServiceTime {
 
     fn is_known(&mut self, process: u32) -> bool {
         let needed = self.switches.min_samples;
-        let known = self.record(process).intervals.len();
+        let known = self.record(process).intervals.count();
         known >= needed && known > 0
     }
 

@@ -234,7 +234,12 @@ fn stage(group: &dyn RowGroupReader, column: usize, rows: usize, queued: &[i64])
             At::UNKNOWN
         } else {
             let after = values.next().context("recording: a column has fewer values than it says")?;
-            At::ns(queued.checked_add(after).and_then(|ns| u64::try_from(ns).ok()).context("recording: a time out of range")?)
+            At::ns(
+                queued
+                    .checked_add(after)
+                    .and_then(|ns| u64::try_from(ns).ok())
+                    .context("recording: a time out of range")?,
+            )
         });
     }
     Ok(at)

@@ -8,7 +8,7 @@ use super::ring::Ring;
 
 /// How the interval with most samples is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Region {
+pub enum Region {
     /// So many bins in a row that hold most; of equal ones the first.
     Width,
     /// The fullest bin, grown while a neighbour holds at least half as many.
@@ -17,25 +17,32 @@ pub(super) enum Region {
 
 /// Which point of [a, b] is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Point {
+pub enum Point {
+    /// b.
     Upper,
+    /// Half-way.
     Middle,
+    /// a.
     Lower,
 }
 
 /// How the classifier looks at intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Classes {
+pub struct Classes {
     /// Intervals that are remembered.
-    pub(super) window: usize,
-    pub(super) bin_ns: u64,
+    pub window: usize,
+    /// The resolution of densities.
+    pub bin_ns: u64,
     /// Bins of the densest interval.
-    pub(super) width: usize,
-    pub(super) region: Region,
-    pub(super) point: Point,
-    pub(super) gamma_percent: u64,
+    pub width: usize,
+    /// How the densest interval is found.
+    pub region: Region,
+    /// Which of its points is waited for.
+    pub point: Point,
+    /// The share of intervals that the densest one must hold.
+    pub gamma_percent: u64,
     /// Longer intervals are in no bin, but they count.
-    pub(super) cap_ns: u64,
+    pub cap_ns: u64,
 }
 
 impl Classes {
@@ -56,7 +63,7 @@ impl Classes {
 
 /// The last intervals of a process.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Intervals {
+pub struct Intervals {
     ring: Ring,
     bins: Vec<u16>,
     /// Samples in the `wide` bins from each one on.
@@ -70,11 +77,12 @@ pub(super) struct Intervals {
 
 impl Intervals {
     /// Intervals that are remembered.
-    pub(super) fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.ring.len()
     }
 
-    pub(super) fn push(&mut self, ns: u64, classes: &Classes) {
+    /// Adds an interval; the oldest leaves a full window.
+    pub fn push(&mut self, ns: u64, classes: &Classes) {
         if self.bins.is_empty() {
             self.bins = vec![0; classes.bins()];
             self.dense = vec![0; classes.bins() + 1 - classes.wide()];
@@ -99,7 +107,7 @@ impl Intervals {
     }
 
     /// The interval [a, b) in nanoseconds that holds most samples, and how many.
-    pub(super) fn densest(&mut self, classes: &Classes) -> Option<(u64, u64, u64)> {
+    pub fn densest(&mut self, classes: &Classes) -> Option<(u64, u64, u64)> {
         if self.short == 0 {
             return None;
         }
@@ -118,9 +126,9 @@ impl Intervals {
     }
 
     /// How long to wait, by the densest interval, if it holds enough of all intervals.
-    pub(super) fn period_ns(&mut self, classes: &Classes) -> Option<u64> {
+    pub fn period_ns(&mut self, classes: &Classes) -> Option<u64> {
         let (a, b, held) = self.densest(classes)?;
-        let enough = held * 100 >= classes.gamma_percent * self.len();
+        let enough = held * 100 >= classes.gamma_percent * self.count();
         let point = match classes.point {
             Point::Upper => b,
             Point::Middle => (a + b) / 2,
@@ -130,14 +138,14 @@ impl Intervals {
     }
 
     /// The mean of those that are not too long, rounded up to a bin.
-    pub(super) fn mean_ns(&self, classes: &Classes) -> Option<u64> {
+    pub fn mean_ns(&self, classes: &Classes) -> Option<u64> {
         let mean = self.short_ns.checked_div(self.short)?;
         let rounded = mean.div_ceil(classes.bin_ns) * classes.bin_ns;
         Some(rounded.clamp(classes.bin_ns.min(classes.cap_ns), classes.cap_ns))
     }
 
     /// The same intervals looked at in another way.
-    pub(super) fn resorted(&self, classes: &Classes) -> Intervals {
+    pub fn resorted(&self, classes: &Classes) -> Intervals {
         let mut new = Intervals::default();
         self.ring.iter().for_each(|ns| new.push(u64::from(ns), classes));
         new

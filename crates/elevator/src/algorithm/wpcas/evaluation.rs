@@ -9,28 +9,34 @@
 
 /// How waits for a process have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Waits {
-    pub(super) successes: u64,
-    pub(super) failures: u64,
-    pub(super) success_ns: u64,
-    pub(super) failure_ns: u64,
+pub struct Waits {
+    /// Those that ended with a request of the process.
+    pub successes: u64,
+    /// Those that ended by their time.
+    pub failures: u64,
+    /// What the former took in all.
+    pub success_ns: u64,
+    /// What the latter took in all.
+    pub failure_ns: u64,
 }
 
 impl Waits {
-    pub(super) fn succeeded(&mut self, ns: u64, halving: u64) {
+    /// A wait of this length that succeeded; all counts are halved when there are so many (0: never).
+    pub fn succeeded(&mut self, ns: u64, halving: u64) {
         self.successes += 1;
         self.success_ns += ns;
         self.halve(halving);
     }
 
-    pub(super) fn failed(&mut self, ns: u64, halving: u64) {
+    /// One that failed.
+    pub fn failed(&mut self, ns: u64, halving: u64) {
         self.failures += 1;
         self.failure_ns += ns;
         self.halve(halving);
     }
 
     /// T_as: the mean wait of successful ones.
-    pub(super) fn mean_success_ns(&self) -> Option<u64> {
+    pub fn mean_success_ns(&self) -> Option<u64> {
         self.success_ns.checked_div(self.successes)
     }
 
@@ -46,26 +52,26 @@ impl Waits {
 
 /// The times of a decision, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
+pub struct Times {
     /// Seek to the queued request.
-    pub(super) seek_s: u64,
+    pub seek_s: u64,
     /// Seek to the anticipated one.
-    pub(super) seek_a: u64,
+    pub seek_a: u64,
     /// Mean wait of successful anticipations.
-    pub(super) t_as: u64,
+    pub t_as: u64,
     /// The anticipation period.
-    pub(super) p: u64,
+    pub p: u64,
 }
 
 impl Times {
     /// Δ·(n_s + n_f) for p_s = n_s/(n_s + n_f): positive if waiting is expected to take less time.
-    pub(super) fn gain(&self, n_s: u64, n_f: u64) -> i128 {
+    pub fn gain(&self, n_s: u64, n_f: u64) -> i128 {
         let [seek_s, seek_a, t_as, p] = [self.seek_s, self.seek_a, self.t_as, self.p].map(i128::from);
         i128::from(n_s) * (seek_s - seek_a - t_as) - i128::from(n_f) * p
     }
 
     /// Whether to wait, after these waits.
-    pub(super) fn pays(&self, waits: &Waits) -> bool {
+    pub fn pays(&self, waits: &Waits) -> bool {
         self.gain(waits.successes + 1, waits.failures + 1) > 0
     }
 }

@@ -1,0 +1,260 @@
+//! What anticipation would have waited and gained on recorded work.
+//!
+//! Problem: a process that reads one request after the other has none in the queue when its last one completes. A scheduler that never
+//! waits takes another's request then, and seeks there and back (deceptive idleness). Whether a wait would have paid is known
+//! afterwards: a recording says when the process asked again, how far away, and what was served instead.
+//!
+//! Approach: a chance is a completion after which its process has nothing outstanding while another's request waits in the scheduler.
+//! The candidate is the first of those that the disk gets afterwards. With the think time T, and the service times S of this
+//! recording by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's
+//! Δ = p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
+//!
+//! Rules: `always` waits 6 ms unless the process thinks longer on average (the anticipatory scheduler of Linux 2.6.20 without its exit
+//! statistics); `wpcas` is the classifier and the service time evaluation of our scheduler of this name, by intervals that it
+//! knew then; `best` waits exactly where it pays, and is the bound.
+//!
+//! Limits: each chance is judged by itself, one step ahead; after a wait the rest of the recording would have been another. Only a
+//! replay says what that comes to.
+
+use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
+
+use super::service::ServiceTable;
+use super::shape;
+use super::terms::NEAR;
+
+/// The longest wait of any rule, and think times above are as long.
+pub(super) const LONGEST: u64 = 20_000_000;
+
+/// The wait of the anticipatory scheduler: 6 ms.
+const ALWAYS: u64 = 6_000_000;
+
+/// Intervals that WPCAS needs.
+const KNOWN: u64 = 8;
+
+/// Decisions of WPCAS against waiting for a process before one wait on trial.
+const RELEARN: u32 = 64;
+
+/// Waits at which the counters of WPCAS are halved.
+const HALVING: u64 = 1024;
+
+/// How WPCAS looks at intervals here: the last 64, in bins of 100 µs.
+const CLASSES: Classes = Classes {
+    window: 64,
+    bin_ns: 100_000,
+    width: 20,
+    region: Region::Width,
+    point: Point::Upper,
+    gamma_percent: 50,
+    cap_ns: 20_000_000,
+};
+
+pub(super) const RULES: [&str; 3] = ["always", "wpcas", "best"];
+
+/// A request to be: its direction and distance.
+pub(super) type Target = (bool, u64);
+
+/// What was known when a chance came about, and how it went so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chance {
+    pub(super) at: u64,
+    /// The end of the request that completed.
+    pub(super) head: u64,
+    /// P of the rules `always` and `wpcas` then; None: it does not wait (before STE, for the latter).
+    always: Option<u64>,
+    wpcas: Option<u64>,
+    /// What was served instead.
+    pub(super) candidate: Option<Target>,
+    /// The process's next request, and how long after.
+    pub(super) next: Option<(u64, Target)>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) chances: u64,
+    pub(super) too_late: u64,
+    deceived: u64,
+    deceived_think_ns: u64,
+    deceived_loss_ns: u64,
+    pub(super) open: u64,
+    rules: [Rule; RULES.len()],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Rule {
+    waits: u64,
+    successes: u64,
+    success_ns: u64,
+    failure_ns: u64,
+    gain_ns: i64,
+    unpriced: u64,
+}
+
+/// The history of a process, and what came of its chances.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    pub(super) totals: Totals,
+    /// Its last completion at which another could have been preferred, until it is known how that went.
+    pub(super) chance: Option<Chance>,
+    wpcas: Option<Box<Wpcas>>,
+}
+
+/// The history by which WPCAS decides.
+#[derive(Debug, Clone, Default)]
+struct Wpcas {
+    intervals: Intervals,
+    counters: Counters,
+    refusals: u32,
+    /// The decaying mean of distances and of think times, in eighths.
+    mean_distance: u64,
+    mean_think: u64,
+}
+
+/// Seven eighths of what was, one of the new.
+fn decay(mean: u64, new: u64) -> u64 {
+    mean - mean / 8 + new / 8
+}
+
+impl History {
+    /// A request that somebody waits for, so long after the process had nothing outstanding.
+    pub(super) fn thought(&mut self, think: u64) {
+        let wpcas = self.wpcas.get_or_insert_default();
+        wpcas.intervals.push(think, &CLASSES);
+        wpcas.mean_think = decay(wpcas.mean_think, think.min(LONGEST));
+    }
+
+    /// A request so far from the end of the last one.
+    #[inline]
+    pub(super) fn moved(&mut self, distance: u64) {
+        if let Some(wpcas) = &mut self.wpcas {
+            wpcas.mean_distance = decay(wpcas.mean_distance, distance);
+        }
+    }
+}
+
+impl Chance {
+    pub(super) fn new(history: &mut History, at: u64, head: u64) -> Chance {
+        let wpcas = history.wpcas.get_or_insert_default();
+        let known = wpcas.intervals.count() >= KNOWN;
+        let period = if known {
+            wpcas.intervals.period_ns(&CLASSES).or_else(|| wpcas.intervals.mean_ns(&CLASSES))
+        } else {
+            Some(ALWAYS)
+        };
+        let always = (wpcas.mean_think <= ALWAYS).then_some(ALWAYS);
+        Chance { at, head, always, wpcas: period, candidate: None, next: None }
+    }
+}
+
+impl Totals {
+    pub(super) fn merge(&mut self, other: &Totals) {
+        self.chances += other.chances;
+        self.too_late += other.too_late;
+        self.deceived += other.deceived;
+        self.deceived_think_ns += other.deceived_think_ns;
+        self.deceived_loss_ns += other.deceived_loss_ns;
+        self.open += other.open;
+        for (ours, theirs) in self.rules.iter_mut().zip(other.rules) {
+            ours.waits += theirs.waits;
+            ours.successes += theirs.successes;
+            ours.success_ns += theirs.success_ns;
+            ours.failure_ns += theirs.failure_ns;
+            ours.gain_ns = ours.gain_ns.saturating_add(theirs.gain_ns);
+            ours.unpriced += theirs.unpriced;
+        }
+    }
+
+    pub(super) fn shape(&self) -> shape::Anticipation {
+        let rule = |(name, rule): (&&str, &Rule)| shape::Waits {
+            rule: (*name).to_owned(),
+            waits: rule.waits,
+            successes: rule.successes,
+            success_ns: rule.success_ns,
+            failure_ns: rule.failure_ns,
+            gain_ns: rule.gain_ns,
+            unpriced: rule.unpriced,
+        };
+        shape::Anticipation {
+            chances: self.chances,
+            too_late: self.too_late,
+            deceived: self.deceived,
+            deceived_think_ns: self.deceived_think_ns,
+            deceived_loss_ns: self.deceived_loss_ns,
+            open: self.open,
+            rules: RULES.iter().zip(&self.rules).map(rule).collect(),
+        }
+    }
+}
+
+impl Rule {
+    /// A wait of at most `period` for a request that came after `think`, or never. Returns whether it succeeded.
+    fn wait(&mut self, period: u64, think: Option<u64>, saved: Option<i64>) -> bool {
+        self.waits += 1;
+        match think.filter(|think| *think <= period) {
+            Some(think) => {
+                self.successes += 1;
+                self.success_ns = self.success_ns.saturating_add(think);
+                match saved {
+                    Some(saved) => self.gain_ns = self.gain_ns.saturating_add(saved - think as i64),
+                    None => self.unpriced += 1,
+                }
+                true
+            }
+            None => {
+                self.failure_ns = self.failure_ns.saturating_add(period);
+                self.gain_ns = self.gain_ns.saturating_sub(period as i64);
+                false
+            }
+        }
+    }
+}
+
+/// Counts how a chance went: its candidate is known, and the process's next request, unless it never came.
+pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
+    let Some(candidate) = chance.candidate else {
+        history.totals.open += 1;
+        return;
+    };
+    let think = chance.next.map(|(think, _)| think);
+    let own = chance.next.map(|(_, own)| own);
+    // Service times are bounded by the recording, and below 2^50.
+    let price = |target: Target| service.mean_ns(target).map(|ns| ns as i64);
+    let saved = own.and_then(|own| Some(price(candidate)? - price(own)?));
+    if let Some(period) = chance.always {
+        history.totals.rules[0].wait(period, think, saved);
+    }
+    by_wpcas(history, chance, candidate, saved, service);
+    if let (Some(think), Some((_, distance))) = (think.filter(|think| *think <= LONGEST), own) {
+        if saved.is_some_and(|saved| saved > think as i64) {
+            history.totals.rules[2].wait(LONGEST, Some(think), saved);
+        }
+        if distance <= NEAR && distance < candidate.1 {
+            history.totals.deceived += 1;
+            history.totals.deceived_think_ns += think;
+            history.totals.deceived_loss_ns += saved.map_or(0, |saved| saved.max(0) as u64);
+        }
+    }
+}
+
+fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, saved: Option<i64>, service: &ServiceTable) {
+    let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
+    // Without a service time there is nothing to compare, and it behaves as its base.
+    let expected = service.mean_ns((candidate.0, wpcas.mean_distance));
+    let pays = match (service.mean_ns(candidate), expected) {
+        (Some(seek_s), Some(seek_a)) => {
+            let t_as = wpcas.counters.mean_success_ns().unwrap_or(ALWAYS);
+            Times { seek_s, seek_a, t_as, p: period }.pays(&wpcas.counters)
+        }
+        _ => chance.always.is_some(),
+    };
+    if !pays && wpcas.refusals < RELEARN {
+        wpcas.refusals += 1;
+        return;
+    }
+    wpcas.refusals = 0;
+    let think = chance.next.map(|(think, _)| think);
+    if history.totals.rules[1].wait(period, think, saved) {
+        wpcas.counters.succeeded(think.unwrap_or(0), HALVING);
+    } else {
+        wpcas.counters.failed(period, HALVING);
+    }
+}

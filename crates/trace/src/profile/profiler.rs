@@ -1,0 +1,151 @@
+//! Counts the requests of each disk, and makes the profile of what was counted.
+
+use std::collections::BTreeMap;
+
+use super::actor;
+use super::device::State;
+use super::shape::{Actor, DeviceProfile, Profile, Series, StageTimes};
+use super::terms::DEVICES;
+use crate::io::Io;
+use crate::recording::{Process, Recording};
+
+/// Counts requests.
+#[derive(Debug, Clone, Default)]
+pub struct Profiler {
+    devices: Vec<Option<Box<State>>>,
+    beyond: u64,
+    out_of_order: u64,
+}
+
+/// The profile of a whole recording.
+pub fn of(recording: &Recording) -> Profile {
+    let mut profiler = Profiler::default();
+    recording.ios.iter().for_each(|io| profiler.push(io));
+    profiler.finish(recording)
+}
+
+impl Profiler {
+    /// A request; each is queued no earlier than the one before.
+    #[inline]
+    pub fn push(&mut self, io: &Io) {
+        let at = usize::from(io.device);
+        if at >= DEVICES {
+            self.beyond += 1;
+            return;
+        }
+        if at >= self.devices.len() {
+            self.devices.resize_with(at + 1, || None);
+        }
+        let state = self.devices[at].get_or_insert_with(|| Box::new(State::new(io.queued)));
+        if io.queued < state.now {
+            self.out_of_order += 1;
+        }
+        state.push(io);
+    }
+
+    /// The profile of all requests. Of the recording only the tables are used.
+    pub fn finish(mut self, tables: &Recording) -> Profile {
+        self.devices.iter_mut().flatten().for_each(|state| state.finish());
+        self.snapshot(tables)
+    }
+
+    /// The profile of the requests so far. Those that are outstanding count as such.
+    pub fn snapshot(&self, tables: &Recording) -> Profile {
+        let states = self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
+        let mut devices: Vec<DeviceProfile> = states.map(|(at, state)| profile(at, state, tables)).collect();
+        devices.sort_by_key(|device| std::cmp::Reverse(device.total.requests()));
+        Profile { about: tables.about.clone(), devices, beyond: self.beyond, out_of_order: self.out_of_order }
+    }
+}
+
+fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
+    let device = tables.devices.get(at).cloned().unwrap_or_default();
+    let name = |scheduler: u8| tables.schedulers.get(usize::from(scheduler)).cloned().unwrap_or_default();
+    let (processes, cgroups) = who(state, tables);
+    let mut all = actor::Actor::default();
+    state.actors.iter().for_each(|one| all.merge(one));
+    let mut stages = state.stages.shape();
+    let between = state.between_issues.distribution();
+    if between.count > 0 {
+        let what = "from one issue to the next".to_owned();
+        stages.push(StageTimes { name: "D2D".to_owned(), what, reads: between, ..StageTimes::default() });
+    }
+    DeviceProfile {
+        device: at as u16,
+        name: device.name,
+        sectors: device.sectors,
+        rotational: device.rotational,
+        schedulers: state.schedulers.iter().map(|(number, requests)| (name(*number), *requests)).collect(),
+        first_ns: state.first,
+        last_ns: state.last,
+        total: Actor { distance_sectors: state.distance.distribution(), ..all.shape() },
+        processes,
+        cgroups,
+        stages,
+        depth: state.occupancy.depth(),
+        idle: state.occupancy.idle.clone(),
+        anticipation: all.history.totals.shape(),
+        service: state.service.shape(),
+        seeks: state.seeks.distribution(),
+        seeks_none: state.seeks_none,
+        series: Series { column_ns: state.occupancy.series.column_ns(), columns: state.occupancy.series.cells.clone() },
+        sector_map: state.sector_map.map(),
+        latency_map: state.latency_map.map(),
+    }
+}
+
+/// Processes, whose threads are one, and control groups.
+fn who(state: &State, tables: &Recording) -> (Vec<Actor>, Vec<Actor>) {
+    let beginnings = beginnings(tables);
+    // A thread without a known process is one by itself.
+    let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> = BTreeMap::new();
+    let mut cgroups: BTreeMap<&str, actor::Actor> = BTreeMap::new();
+    for (one, number) in state.actors.iter().zip(&state.processes).filter(|(one, _)| one.requests() > 0) {
+        let process = tables.processes.get(*number as usize);
+        let key = match process {
+            Some(process) if process.pid != 0 => (process.pid, began(process, &beginnings), 0),
+            _ => (0, 0, *number),
+        };
+        let (first, sum) = processes.entry(key).or_default();
+        // The thread that is the process has its name.
+        if first.is_none() || process.is_some_and(|process| process.pid == process.tid) {
+            *first = process;
+        }
+        sum.merge(one);
+        if let Some(process) = process.filter(|process| !process.cgroup.is_empty()) {
+            cgroups.entry(&process.cgroup).or_default().merge(one);
+        }
+    }
+    let process = |(key, (process, sum)): ((u32, u64, u32), (Option<&Process>, actor::Actor))| {
+        let unnamed = || if key.2 == u32::MAX { "(all others)".to_owned() } else { String::new() };
+        Actor {
+            name: process.map_or_else(unnamed, |process| process.name.clone()),
+            pid: key.0,
+            cgroup: process.map_or_else(String::new, |process| process.cgroup.clone()),
+            ..sum.shape()
+        }
+    };
+    let cgroup = |(path, sum): (&str, actor::Actor)| Actor { name: path.to_owned(), ..sum.shape() };
+    let mut processes: Vec<Actor> = processes.into_iter().map(process).collect();
+    let mut cgroups: Vec<Actor> = cgroups.into_iter().map(cgroup).collect();
+    for actors in [&mut processes, &mut cgroups] {
+        actors.sort_by_key(|actor| std::cmp::Reverse((actor.device_ns, actor.requests())));
+    }
+    (processes, cgroups)
+}
+
+/// When each process with a pid began, of those whose first thread is in the table.
+fn beginnings(tables: &Recording) -> BTreeMap<u32, Vec<u64>> {
+    let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for process in tables.processes.iter().filter(|process| process.pid == process.tid) {
+        beginnings.entry(process.pid).or_default().push(process.began);
+    }
+    beginnings.values_mut().for_each(|began| began.sort_unstable());
+    beginnings
+}
+
+/// A pid that was used again is another process: a thread belongs to the last that began before it.
+fn began(process: &Process, beginnings: &BTreeMap<u32, Vec<u64>>) -> u64 {
+    let of_pid = beginnings.get(&process.pid).map_or(&[][..], Vec::as_slice);
+    of_pid.iter().rev().find(|began| **began <= process.began).copied().unwrap_or(0)
+}
